@@ -1,0 +1,1 @@
+//! What signoff's tests share.
