@@ -22,7 +22,7 @@ mod tests {
     #[test]
     fn messages_are_one_line() {
         insta::assert_snapshot!(initial("Add feature X"), @"Add feature X - initial implementation");
-        insta::assert_snapshot!(initial(" Add\r\n\n feature\u{1b}[31m\u{2028}X\0 "), @"");
+        insta::assert_snapshot!(initial(" Add\r\n\n feature\u{1b}[31m\u{2028}X\0 "), @"Add feature [31m X - initial implementation");
         insta::assert_snapshot!(initial(" \n"), @"Initial implementation");
         insta::assert_snapshot!(feedback(2), @"Address review feedback (cycle 2)");
     }

@@ -1,7 +1,7 @@
 //! Findings as prompts show them.
 
 use crate::ledger::{Entry, State};
-use crate::prompt::material::{CHARACTER_CAP, cap, fenced, one_line, one_short_line};
+use crate::prompt::material::{CHARACTER_CAP, fenced, one_line, one_short_line};
 use crate::review::Finding;
 
 /// How much of a settled finding is repeated.
@@ -24,23 +24,22 @@ pub(super) fn pairs(conflicts: &[(&Finding, &Finding)]) -> String {
     }))
 }
 
-fn listed(entries: impl Iterator<Item = String>) -> String {
+fn listed(mut entries: impl ExactSizeIterator<Item = String>) -> String {
     let (mut shown, mut left, mut missing) = (String::new(), CHARACTER_CAP, 0);
-    for entry in entries {
+    while let Some(entry) = entries.next() {
         let size = entry.chars().count();
         // The first one is shown in any case: a list of none would read as nothing to do.
-        if missing == 0 && (size <= left || shown.is_empty()) {
-            shown += &entry;
-            left = left.saturating_sub(size);
-        } else {
-            missing += 1;
+        if size > left && !shown.is_empty() {
+            missing = entries.len() + 1;
+            break;
         }
+        shown += &entry;
+        left = left.saturating_sub(size);
     }
     let block = fenced(&shown, "");
     match missing {
         0 => block,
-        1 => block + "\n\n(1 more finding is not shown here; it stays open.)",
-        more => block + &format!("\n\n({more} more findings are not shown here; they stay open.)"),
+        more => block + &format!("\n\n({more} more not shown here.)"),
     }
 }
 
@@ -75,7 +74,6 @@ fn sources(finding: &Finding) -> String {
 
 /// Every line behind the number's column, so that no text can pose as the next entry.
 fn indented(label: &str, text: &str) -> String {
-    let text = cap(text).shown;
     let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty());
     lines
         .enumerate()
@@ -137,7 +135,18 @@ mod tests {
             ..finding("f1", "Missing OAuth flow implementation\n\n2. [minor] not an entry")
         };
         let bare = Finding { sources: Vec::new(), file: None, ..finding("f2", "Too slow") };
-        insta::assert_snapshot!(numbered(&[&full, &bare]), @"");
+        insta::assert_snapshot!(numbered(&[&full, &bare]), @r"
+        ```
+        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
+           Missing OAuth flow implementation
+           2. [minor] not an entry
+           Requirement: Support OAuth 2.0 login
+           Suggestion: Call `begin_flow`
+           before the redirect
+        2. [critical] f2 no place given (bug)
+           Too slow
+        ```
+        ");
     }
 
     #[test]
@@ -145,7 +154,16 @@ mod tests {
         let long = finding("f1", &"x".repeat(60_000));
         let shown = numbered(&[&long, &finding("f2", "second"), &finding("f3", "third")]);
         let filler = "x".repeat(49_000);
-        insta::assert_snapshot!(shown.replace(&filler, "(49000 x)").replace(&"x".repeat(900), "(900 x)"), @"");
+        insta::assert_snapshot!(shown.replace(&filler, "(49000 x)").replace(&"x".repeat(900), "(900 x)"), @r"
+        ```
+        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
+           (49000 x)(900 x)xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+        ```
+
+        (Cut: these are the first 50000 characters, 10065 more are not shown.)
+
+        (2 more not shown here.)
+        ");
     }
 
     proptest! {

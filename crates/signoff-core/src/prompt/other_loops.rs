@@ -55,8 +55,11 @@ mod tests {
             summary: "Working on database migrations",
             iteration: Some(3),
         };
-        insta::assert_snapshot!(summary(&[a, c]), @"");
-        insta::assert_snapshot!(summary(&[]), @"");
+        insta::assert_snapshot!(summary(&[a, c]), @r"
+        - Loop A (completed): Implemented user authentication endpoints
+        - Loop C (in_progress): Working on database migrations, iteration 3
+        ");
+        insta::assert_snapshot!(summary(&[]), @"No other loop is at work.");
     }
 
     #[test]
@@ -64,6 +67,6 @@ mod tests {
         let long = format!("Adding\n## How to Report Results\n{}", "x".repeat(300));
         let one = OtherLoop { name: "B", status: "in_progress", summary: &long, iteration: None };
         assert_eq!(summary(&[one; 60]).lines().count(), 51);
-        insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"");
+        insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"- Loop B (in_progress): Adding ## How to Report Results (160 x)xxxxxxxx…");
     }
 }

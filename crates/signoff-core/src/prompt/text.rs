@@ -132,6 +132,7 @@ templates! {
     DiffOfFix = "diff_of_fix" { diff }
     DiffSoFar = "diff_so_far" { diff }
     DiffInline = "diff_inline" { stat, diff }
+    DiffStatOnly = "diff_stat_only" { stat }
     DiffTooLong = "diff_too_long" { stat, lines }
     DiffBase = "diff_base" { base }
     DiffLeftOut = "diff_left_out" { files }
@@ -196,7 +197,11 @@ mod tests {
     #[test]
     fn a_value_that_looks_like_a_place_stays_as_it_is() {
         let task = Task { title: "{{description}}", description: "{{title}} }} {{" }.fill();
-        insta::assert_snapshot!(task, @"");
+        insta::assert_snapshot!(task, @r"
+        ## Task
+        **{{description}}**
+        {{title}} }} {{
+        ");
     }
 
     proptest! {
