@@ -69,3 +69,17 @@ impl Depth {
         Self::ALL.into_iter().find(|depth| depth.word() == word)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Depth;
+
+    #[test]
+    fn a_depth_has_one_word_everywhere() {
+        for depth in Depth::ALL {
+            assert_eq!(Depth::from_word(depth.word()), Some(depth));
+            assert_eq!(serde_json::to_value(depth).unwrap(), depth.word());
+        }
+        assert!(Depth::ALL.is_sorted());
+    }
+}

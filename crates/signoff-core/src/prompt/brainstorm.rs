@@ -67,7 +67,7 @@ pub fn synthesis(context: &SynthesisContext<'_>) -> String {
 
 fn about(context: &BrainstormContext<'_>, built_in: &str) -> Pieces {
     let mut pieces = Pieces::opening(context.opening, built_in);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add_some(last_pass(context.pass, context.findings));

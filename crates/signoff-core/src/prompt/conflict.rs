@@ -21,7 +21,7 @@ pub struct ConflictContext<'a> {
 /// Writes the prompt of an attempt that resolves a conflict.
 pub fn conflict(context: &ConflictContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::CONFLICT);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::ConflictOnto { onto: &one_line(context.onto) }.fill());

@@ -46,7 +46,7 @@ pub struct EarlierCycle {
 /// Writes the prompt of a fix attempt.
 pub fn fix(context: &FixContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::FIX);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);

@@ -31,7 +31,7 @@ pub struct ImplementContext<'a> {
 /// Writes the prompt of an implement attempt.
 pub fn implement(context: &ImplementContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::IMPLEMENT);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::OtherLoops { summary: &other_loops::summary(context.other_loops) }.fill());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());

@@ -25,7 +25,7 @@ pub struct PlanDocumentContext<'a> {
 /// Writes the prompt of a phase that plans one task.
 pub fn plan_document(context: &PlanDocumentContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::PLAN_DOCUMENT);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     let preparation = |found| text::Preparation { preparation: &fenced(found, "") }.fill();

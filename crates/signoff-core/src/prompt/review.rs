@@ -106,10 +106,12 @@ fn subject(pieces: &mut Pieces, context: &ReviewContext<'_>) {
         Subject::Task(work) | Subject::Checkpoint(work) => {
             task(pieces, work);
             pieces.add(text::OtherLoops { summary: &other_loops::summary(work.other_loops) }.fill());
+            pieces.add(text::WorkingDirectory { worktree: &one_line(work.worktree) }.fill());
             changes(pieces, work, context.rereview.as_ref());
         }
         Subject::Run(work) => {
             task(pieces, work);
+            pieces.add(text::Repository { path: &one_line(work.worktree) }.fill());
             changes(pieces, work, context.rereview.as_ref());
         }
         Subject::Document(written) => document(pieces, written),
@@ -122,7 +124,6 @@ fn task(pieces: &mut Pieces, work: &Work<'_>) {
 }
 
 fn changes(pieces: &mut Pieces, work: &Work<'_>, rereview: Option<&Rereview<'_>>) {
-    pieces.add(text::WorkingDirectory { worktree: &one_line(work.worktree) }.fill());
     if work.agents_at_once > 1 {
         pieces.add(text::ParallelWarning { count: &work.agents_at_once.to_string() }.fill());
     }
@@ -152,7 +153,7 @@ fn document(pieces: &mut Pieces, written: &Document<'_>) {
             "The Plan"
         }
     };
-    pieces.add(text::WorkingDirectory { worktree: &one_line(written.worktree) }.fill());
+    pieces.add(text::Repository { path: &one_line(written.worktree) }.fill());
     pieces.add(text::DocumentUnderReview { heading, document: &fenced(written.text, "") }.fill());
 }
 
@@ -177,7 +178,11 @@ fn report(pieces: &mut Pieces, context: &ReviewContext<'_>) {
     pieces.add(text::REPORT);
     let nonce = context.ask.nonce.as_ref();
     pieces.add_some(nonce.map(|nonce| text::Nonce { nonce: nonce.as_str() }.fill()));
-    pieces.add(contract::instructions(context.contract, context.ask).trim_end());
+    let instructions = contract::instructions(context.contract, context.ask);
+    if !instructions.trim_start().starts_with('#') {
+        pieces.add(text::HOW_TO_REPORT);
+    }
+    pieces.add(instructions.trim_end());
     if context.contract == Contract::Tool {
         pieces.add(text::REVIEW_COMPLETE);
     }

@@ -19,7 +19,7 @@ pub struct SimplifyContext<'a> {
 /// Writes the prompt of a simplify phase.
 pub fn simplify(context: &SimplifyContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::SIMPLIFY);
-    pieces.add(context.task.to_do());
+    pieces.add(context.task.assignment());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);
     pieces.add_some(parallel(context.agents_at_once));

@@ -22,7 +22,7 @@ impl TaskBrief<'_> {
     }
 
     /// The task for those who work on it.
-    pub(super) fn to_do(&self) -> String {
+    pub(super) fn assignment(&self) -> String {
         text::Task { title: &one_line(self.title), description: &self.body() }.fill()
     }
 

@@ -80,8 +80,11 @@ texts! {
     QUALITY_DOCUMENT = "quality_document";
     INTENT_ANALYSIS = "intent_analysis";
     REQUIREMENT_CHECK = "requirement_check";
+    REQUIREMENT_CHECK_DOCUMENT = "requirement_check_document";
+    WORK_IN_PROGRESS = "work_in_progress";
     TESTS_RUN = "tests_run";
     REPORT = "report";
+    HOW_TO_REPORT = "how_to_report";
     REVIEW_COMPLETE = "review_complete";
     NO_OTHER_LOOPS = "no_other_loops";
     DIFF_EMPTY = "diff_empty";
@@ -111,12 +114,14 @@ templates! {
     ReviewTask = "review_task" { loop_id }
     ReviewCheckpoint = "review_checkpoint" { loop_id }
     IronLaw = "iron_law" { before }
+    IronLawDocument = "iron_law_document" { before }
     Nonce = "nonce" { nonce }
     TaskUnderReview = "task_under_review" { title, description }
     Task = "task" { title, description }
     PlanToCompare = "plan_to_compare" { plan }
     PlanToFollow = "plan_to_follow" { plan }
     OtherLoops = "other_loops" { summary }
+    Repository = "repository" { path }
     WorkingDirectory = "working_directory" { worktree }
     ParallelWarning = "parallel_warning" { count }
     ParallelWork = "parallel_work" { count }

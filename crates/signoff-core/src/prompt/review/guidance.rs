@@ -53,14 +53,34 @@ pub(super) fn sections(pieces: &mut Pieces, context: &ReviewContext<'_>) {
         pieces.add(text::INTENT_ANALYSIS);
     }
     if context.depth >= Depth::Deep {
-        pieces.add(text::IronLaw { before: before_what(context) }.fill());
+        pieces.add(iron_law(context));
     }
     if context.depth >= Depth::Comprehensive {
-        pieces.add(text::REQUIREMENT_CHECK);
-        pieces.add_some(tests_run(&context.subject));
+        requirements(pieces, &context.subject);
     }
     if context.opening.is_none() {
         pieces.add(quality_checks(context));
+    }
+    if matches!(context.subject, Subject::Checkpoint(_)) {
+        pieces.add(text::WORK_IN_PROGRESS);
+    }
+}
+
+fn iron_law(context: &ReviewContext<'_>) -> String {
+    let before = before_what(context);
+    match context.subject {
+        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => text::IronLaw { before }.fill(),
+        Subject::Document(_) => text::IronLawDocument { before }.fill(),
+    }
+}
+
+fn requirements(pieces: &mut Pieces, subject: &Subject<'_>) {
+    match subject {
+        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => {
+            pieces.add(text::REQUIREMENT_CHECK);
+            pieces.add(text::TESTS_RUN);
+        }
+        Subject::Document(_) => pieces.add(text::REQUIREMENT_CHECK_DOCUMENT),
     }
 }
 
@@ -78,13 +98,6 @@ fn before_what(context: &ReviewContext<'_>) -> &'static str {
             | Contract::Auto,
             _,
         ) => "giving your verdict",
-    }
-}
-
-fn tests_run(subject: &Subject<'_>) -> Option<String> {
-    match subject {
-        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => Some(text::TESTS_RUN.to_owned()),
-        Subject::Document(_) => None,
     }
 }
 
