@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use signoff_core::ids::{AttemptId, Commit, QuestionId, ReviewerName};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan, Loop,
-    Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
+    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
+    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
 };
 use signoff_core::review::{Judged, Review, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind};
@@ -51,18 +51,27 @@ impl Explored {
 }
 
 /// Visits every state. `check` sees each step once.
-pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Node, &Event, &Loop, &[Effect])) -> Explored {
+pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> Explored {
     let first = Node { state: Loop::default(), patience, approved: BTreeMap::new(), parent: None };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
+        if explored.nodes.len() > 60_000 && explored.nodes.len() % 5_000 < 3 {
+            eprintln!("{} queue {}", explored.nodes.len(), queue.len());
+        }
+        if explored.nodes.len() > 100_000 {
+            for n in explored.nodes.iter().rev().step_by(997).take(10) {
+                eprintln!("{}", key(n));
+            }
+            panic!("too many");
+        }
         for (event, cost) in events(&explored.nodes[index], policy) {
             let node = &explored.nodes[index];
             let Some(patience) = cost.paid_by(node.patience) else { continue };
             let (state, effects) = step(node.state.clone(), event.clone(), policy);
             explored.steps += 1;
-            check(node, &event, &state, &effects);
+            check(&Taken { before: node, event: &event, cost, after: &state, effects: &effects });
             if state == node.state {
                 continue;
             }
@@ -79,19 +88,30 @@ pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Node, &Event
     explored
 }
 
+/// One step, as the laws see it.
+pub struct Taken<'a> {
+    pub before: &'a Node,
+    pub event: &'a Event,
+    pub cost: Cost,
+    pub after: &'a Loop,
+    pub effects: &'a [Effect],
+}
+
 /// What an event costs of the world's patience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
     Free,
     Disturbance,
     Repeat,
+    /// It does not fit the state at all, and must change nothing.
+    Misfit,
 }
 
 impl Cost {
     fn paid_by(self, patience: Patience) -> Option<Patience> {
         let Patience { disturbances, repeats } = patience;
         match self {
-            Self::Free => Some(patience),
+            Self::Free | Self::Misfit => Some(patience),
             Self::Disturbance => {
                 disturbances.checked_sub(1).map(|disturbances| Patience { disturbances, repeats })
             }
@@ -169,7 +189,10 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
-                all.extend(free(vec![answered(QuestionId(99), Choice::Stop), answered(question.id, Choice::ALL[0])]));
+                all.extend(free(vec![
+                    answered(QuestionId(99), Choice::Stop),
+                    answered(question.id, Choice::ALL[0]),
+                ]));
             }
             Effect::Wait { hold: Hold::Checkpoint } => {
                 let note = say::finding("x.rs", Severity::Important);
@@ -184,7 +207,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
         }
     }
     all.extend(always(this));
-    all.extend(free(misfits(this, policy)));
+    all.extend(misfits(this, policy).into_iter().map(|event| (event, Cost::Misfit)));
     all
 }
 
@@ -216,10 +239,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         }
         JobKind::Check => vec![
             Event::CheckEnded { attempt, report: CheckReport::Passed },
-            Event::CheckEnded {
-                attempt,
-                report: CheckReport::Failed { findings: vec![check_finding()] },
-            },
+            Event::CheckEnded { attempt, report: CheckReport::Failed { findings: vec![check_finding()] } },
             Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
             failed,
         ],
@@ -257,11 +277,17 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
 }
 
 fn check_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["checks".into()], ..say::finding("test.rs", Severity::Critical) }
+    signoff_core::review::Finding {
+        sources: vec!["checks".into()],
+        ..say::finding("test.rs", Severity::Critical)
+    }
 }
 
 fn landing_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding { sources: vec!["landing".into()], ..say::finding("z.rs", Severity::Critical) }
+    signoff_core::review::Finding {
+        sources: vec!["landing".into()],
+        ..say::finding("z.rs", Severity::Critical)
+    }
 }
 
 fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
@@ -305,7 +331,7 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
 }
 
 /// Reports that fit nothing: from an attempt long gone, and of the wrong kind from one that runs.
-pub fn misfits(this: &Loop, policy: &Policy) -> Vec<Event> {
+fn misfits(this: &Loop, policy: &Policy) -> Vec<Event> {
     let mut all = every_report(say::NOBODY, this);
     for wish in outstanding(this, policy) {
         if let Effect::Spawn(job) = wish {
@@ -335,7 +361,8 @@ fn every_report(attempt: AttemptId, this: &Loop) -> Vec<Event> {
 /// Who approved what, told from the events alone.
 fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
     let mut approved = node.approved.clone();
-    let (Event::ReviewArrived { attempt, review }, Stage::Reviewing(panel)) = (event, &node.state.stage) else {
+    let (Event::ReviewArrived { attempt, review }, Stage::Reviewing(panel)) = (event, &node.state.stage)
+    else {
         return approved;
     };
     let running = node.state.runs(*attempt);

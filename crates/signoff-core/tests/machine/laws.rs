@@ -6,7 +6,7 @@ use signoff_core::ids::AttemptId;
 use signoff_core::machine::{Effect, Event, Loop, Outcome, Policy, Slot, Stage, outstanding, replay, step};
 use signoff_core::workflow::new_project;
 
-use crate::explore::{Explored, Node, Patience, explore, last_panel, misfits, outcome};
+use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
 use crate::say;
 
 const PATIENCE: Patience = Patience { disturbances: 1, repeats: 1 };
@@ -42,14 +42,15 @@ fn a_new_project_keeps_the_laws() {
 }
 
 fn hold(policy: &Policy, patience: Patience, at_least: usize) {
-    let explored = explore(policy, patience, |node, event, after, effects| {
-        let step = Step { policy, before: node, event, after, effects };
-        step.done_is_final();
-        step.misfits_change_nothing();
-        step.nothing_is_left_running();
-        step.wishes_are_what_a_crash_would_resume();
-        step.attempts_are_never_reused();
-        step.bounds_hold();
+    let explored = explore(policy, patience, |step| {
+        misfits_change_nothing(step);
+        done_is_final(step);
+        if step.after != &step.before.state {
+            nothing_is_left_running(step);
+            wishes_are_what_a_crash_would_resume(step, policy);
+            attempts_are_never_reused(step);
+            bounds_hold(step, policy);
+        }
     });
     for (index, node) in explored.nodes.iter().enumerate() {
         let why = || format!("after {:#?}", explored.path(index));
@@ -62,84 +63,72 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
     assert!(explored.nodes.len() >= at_least, "only {} states", explored.nodes.len());
 }
 
-struct Step<'a> {
-    policy: &'a Policy,
-    before: &'a Node,
-    event: &'a Event,
-    after: &'a Loop,
-    effects: &'a [Effect],
+fn done_is_final(step: &Taken) {
+    let by_person = matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
+    if step.before.state.is_done() && !by_person {
+        assert_eq!(&step.before.state, step.after, "{:?} changed an ended loop", step.event);
+        assert!(step.effects.is_empty(), "{:?} made an ended loop ask for {:?}", step.event, step.effects);
+    }
 }
 
-impl Step<'_> {
-    fn done_is_final(&self) {
-        let by_person = matches!(self.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
-        if self.before.state.is_done() && !by_person {
-            assert_eq!(&self.before.state, self.after, "{:?} changed an ended loop", self.event);
-            assert!(self.effects.is_empty(), "{:?} made an ended loop ask for {:?}", self.event, self.effects);
-        }
+fn misfits_change_nothing(step: &Taken) {
+    if step.cost == Cost::Misfit {
+        assert_eq!(&step.before.state, step.after, "{:?} does not fit here", step.event);
+        assert!(step.effects.is_empty());
     }
+}
 
-    fn misfits_change_nothing(&self) {
-        if misfits(&self.before.state, self.policy).contains(self.event) {
-            assert_eq!(&self.before.state, self.after, "{:?} does not fit here", self.event);
-            assert!(self.effects.is_empty());
-        }
+fn nothing_is_left_running(step: &Taken) {
+    let still = running(step.after);
+    let killed: BTreeSet<_> = step
+        .effects
+        .iter()
+        .filter_map(|effect| if let Effect::Kill { attempt } = effect { Some(*attempt) } else { None })
+        .collect();
+    for attempt in running(&step.before.state) {
+        let ended = step.event.ends_attempt() == Some(attempt);
+        assert!(
+            still.contains(&attempt) || ended || killed.contains(&attempt),
+            "{attempt} goes on spending after {:?}",
+            step.event
+        );
     }
-
-    fn nothing_is_left_running(&self) {
-        let still = running(self.after);
-        let killed: BTreeSet<_> = self
-            .effects
-            .iter()
-            .filter_map(|effect| if let Effect::Kill { attempt } = effect { Some(*attempt) } else { None })
-            .collect();
-        for attempt in running(&self.before.state) {
-            let ended = self.event.ends_attempt() == Some(attempt);
-            assert!(
-                still.contains(&attempt) || ended || killed.contains(&attempt),
-                "{attempt} goes on spending after {:?}",
-                self.event
-            );
-        }
-        if self.after.is_done() {
-            assert!(still.is_empty(), "something runs after the end");
-        }
+    if step.after.is_done() {
+        assert!(still.is_empty(), "something runs after the end");
     }
+}
 
-    fn wishes_are_what_a_crash_would_resume(&self) {
-        let resumed = outstanding(self.after, self.policy);
-        for effect in self.effects {
-            let asks = matches!(
-                effect,
-                Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding
-            );
-            assert!(!asks || resumed.contains(effect), "a crash would forget {effect:?}");
-        }
-        let before = outstanding(&self.before.state, self.policy);
-        for wish in resumed {
-            let known = before.contains(&wish) || self.effects.contains(&wish);
-            assert!(known, "{wish:?} is outstanding but was never asked for");
-        }
+fn wishes_are_what_a_crash_would_resume(step: &Taken, policy: &Policy) {
+    let resumed = outstanding(step.after, policy);
+    for effect in step.effects {
+        let asks =
+            matches!(effect, Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding);
+        assert!(!asks || resumed.contains(effect), "a crash would forget {effect:?}");
     }
-
-    fn attempts_are_never_reused(&self) {
-        let newest = highest(&self.before.state);
-        for attempt in running(self.after).difference(&running(&self.before.state)) {
-            assert!(*attempt > newest, "{attempt} was used before");
-        }
+    let before = outstanding(&step.before.state, policy);
+    for wish in resumed {
+        let known = before.contains(&wish) || step.effects.contains(&wish);
+        assert!(known, "{wish:?} is outstanding but was never asked for");
     }
+}
 
-    fn bounds_hold(&self) {
-        let Loop { tally, at, .. } = self.after;
-        let limits = &self.policy.workflow.limits;
-        assert!(tally.iteration <= limits.max_attempts + tally.granted.attempts, "{tally:?}");
-        assert!(at.pass <= limits.max_passes + tally.granted.passes);
-        assert!(tally.conflicts <= limits.max_conflicts + tally.granted.conflicts);
-        assert!(tally.losses <= limits.max_recoveries + 1);
-        let judge = self.policy.workflow.phases.get(at.phase).and_then(|phase| phase.judge());
-        if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
-            assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");
-        }
+fn attempts_are_never_reused(step: &Taken) {
+    let newest = highest(&step.before.state);
+    for attempt in running(step.after).difference(&running(&step.before.state)) {
+        assert!(*attempt > newest, "{attempt} was used before");
+    }
+}
+
+fn bounds_hold(step: &Taken, policy: &Policy) {
+    let Loop { tally, at, .. } = step.after;
+    let limits = &policy.workflow.limits;
+    assert!(tally.iteration <= limits.max_attempts + tally.granted.attempts, "{tally:?}");
+    assert!(at.pass <= limits.max_passes + tally.granted.passes);
+    assert!(tally.conflicts <= limits.max_conflicts + tally.granted.conflicts);
+    assert!(tally.losses <= limits.max_recoveries + 1);
+    let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.judge());
+    if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
+        assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");
     }
 }
 

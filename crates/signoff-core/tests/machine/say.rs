@@ -28,11 +28,11 @@ pub fn finding(file: &str, severity: Severity) -> Finding {
 }
 
 pub fn review(reviewer: &str, verdict: Verdict, files: &[&str]) -> Review {
-    let from = |file: &&str| Finding {
-        sources: vec![reviewer.into()],
-        ..finding(file, Severity::Critical)
-    };
-    Review { findings: files.iter().map(from).collect(), ..Review::of(reviewer.into(), ReviewerKind::General, verdict) }
+    let from = |file: &&str| Finding { sources: vec![reviewer.into()], ..finding(file, Severity::Critical) };
+    Review {
+        findings: files.iter().map(from).collect(),
+        ..Review::of(reviewer.into(), ReviewerKind::General, verdict)
+    }
 }
 
 pub fn approves(reviewer: &str) -> Review {
