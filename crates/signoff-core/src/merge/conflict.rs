@@ -122,7 +122,34 @@ mod tests {
             .iter()
             .map(|(a, b)| format!("{a} | {b}\n    {}", about(a, b).unwrap_or_else(|| "NOTHING".into())))
             .collect();
-        insta::assert_snapshot!(said.join("\n"), @"");
+        insta::assert_snapshot!(said.join("\n"), @"
+        Add a null check to parse() | Remove the null check from parse()
+            add against remove: null check parse
+        Missing input validation | Input validation is not needed here
+            wanted against unwanted: input validation
+        Keep the retry loop, the network is flaky | Delete the retry; the caller retries already
+            keep against delete: retry
+        This helper should be inlined | Extract a helper
+            inlined against extract: helper
+        Enable TLS verification | TLS verification must be disabled in tests
+            enable against disabled: tls verification
+        The result should be cached | Do not cache the result
+            cached against not cache: result
+        Consider logging the request body | Never log the request body
+            logging against not log: request body
+        Propagate the parse error | Ignore the parse error
+            propagate against ignore: parse error
+        A rate limiter is required by the specification | Unnecessary rate limiter
+            wanted against unwanted: rate limiter
+        Use a mutex instead of a channel | Replace the mutex with a channel
+            use against replace: mutex
+        There is no rate limiting | Rate limiting is out of scope
+            wanted against out of scope: rate limiting
+        Increase the timeout | Reduce the timeout to a second
+            increase against reduce: timeout
+        Must validate the token | Don’t validate the token
+            validate against not validate: token
+        ");
     }
 
     #[test]
@@ -150,6 +177,6 @@ mod tests {
     fn the_kind_of_a_finding_says_what_it_asks_for() {
         let missing = Asks::of(&finding("missing_requirement", "Retry with backoff"));
         let extra = Asks::of(&finding("over-engineering", "Retry with backoff for one local call"));
-        insta::assert_snapshot!(opposition(&missing, &extra).unwrap_or_default(), @"");
+        insta::assert_snapshot!(opposition(&missing, &extra).unwrap_or_default(), @"missing_requirement against over-engineering: retry backoff");
     }
 }

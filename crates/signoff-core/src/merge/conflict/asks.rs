@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::words::{self, Action};
 use crate::review::Finding;
 
-/// How many wishes of one finding are read, and how many words of one thought: a bound for texts that are
-/// no findings.
+/// How many wishes of one finding are read, how many words of one thought, and how many characters of one
+/// word: bounds for texts that are no findings.
 const WISHES: usize = 16;
 const WORDS: usize = 48;
+const LETTERS: usize = 40;
 
 /// One thing a finding wants, or wants not.
 pub(super) struct Ask {
@@ -72,7 +73,8 @@ fn thoughts(text: &str) -> Vec<Thought> {
 fn words_of(piece: &str) -> impl Iterator<Item = String> {
     piece
         .split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '’')))
-        .map(|word| word.replace('’', "'").trim_matches('\'').to_lowercase())
+        .map(|word| word.chars().take(LETTERS).collect::<String>().replace('’', "'"))
+        .map(|word| word.trim_matches('\'').to_lowercase())
         .filter(|word| !word.is_empty())
 }
 
@@ -99,7 +101,7 @@ fn put(thoughts: &mut Vec<Thought>, word: String) {
 }
 
 fn read(thought: &[String], asks: &mut Vec<Ask>) {
-    let found = verb(thought).into_iter().chain(complaint(thought)).chain(out_of_scope(thought));
+    let found = verbs(thought).chain(complaint(thought)).chain(out_of_scope(thought));
     for found in found {
         let about = about(thought, &found.position);
         if !about.is_empty() {
@@ -116,10 +118,10 @@ struct Found {
     position: std::ops::Range<usize>,
 }
 
-/// The first verb that is an order, a wish or a ban. A verb that merely tells what happens ("removes the
+/// The verbs that are an order, a wish or a ban. A verb that merely tells what happens ("removes the
 /// check", "was removed", "fails to add") asks for nothing.
-fn verb(thought: &[String]) -> Option<Found> {
-    (0..thought.len()).find_map(|at| {
+fn verbs(thought: &[String]) -> impl Iterator<Item = Found> {
+    (0..thought.len()).filter_map(|at| {
         let word = thought[at].as_str();
         if words::leads(word) || words::is_empty(word) || words::complaint(word).is_some() {
             return None;

@@ -5,28 +5,27 @@
 
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
-use crate::merge::{Action, Issue, Merged, Overall};
+use crate::merge::{Action, Issue, Merged, Overall, SeatResult};
 use crate::review::{Bar, Confidence};
 
 pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
     let mut out = format!("# Review\n\n{}\n\n", verdict(merged));
-    for seat in &merged.seats {
-        out.push_str(&format!(
-            "- {} Review: {}",
-            escaped(&title(&seat.reviewer)),
-            verdict_word(&seat.verdict)
-        ));
-        if seat.confidence != Confidence::Unstated {
-            out.push_str(&format!(" ({} confidence)", seat.confidence.word()));
-        }
-        out.push_str(&reason(seat).map(|reason| format!(" - {}", escaped(&reason))).unwrap_or_default());
-        out.push('\n');
-    }
+    merged.seats.iter().for_each(|one| seat(&mut out, one));
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
     notes(&mut out, merged);
     out.push_str(&format!("\nOverall: {}. Action: {}.\n", merged.overall.word(), merged.action.sentence()));
     out
+}
+
+fn seat(out: &mut String, seat: &SeatResult) {
+    out.push_str(&format!("- {} Review: {}", escaped(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
+    if seat.confidence != Confidence::Unstated {
+        out.push_str(&format!(" ({} confidence)", seat.confidence.word()));
+    }
+    out.push_str(&reason(seat).map(|reason| format!(" - {}", escaped(&reason))).unwrap_or_default());
+    out.push('\n');
+    paragraph(out, "- ".len(), "", &seat.summary);
 }
 
 /// What the bar makes of the panel, in the words of the markdown contract. Without a verdict of every

@@ -31,7 +31,10 @@ mod tests {
     #[test]
     fn a_terminal_is_not_driven_by_what_an_agent_wrote() {
         let text = "red \x1b[31m\u{9b}2J\r\nbell\x07\tdel\x7f \u{202e}txet\u{2066} é 漢";
-        insta::assert_snapshot!(visible(text), @"");
-        insta::assert_snapshot!(one_line(" a\r\n\n b\tc "), @"");
+        insta::assert_snapshot!(visible(text), @"
+        red ␛[31m�2J
+        bell␇	del␡ �txet� é 漢
+        ");
+        insta::assert_snapshot!(one_line(" a\r\n\n b\tc "), @"a b c");
     }
 }

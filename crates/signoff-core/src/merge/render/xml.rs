@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 
-use quick_xml::Writer;
 use quick_xml::escape::partial_escape;
 use quick_xml::events::BytesText;
+use quick_xml::writer::{ElementWriter, Writer};
 
 use super::{reason, verdict_word};
 use crate::ids::ReviewerName;
@@ -28,7 +28,7 @@ fn document(out: &mut Out, merged: &Merged) -> io::Result<()> {
         leaf(out, "overall-verdict", merged.overall.word())?;
         seats(out, &merged.seats)?;
         issues(out, merged)?;
-        element(out, "minor", Vec::new(), |out| merged.minor.iter().try_for_each(|note| minor(out, note)))?;
+        minor(out, &merged.minor)?;
         if !merged.conflicts.is_empty() {
             element(out, "conflicts", Vec::new(), |out| {
                 merged.conflicts.iter().try_for_each(|conflict| clash(out, merged, conflict))
@@ -63,10 +63,13 @@ fn result(out: &mut Out, name: &'static str, seat: &SeatResult) -> io::Result<()
     attributes.push(("verdict", verdict_word(&seat.verdict).into()));
     attributes.push(("confidence", seat.confidence.word().into()));
     attributes.extend(reason(seat).map(|reason| ("reason", reason.into())));
-    element(out, name, attributes, |_| Ok(()))
+    empty(out, name, attributes)
 }
 
 fn issues(out: &mut Out, merged: &Merged) -> io::Result<()> {
+    if merged.issues.is_empty() {
+        return empty(out, "issues", Vec::new());
+    }
     element(out, "issues", Vec::new(), |out| {
         for together in merged.issues.chunk_by(|a, b| a.group.is_some() && a.group == b.group) {
             if together.iter().any(|issue| issue.group.is_some()) {
@@ -104,7 +107,14 @@ fn place(file: Option<&str>, line: Option<u32>) -> Attributes<'_> {
     file.into_iter().chain(line.map(|line| ("line", line.to_string().into()))).collect()
 }
 
-fn minor(out: &mut Out, sourced: &SourcedNote) -> io::Result<()> {
+fn minor(out: &mut Out, notes: &[SourcedNote]) -> io::Result<()> {
+    if notes.is_empty() {
+        return empty(out, "minor", Vec::new());
+    }
+    element(out, "minor", Vec::new(), |out| notes.iter().try_for_each(|one| note(out, one)))
+}
+
+fn note(out: &mut Out, sourced: &SourcedNote) -> io::Result<()> {
     let note = &sourced.note;
     let mut attributes: Attributes<'_> =
         vec![("source", sourced.source.as_str().into()), ("priority", "5".into())];
@@ -115,7 +125,7 @@ fn minor(out: &mut Out, sourced: &SourcedNote) -> io::Result<()> {
 fn clash(out: &mut Out, merged: &Merged, conflict: &Conflict) -> io::Result<()> {
     element(out, "conflict", Vec::new(), |out| {
         for finding in [conflict.a, conflict.b].map(|index| &merged.issues[index].finding) {
-            element(out, "between", vec![("issue", finding.id.as_str().into())], |_| Ok(()))?;
+            empty(out, "between", vec![("issue", finding.id.as_str().into())])?;
         }
         leaf(out, "about", &conflict.about)
     })
@@ -127,11 +137,18 @@ fn element(
     attributes: Attributes<'_>,
     inner: impl FnOnce(&mut Out) -> io::Result<()>,
 ) -> io::Result<()> {
-    let start = out.create_element(name).with_attributes(
-        attributes.iter().map(|(key, value)| (*key, Cow::Owned(carried(value)))).collect::<Vec<_>>(),
-    );
-    start.write_inner_content(inner)?;
+    start(out, name, attributes).write_inner_content(inner)?;
     Ok(())
+}
+
+fn empty(out: &mut Out, name: &'static str, attributes: Attributes<'_>) -> io::Result<()> {
+    start(out, name, attributes).write_empty()?;
+    Ok(())
+}
+
+fn start<'a>(out: &'a mut Out, name: &'static str, attributes: Attributes<'_>) -> ElementWriter<'a, Vec<u8>> {
+    let carried = attributes.iter().map(|(key, value)| (*key, Cow::Owned(carried(value))));
+    out.create_element(name).with_attributes(carried.collect::<Attributes<'static>>())
 }
 
 fn leaf(out: &mut Out, name: &'static str, text: &str) -> io::Result<()> {
