@@ -4,11 +4,12 @@
 //! examples of what it takes for a conflict and what not, is in `docs/adr/0003-conflicting-findings.md`.
 
 mod asks;
+mod thoughts;
 mod words;
 
 use super::{Conflict, Group, Issue};
-use crate::review::Finding;
-use asks::{Ask, Asks};
+use asks::Ask;
+pub(super) use asks::Asks;
 
 /// How many neighbours, by line, each issue of a group is held against. Only a group of more than that
 /// many issues can hide a conflict, and keeping to it keeps a merge of thousands affordable.
@@ -16,11 +17,6 @@ const NEIGHBOURS: usize = 64;
 
 /// How many of the shared words are named.
 const NAMED: usize = 6;
-
-/// Whether two findings ask for opposite things.
-pub(super) fn opposed(a: &Finding, b: &Finding) -> bool {
-    opposition(&Asks::of(a), &Asks::of(b)).is_some()
-}
 
 /// The conflicts within the groups, in the order of the issues.
 pub(super) fn among(issues: &[Issue], groups: &[Group]) -> Vec<Conflict> {
@@ -54,7 +50,8 @@ fn have_two_voices(a: &Issue, b: &Issue) -> bool {
     voices.clone().zip(voices.skip(1)).any(|(one, other)| one != other)
 }
 
-fn opposition(a: &Asks, b: &Asks) -> Option<String> {
+/// What two findings ask opposite things about, if they do.
+pub(super) fn opposition(a: &Asks, b: &Asks) -> Option<String> {
     a.each().find_map(|one| b.each().find_map(|other| opposite(one, other)))
 }
 
@@ -78,7 +75,7 @@ fn opposite(a: &Ask, b: &Ask) -> Option<String> {
 mod tests {
     use super::*;
     use crate::ids::FindingId;
-    use crate::review::Severity;
+    use crate::review::{Finding, Severity};
 
     fn finding(kind: &str, description: &str) -> Finding {
         Finding {
@@ -117,6 +114,7 @@ mod tests {
             ("There is no rate limiting", "Rate limiting is out of scope"),
             ("Increase the timeout", "Reduce the timeout to a second"),
             ("Must validate the token", "Don’t validate the token"),
+            ("If the list is empty, keep the header", "Drop the footer and remove the header"),
         ];
         let said: Vec<String> = pairs
             .iter()
@@ -149,6 +147,8 @@ mod tests {
             increase against reduce: timeout
         Must validate the token | Don’t validate the token
             validate against not validate: token
+        If the list is empty, keep the header | Drop the footer and remove the header
+            keep against remove: header
         ");
     }
 
@@ -160,6 +160,13 @@ mod tests {
             ("Removing the null check broke parse()", "Keep the null check"),
             ("Fails to add the header", "Add the header"),
             ("Does not close the file", "Close the file"),
+            ("Opens the file and never closes it", "Close the file"),
+            ("Null check checks the wrong thing", "Checks a and never null-checks the wrong thing"),
+            ("end is computed from start instead of stop", "end should use stop"),
+            ("Creates an instance", "Unused instance"),
+            ("Throws if no credential exists", "The id is lost when trying to manage or delete a credential"),
+            ("These calls have no effect on the result", "Discards the result"),
+            ("Fails with: expected a number, not datetime", "Datetime fields are compared"),
             ("Missing input validation", "User input not sanitized"),
             ("Add validation for user input", "Remove the unused user import"),
             ("Add error handling", "Remove the error variable"),

@@ -13,9 +13,10 @@
 //! already known: the most urgent one, first in the merged order. At most [`LIMIT`] of them are tried,
 //! the nearest first, which keeps a reviewer that puts thousands of findings on one line affordable.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use super::conflict;
+use super::conflict::{Asks, opposition};
 use super::raised::Raised;
 use super::related::NEAR;
 use crate::similarity;
@@ -28,8 +29,13 @@ pub(super) type Statements = Vec<usize>;
 
 /// Brings the statements of each finding together, in the order of their leads.
 pub(super) fn join(raised: &[Raised<'_>]) -> Vec<Statements> {
-    let mut known =
-        Known { raised, findings: Vec::new(), by_place: BTreeMap::new(), by_words: BTreeMap::new() };
+    let mut known = Known {
+        raised,
+        asks: raised.iter().map(|_| OnceCell::new()).collect(),
+        findings: Vec::new(),
+        by_place: BTreeMap::new(),
+        by_words: BTreeMap::new(),
+    };
     for index in 0..raised.len() {
         match known.said_before(index) {
             Some(finding) => known.findings[finding].push(index),
@@ -44,6 +50,8 @@ type Place<'a> = (Option<&'a str>, Option<u32>);
 /// The findings met so far, to be looked up by where their lead stands.
 struct Known<'a> {
     raised: &'a [Raised<'a>],
+    /// What each asks for, read when it is first needed.
+    asks: Vec<OnceCell<Asks>>,
     findings: Vec<Statements>,
     by_place: BTreeMap<Place<'a>, Vec<usize>>,
     /// Word for word repetitions are found even where a place is crowded beyond the limit.
@@ -69,15 +77,18 @@ impl<'a> Known<'a> {
             .take(LIMIT)
             .chain(nearby.take(LIMIT))
             .copied()
-            .find(|&finding| self.is_said_again_by(raised, &self.findings[finding]))
+            .find(|&finding| self.is_said_again_by(index, &self.findings[finding]))
     }
 
-    fn is_said_again_by(&self, raised: &Raised<'_>, statements: &Statements) -> bool {
-        let is_new_voice = statements.iter().all(|&index| self.raised[index].reviewer != raised.reviewer);
-        let lead = self.raised[statements[0]].finding;
-        is_new_voice
-            && similarity::alike(&lead.description, &raised.finding.description)
-            && !conflict::opposed(lead, raised.finding)
+    fn is_said_again_by(&self, index: usize, statements: &Statements) -> bool {
+        let (raised, lead) = (&self.raised[index], statements[0]);
+        statements.iter().all(|&said| self.raised[said].reviewer != raised.reviewer)
+            && similarity::alike(&self.raised[lead].finding.description, &raised.finding.description)
+            && opposition(self.asks(lead), self.asks(index)).is_none()
+    }
+
+    fn asks(&self, index: usize) -> &Asks {
+        self.asks[index].get_or_init(|| Asks::of(self.raised[index].finding))
     }
 }
 

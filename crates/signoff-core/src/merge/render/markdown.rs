@@ -128,7 +128,7 @@ fn escaped_line(line: &str, starts_line: bool) -> String {
     let mut chars = line.chars().enumerate().peekable();
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map_or(' ', |(_, next)| *next);
-        let opens = starts_line && at == 0 && "#>-+=".contains(c);
+        let opens = starts_line && at == 0 && "#>-+=:".contains(c);
         let numbers = starts_line && digits > 0 && at == digits && matches!(c, '.' | ')');
         match c {
             '<' => out.push_str("&lt;"),
