@@ -1,9 +1,10 @@
 //! Reviews in few words.
 
 use signoff_core::ids::{FindingId, ReviewerName};
-use signoff_core::merge::Merged;
+use signoff_core::merge::render::{Format, render};
+use signoff_core::merge::{Merged, merge};
 use signoff_core::review::{
-    Confidence, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
+    Bar, Confidence, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
 };
 
 pub const CRITICAL: Severity = Severity::Critical;
@@ -71,4 +72,55 @@ pub fn listing(merged: &Merged) -> String {
         format!("{} group {group} [{}] {place}:{line} {said}", issue.priority, sources.join("+"))
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The panel of the design's own example.
+pub fn example() -> [Review; 2] {
+    let spec = issues(
+        "spec",
+        [
+            Finding {
+                kind: "missing_requirement".into(),
+                requirement: Some("Support OAuth 2.0 login".into()),
+                ..finding(CRITICAL, "src/auth.ts:45", "Missing OAuth flow implementation")
+            },
+            Finding {
+                kind: "extra_feature".into(),
+                ..finding(IMPORTANT, "src/auth.ts:78", "Extra feature not in spec")
+            },
+        ],
+    );
+    let mut code = review("code", Verdict::ApprovedWithMinor);
+    code.minor.push(note("src/auth.ts", 30, "Magic number could be constant"));
+    [spec, code]
+}
+
+/// Everything at once: a group, a conflict, two sources, a finding below the bar, several lines.
+pub fn crowded() -> Vec<Review> {
+    let spec = issues(
+        "spec",
+        [
+            finding(IMPORTANT, "src/pay.rs:20", "Retries are required by the specification"),
+            finding(CRITICAL, "src/pay.rs:90", "Charges the card twice"),
+        ],
+    );
+    let fix = Some("Check the id first.\nThen charge.".to_owned());
+    let code = issues(
+        "code",
+        [
+            Finding { suggestion: fix, ..finding(CRITICAL, "src/pay.rs:91", "Charges the card twice") },
+            finding(IMPORTANT, "src/pay.rs:23", "Remove the retries"),
+            finding(MINOR, "src/x.rs", "Name is vague:\n\n  let x = 1;"),
+        ],
+    );
+    let mut security = review("security", Verdict::NeedsDiscussion);
+    security.summary = "Who may charge whom is not written down.\n\n1. Ask.".into();
+    security.confidence = Confidence::Unstated;
+    vec![security, code, spec, unheard("tests")]
+}
+
+/// Merged and rendered at the usual bar.
+pub fn shown(reviews: &[Review], format: &str) -> String {
+    let format = Format::from_word(format).expect("a format");
+    render(&merge(reviews, Bar::Medium), Bar::Medium, format)
 }
