@@ -1,6 +1,5 @@
 //! The corpus of reviewer answers in `testdata/contracts` judges the parsers; its README says how a case is written.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -44,7 +43,12 @@ impl Case {
         let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let setting = path.with_extension("json");
         Self {
-            name: path.strip_prefix(CORPUS).unwrap().with_extension("").display().to_string(),
+            name: path
+                .strip_prefix(CORPUS)
+                .expect("a path in the corpus")
+                .with_extension("")
+                .display()
+                .to_string(),
             text: read(path),
             setting: serde_json::from_slice(&read(&setting))
                 .unwrap_or_else(|error| panic!("{}: {error}", setting.display())),
@@ -71,7 +75,7 @@ impl Case {
     fn must_not_approve(&self) -> bool {
         let verdict = &self.setting.expect["verdict"];
         let words = verdict.as_array().map_or(std::slice::from_ref(verdict), Vec::as_slice);
-        words.iter().all(|word| !word.as_str().unwrap().starts_with("approved"))
+        words.iter().all(|word| !word.as_str().expect("a verdict word").starts_with("approved"))
     }
 }
 
@@ -102,8 +106,8 @@ fn approves(result: &Result<Review, Violation>) -> bool {
 
 /// The cases of one directory in the order of their names; a file without its partner is an error.
 fn cases(directory: &str) -> Vec<Case> {
-    let entries = fs::read_dir(Path::new(CORPUS).join(directory)).unwrap();
-    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    let entries = fs::read_dir(Path::new(CORPUS).join(directory)).expect("the corpus");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file of the corpus").path()).collect();
     paths.sort();
     for path in &paths {
         let partners = path.with_extension("txt").exists() && path.with_extension("json").exists();
@@ -129,7 +133,7 @@ fn fail_with(problems: &[String]) {
 fn compare(place: &str, expected: &Value, actual: &Value, differences: &mut String) {
     match (expected, actual) {
         (Value::Object(wanted), Value::String(text)) if wanted.contains_key("contains") => {
-            if !text.contains(wanted["contains"].as_str().unwrap()) {
+            if !text.contains(wanted["contains"].as_str().expect("a piece of text")) {
                 differ(place, expected, actual, differences);
             }
         }
@@ -150,13 +154,13 @@ fn compare(place: &str, expected: &Value, actual: &Value, differences: &mut Stri
 }
 
 fn differ(place: &str, expected: &Value, actual: &Value, differences: &mut String) {
-    writeln!(differences, "    {place}\n        expected {expected}\n        actual   {actual}").unwrap();
+    *differences += &format!("    {place}\n        expected {expected}\n        actual   {actual}\n");
 }
 
 /// Writes a line for each key that `holder` lacks.
 fn demand(holder: &Value, keys: &str, differences: &mut String) {
     for key in keys.split_whitespace().filter(|key| holder.get(key).is_none()) {
-        writeln!(differences, "    no key `{key}` in {holder}").unwrap();
+        *differences += &format!("    no key `{key}` in {holder}\n");
     }
 }
 
@@ -169,7 +173,7 @@ fn check_shape(case: &Case, report: &Value, differences: &mut String) {
     if let Some(violation) = report.get("violation") {
         demand(violation, "code message offset", differences);
         if violation["offset"].as_u64().is_none_or(|offset| offset > case.text.len() as u64) {
-            writeln!(differences, "    the offset {} is not in the text", violation["offset"]).unwrap();
+            *differences += &format!("    the offset {} is not in the text\n", violation["offset"]);
         }
         return;
     }
