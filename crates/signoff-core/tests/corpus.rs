@@ -170,7 +170,7 @@ fn check_shape(case: &Case, report: &Value, differences: &mut String) {
                           interpreted_intent intent_satisfied reviewer role";
     const FINDING: &str = "id sources kind severity file line description requirement suggestion";
     compare("report.version", &1.into(), &report["version"], differences);
-    if let Some(violation) = report.get("violation") {
+    if let Some(violation) = report.get("violation").filter(|violation| !violation.is_null()) {
         demand(violation, "code message offset", differences);
         if violation["offset"].as_u64().is_none_or(|offset| offset > case.text.len() as u64) {
             *differences += &format!("    the offset {} is not in the text\n", violation["offset"]);
