@@ -243,11 +243,12 @@ fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
 
 /// Nothing at or above the bar is open. What was only judged in part is judged once more as a whole.
 fn passed(this: &mut Loop, heard: Heard, policy: &Policy) {
-    if finish::panel(this).is_some_and(|panel| panel.scope == Scope::Scoped) {
+    let Some(panel) = finish::panel(this) else { return };
+    if panel.scope == Scope::Scoped {
         return open(this, Scope::Full, policy);
     }
     let end = match heard {
-        Heard::All => GateEnd::Approved { commit: this.head.commit.clone() },
+        Heard::All => GateEnd::Approved { commit: panel.commit.clone() },
         Heard::Some => GateEnd::Unheard,
     };
     finish::record(this, end);
@@ -258,7 +259,7 @@ fn passed(this: &mut Loop, heard: Heard, policy: &Policy) {
 pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     let Some(judge) = finish::judge_here(this, policy) else { return };
     match judge.gate.on_failure {
-        OnFailure::MiniLoop if repeats(this, &judge.gate) => {
+        OnFailure::MiniLoop if repeats(this, &judge.gate, policy) => {
             finish::exhausted(this, Reason::SameFinding, policy)
         }
         OnFailure::MiniLoop => fix::begin(this, unread, policy),
@@ -270,8 +271,9 @@ pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     }
 }
 
-fn repeats(this: &Loop, gate: &Gate) -> bool {
-    gate.max_same_finding.is_some_and(|bound| this.ledger.most_repeated() >= bound)
+fn repeats(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
+    let times = blocking(this, policy).iter().map(|entry| entry.seen.len()).max().unwrap_or(0);
+    gate.max_same_finding.is_some_and(|bound| times >= bound as usize)
 }
 
 /// The project's checks ended.

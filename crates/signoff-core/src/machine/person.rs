@@ -89,7 +89,10 @@ fn stop(this: &mut Loop, about: &Asked, stage: Stage, policy: &Policy) {
 /// Takes a stage up where it stopped: what was finished stays finished.
 fn take_up(this: &mut Loop, stage: Stage, policy: &Policy) {
     match stage {
-        Stage::Reviewing(panel) if panel.missing().is_empty() => judge::open(this, panel.scope, policy),
+        // Answers to a commit that is no longer the head are answers to nothing.
+        Stage::Reviewing(panel) if panel.commit != this.head.commit || panel.missing().is_empty() => {
+            judge::open(this, panel.scope, policy);
+        }
         Stage::Reviewing(panel) => judge::call_missing(this, stop_running(panel)),
         Stage::Working { .. } | Stage::Researching { .. } => work::again(this, policy),
         Stage::Checking { .. } => judge::open(this, super::Scope::Full, policy),

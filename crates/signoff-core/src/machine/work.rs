@@ -5,7 +5,7 @@ use super::{Choice, Policy, WorkReport, finish, fix};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
 use crate::review::Finding;
-use crate::workflow::PhaseKind;
+use crate::workflow::{PhaseKind, Role};
 
 /// The worktree is there.
 pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
@@ -44,12 +44,26 @@ fn attempt(this: &mut Loop, ask: Ask, policy: &Policy) {
         Ask::First => 0,
         Ask::Next { failures } => failures,
     };
+    if ask == Ask::First && !counts(this, policy) {
+        this.notes = std::mem::take(&mut this.next_notes);
+        this.stage = Stage::Working { slot: this.new_slot(), failures };
+        return;
+    }
     if !may_attempt(this, 1, policy) {
         this.stage = Stage::Working { slot: Slot::Vacant, failures };
         return attempts_exhausted(this, policy);
     }
     let slot = slot(this, ask != Ask::First, policy);
     this.stage = Stage::Working { slot, failures };
+}
+
+/// A loop's attempts are those that implement, fix, or try something again. Thinking, planning and
+/// simplifying once are bounded by the passes.
+fn counts(this: &Loop, policy: &Policy) -> bool {
+    match policy.phase(this.at.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Agent { role, .. }) => matches!(role, Role::Implement | Role::Fix),
+        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => true,
+    }
 }
 
 /// Whether so many more attempts are within the loop's bound.

@@ -57,15 +57,6 @@ pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> E
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
-        if explored.nodes.len() > 60_000 && explored.nodes.len() % 5_000 < 3 {
-            eprintln!("{} queue {}", explored.nodes.len(), queue.len());
-        }
-        if explored.nodes.len() > 100_000 {
-            for n in explored.nodes.iter().rev().step_by(997).take(10) {
-                eprintln!("{}", key(n));
-            }
-            panic!("too many");
-        }
         for (event, cost) in events(&explored.nodes[index], policy) {
             let node = &explored.nodes[index];
             let Some(patience) = cost.paid_by(node.patience) else { continue };
@@ -189,10 +180,10 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
-                all.extend(free(vec![
-                    answered(QuestionId(99), Choice::Stop),
-                    answered(question.id, Choice::ALL[0]),
-                ]));
+                let refused = Choice::ALL.into_iter().filter(|choice| !question.choices.contains(choice));
+                let late = answered(QuestionId(99), Choice::Stop);
+                let misfits = refused.map(|choice| answered(question.id, choice)).chain([late]);
+                all.extend(misfits.map(|event| (event, Cost::Misfit)));
             }
             Effect::Wait { hold: Hold::Checkpoint } => {
                 let note = say::finding("x.rs", Severity::Important);

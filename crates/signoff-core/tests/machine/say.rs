@@ -65,12 +65,15 @@ pub fn reviewed(name: &str) -> Policy {
 
 /// The same with bounds small enough to walk through all states.
 pub fn small(name: &str) -> Policy {
-    let mut policy = reviewed(name);
+    bounded(reviewed(name), 3, 1)
+}
+
+/// Any policy within so many attempts, and so many fixes at each gate.
+pub fn bounded(mut policy: Policy, max_attempts: u32, fixes: u32) -> Policy {
     let workflow = &mut policy.workflow;
-    workflow.limits.max_attempts = 3;
-    workflow.limits.max_passes = 2;
-    workflow.limits.max_recoveries = 1;
-    workflow.limits.max_conflicts = 1;
+    let limits = &mut workflow.limits;
+    (limits.max_attempts, limits.max_passes, limits.max_recoveries, limits.max_conflicts) =
+        (max_attempts, 2, 1, 1);
     workflow.checkpoint_interval = workflow.checkpoint_interval.map(|_| 2);
     for phase in &mut workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
@@ -78,8 +81,8 @@ pub fn small(name: &str) -> Policy {
         }
         if let Some(judge) = phase.judge_mut() {
             judge.gate.bound = match judge.gate.bound {
-                Bound::MaxCycles(_) => Bound::MaxCycles(2),
-                Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(1),
+                Bound::MaxCycles(_) => Bound::MaxCycles(fixes + 1),
+                Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(fixes),
             };
         }
     }
