@@ -1,1 +1,241 @@
-//! See ARCHITECTURE.md.
+//! The second machine, above the loops: which of them run, when a group is through, what lands next.
+//!
+//! It knows a loop only by its [`Standing`], told from the loop's own state, so the two machines can never
+//! disagree. Like the first one it only changes state; its wishes follow from the difference.
+
+mod checkpoint;
+mod rules;
+mod standing;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+pub use checkpoint::Checkpoint;
+pub use standing::Standing;
+
+use crate::ids::LoopId;
+use crate::machine::Outcome;
+use crate::workflow::{Arrangement, Landing, Workflow};
+
+/// What a run is carried out under.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunPolicy {
+    pub arrangement: Arrangement,
+    pub landing: Landing,
+    /// Loops at once.
+    pub jobs: usize,
+    /// Slots: pick new tasks even after one failed.
+    pub keep_going: bool,
+    /// Whether tasks have to be found first, and the whole looked at in the end.
+    pub before: bool,
+    pub after: bool,
+}
+
+impl RunPolicy {
+    pub fn of(workflow: &Workflow, jobs: usize) -> Self {
+        Self {
+            arrangement: workflow.arrangement,
+            landing: workflow.landing,
+            jobs: jobs.max(1),
+            keep_going: false,
+            before: !workflow.before.is_empty(),
+            after: !workflow.after.is_empty(),
+        }
+    }
+}
+
+/// A run: its groups, and how each loop stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Run {
+    pub stage: RunStage,
+    pub groups: Vec<Vec<LoopId>>,
+    pub loops: BTreeMap<LoopId, Standing>,
+    /// Loops that were told to start; the telling is outstanding until they move.
+    pub called: BTreeSet<LoopId>,
+    /// The one loop that may land now.
+    pub landing: Option<LoopId>,
+    pub checkpoint: Checkpoint,
+    /// Slots: how many picks are under way, and whether there may be more.
+    pub picks: usize,
+    pub picking: Picking,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStage {
+    #[default]
+    Queued,
+    /// Tasks are being found and arranged.
+    Preparing,
+    /// The group at this index is being worked.
+    Working {
+        group: usize,
+    },
+    /// It is waited for: these loops need a person.
+    Blocked {
+        group: usize,
+        by: Vec<LoopId>,
+    },
+    /// All tasks are through; the whole is being looked at.
+    Reviewing,
+    Done(RunOutcome),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Picking {
+    #[default]
+    Open,
+    /// Nothing left, a task failed, or an agent said there is no more.
+    Closed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// Every task was approved or accepted.
+    Approved,
+    /// Finished, but something was not approved or needs a look.
+    Attention,
+    Failed,
+    Cancelled,
+}
+
+/// A fact about a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEvent {
+    Started,
+    /// The planning part ended.
+    PreparationEnded {
+        outcome: Outcome,
+    },
+    /// The tasks are known, and what may be worked at once.
+    GroupsPlanned {
+        groups: Vec<Vec<LoopId>>,
+    },
+    /// A slot has a task; or there was none.
+    TaskPicked {
+        loop_id: LoopId,
+    },
+    NothingToPick,
+    /// An agent said that there are no more tasks.
+    PickingStopped,
+    /// A loop's state says something new.
+    LoopMoved {
+        loop_id: LoopId,
+        standing: Standing,
+    },
+    CheckpointReviewed {
+        loop_id: LoopId,
+    },
+    FinalReviewEnded {
+        outcome: Outcome,
+    },
+    Cancelled {
+        by: String,
+    },
+}
+
+/// A wish of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEffect {
+    /// Find and arrange the tasks.
+    Prepare,
+    Start {
+        loop_id: LoopId,
+    },
+    /// Claim one more task for a free slot; so many are wanted in all.
+    Pick {
+        wanted: usize,
+    },
+    GrantLanding {
+        loop_id: LoopId,
+    },
+    /// Review these loops as they stand.
+    ReviewCheckpoint {
+        loops: Vec<LoopId>,
+    },
+    ReviewWhole,
+    /// Tell people what blocks the group.
+    Block {
+        by: Vec<LoopId>,
+    },
+    CancelLoop {
+        loop_id: LoopId,
+    },
+    Finish(RunOutcome),
+}
+
+/// One fact in; the new state and what is to be done out.
+pub fn step(this: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffect>) {
+    let before = outstanding(&this);
+    let was_done = this.is_done();
+    let mut next = this;
+    apply(&mut next, event, policy);
+    let new = outstanding(&next).into_iter().filter(|wish| !before.contains(wish));
+    let mut effects: Vec<_> = new.collect();
+    if let (RunStage::Done(outcome), false) = (&next.stage, was_done) {
+        effects.push(RunEffect::Finish(*outcome));
+    }
+    (next, effects)
+}
+
+/// The state after a log.
+pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) -> Run {
+    let mut this = Run::default();
+    for event in events {
+        apply(&mut this, event, policy);
+    }
+    this
+}
+
+fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    if this.is_done() {
+        // Loops can still be reopened by a person; the run's own end stands.
+        if let RunEvent::LoopMoved { loop_id, standing } = event {
+            this.loops.insert(loop_id, standing);
+        }
+        return;
+    }
+    rules::take(this, event, policy);
+    rules::settle(this, policy);
+}
+
+/// Everything the run is waiting for somebody else to do.
+pub fn outstanding(this: &Run) -> Vec<RunEffect> {
+    let mut wishes = match &this.stage {
+        RunStage::Queued | RunStage::Done(_) => return cancellations(this),
+        RunStage::Preparing => vec![RunEffect::Prepare],
+        RunStage::Reviewing => vec![RunEffect::ReviewWhole],
+        RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
+        RunStage::Working { .. } => Vec::new(),
+    };
+    wishes.extend(this.called.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
+    wishes.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
+    wishes.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
+    wishes.extend(this.checkpoint.wish());
+    wishes
+}
+
+/// After a run was cancelled its loops are.
+fn cancellations(this: &Run) -> Vec<RunEffect> {
+    if this.stage != RunStage::Done(RunOutcome::Cancelled) {
+        return Vec::new();
+    }
+    let open = this.loops.iter().filter(|(_, standing)| !matches!(standing, Standing::Ended(_)));
+    open.map(|(loop_id, _)| RunEffect::CancelLoop { loop_id: loop_id.clone() }).collect()
+}
+
+impl Run {
+    pub fn is_done(&self) -> bool {
+        matches!(self.stage, RunStage::Done(_))
+    }
+
+    /// The loops that hold a job.
+    pub fn active(&self) -> usize {
+        self.loops.values().filter(|standing| standing.is_active()).count()
+    }
+}
