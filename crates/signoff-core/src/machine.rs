@@ -26,11 +26,13 @@ pub use state::{
     Panel, Position, Question, Reason, Researcher, Scope, Seat, Slot, Stage, Tally,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::AttemptId;
 use crate::workflow::{Phase, Workflow};
 
 /// What a loop is run under.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub workflow: Workflow,
     /// Nobody is there to answer: a question ends the loop instead.

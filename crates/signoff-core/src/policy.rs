@@ -15,7 +15,7 @@ pub use budget::{Budget, Caps, Refusal, Reservation};
 pub use duration::Span;
 pub use effort::Effort;
 pub use ladder::{Ladder, Rung};
-pub use limits::{Bound, Limits};
+pub use limits::{Bound, Count, Limits};
 
 use crate::ids::ReviewerName;
 use crate::prompt::Depth;
@@ -66,7 +66,7 @@ pub enum Rereview {
 }
 
 /// The policy of one gate.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Gate {
     /// A gate that is off lets work through unreviewed, and the outcome says so.
     pub enabled: bool,

@@ -1,1 +1,216 @@
-//! See ARCHITECTURE.md.
+//! What people see of a run: one fold over its log, shared by every renderer.
+
+mod badge;
+mod question;
+mod status;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+pub use badge::Badge;
+pub use question::QuestionView;
+pub use status::Status;
+
+use crate::group::{self, Run, RunPolicy, RunStage};
+use crate::ids::{AttemptId, LoopId, RunId, TaskId};
+use crate::ledger::State;
+use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage};
+use crate::review::Usage;
+use crate::wire::{Fact, LoopFact, Recorded, RunFact};
+
+/// A run as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunView {
+    pub run: Option<RunId>,
+    pub started_at: Option<Timestamp>,
+    pub last_at: Option<Timestamp>,
+    /// The number of the last fact taken in.
+    pub seq: u64,
+    under: Option<(RunPolicy, Policy)>,
+    machine: Run,
+    loops: BTreeMap<LoopId, LoopFold>,
+}
+
+/// What is folded for one loop.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct LoopFold {
+    task: Option<TaskId>,
+    title: String,
+    branch: String,
+    state: Loop,
+    usage: BTreeMap<AttemptId, Usage>,
+    /// The agents whose start was recorded.
+    agents: BTreeMap<AttemptId, String>,
+    last_line: String,
+    since: Option<Timestamp>,
+}
+
+/// One loop, ready to be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoopView {
+    pub id: LoopId,
+    pub task: Option<TaskId>,
+    pub title: String,
+    pub branch: String,
+    pub badge: Badge,
+    pub status: Status,
+    pub phase: String,
+    pub pass: u32,
+    pub cycle: u32,
+    /// The most reviews the gate allows.
+    pub max_cycles: Option<u32>,
+    pub iteration: u32,
+    pub fixes: u32,
+    pub outcome: Option<&'static str>,
+    pub final_verdict: Option<FinalWord>,
+    pub reason: Option<Reason>,
+    pub open_findings: usize,
+    pub usage: Usage,
+    pub last_line: String,
+    /// When its stage last changed.
+    pub since: Option<Timestamp>,
+    pub question: Option<QuestionView>,
+}
+
+impl RunView {
+    /// The view of a whole log.
+    pub fn of<'a>(log: impl IntoIterator<Item = &'a Recorded>) -> Self {
+        let mut view = Self::default();
+        for recorded in log {
+            view.apply(recorded);
+        }
+        view
+    }
+
+    /// Takes one fact in.
+    pub fn apply(&mut self, recorded: &Recorded) {
+        self.run = Some(recorded.run);
+        self.started_at = self.started_at.or(Some(recorded.at));
+        self.last_at = Some(recorded.at);
+        self.seq = recorded.seq;
+        match &recorded.fact {
+            Fact::Run(fact) => self.run_fact(fact),
+            Fact::Loop(loop_id, fact) => self.loop_fact(loop_id, fact, recorded.at),
+        }
+    }
+
+    fn run_fact(&mut self, fact: &RunFact) {
+        match fact {
+            RunFact::Opened { policy, workflow } => self.under = Some((policy.clone(), (**workflow).clone())),
+            RunFact::Moved(event) => {
+                if let Some((policy, _)) = &self.under {
+                    let run = std::mem::take(&mut self.machine);
+                    self.machine = group::step(run, event.clone(), policy).0;
+                }
+            }
+        }
+    }
+
+    fn loop_fact(&mut self, loop_id: &LoopId, fact: &LoopFact, at: Timestamp) {
+        let fold = self.loops.entry(loop_id.clone()).or_default();
+        match fact {
+            LoopFact::Added { task, title, branch } => {
+                (fold.task, fold.title, fold.branch) = (Some(*task), title.clone(), branch.clone());
+                fold.since = Some(at);
+            }
+            LoopFact::AttemptStarted { attempt, agent } => {
+                fold.agents.insert(*attempt, agent.clone());
+            }
+            LoopFact::Used { attempt, usage } => {
+                fold.usage.insert(*attempt, *usage);
+            }
+            LoopFact::Said { line, .. } => fold.last_line = line.clone(),
+            LoopFact::Moved(event) => {
+                if let Some((_, policy)) = &self.under {
+                    fold.moved(event, policy, at);
+                }
+            }
+        }
+    }
+
+    pub fn stage(&self) -> &RunStage {
+        &self.machine.stage
+    }
+
+    pub fn preset(&self) -> Option<&str> {
+        self.under.as_ref().map(|(_, policy)| policy.workflow.name.as_str())
+    }
+
+    /// The state of one loop, for those who need more than the row.
+    pub fn loop_state(&self, loop_id: &LoopId) -> Option<&Loop> {
+        self.loops.get(loop_id).map(|fold| &fold.state)
+    }
+
+    /// The loops in order of their ids.
+    pub fn rows(&self) -> Vec<LoopView> {
+        let Some((_, policy)) = &self.under else { return Vec::new() };
+        self.loops.iter().map(|(loop_id, fold)| fold.row(loop_id, policy, &self.machine)).collect()
+    }
+
+    /// What all attempts of all loops used.
+    pub fn usage(&self) -> Usage {
+        self.loops
+            .values()
+            .flat_map(|fold| fold.usage.values())
+            .fold(Usage::default(), |sum, one| sum.plus(*one))
+    }
+
+    /// What people are asked.
+    pub fn questions(&self) -> Vec<QuestionView> {
+        self.rows().into_iter().filter_map(|row| row.question).collect()
+    }
+}
+
+impl LoopFold {
+    fn moved(&mut self, event: &machine::Event, policy: &Policy, at: Timestamp) {
+        let before = self.state.stage.clone();
+        let state = std::mem::take(&mut self.state);
+        self.state = machine::step(state, event.clone(), policy).0;
+        if self.state.stage != before {
+            self.since = Some(at);
+        }
+    }
+
+    fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
+        let this = &self.state;
+        let phase = policy.workflow.phases.get(this.at.phase);
+        let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
+        let open = this.ledger.entries().iter().filter(|entry| entry.state == State::Open);
+        LoopView {
+            id: loop_id.clone(),
+            task: self.task,
+            title: self.title.clone(),
+            branch: self.branch.clone(),
+            badge: Badge::of(this, |attempt| self.agents.contains_key(&attempt)),
+            status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
+            phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
+            pass: this.at.pass,
+            cycle: this.tally.cycle,
+            max_cycles: phase.and_then(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews()),
+            iteration: this.tally.iteration,
+            fixes: this.tally.fixes,
+            outcome: ending.and_then(|ending| ending.outcome.word()),
+            final_verdict: this.final_verdict(),
+            reason: ending.and_then(|ending| ending.reason),
+            open_findings: open.count(),
+            usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
+            last_line: self.last_line.clone(),
+            since: self.since,
+            question: QuestionView::of(this, self.task),
+        }
+    }
+}
+
+impl Usage {
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            duration_ms: self.duration_ms.saturating_add(other.duration_ms),
+        }
+    }
+}

@@ -97,7 +97,7 @@ pub struct Reviewer {
 }
 
 /// One step of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Phase {
     pub name: String,
     #[serde(flatten)]
@@ -111,7 +111,7 @@ pub struct Phase {
 }
 
 /// What a phase does.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum PhaseKind {
     /// An agent changes the worktree.
@@ -128,7 +128,7 @@ pub enum PhaseKind {
 }
 
 /// A gate's policy with where a restart goes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Restarting {
     #[serde(flatten)]
     pub gate: Gate,
@@ -161,7 +161,7 @@ impl Phase {
 }
 
 /// An ordered list of phases, and what holds for all of them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Workflow {
     pub name: String,
     pub description: String,

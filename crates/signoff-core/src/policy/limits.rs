@@ -1,25 +1,89 @@
 //! The bounds on repetition.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A number, or `"unlimited"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    Of(u32),
+    Unlimited,
+}
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Of(number) => serializer.serialize_u32(*number),
+            Self::Unlimited => serializer.serialize_str("unlimited"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a whole number or \"unlimited\"")]
+        enum Written {
+            Number(u32),
+            Word(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Number(number) => Ok(Self::Of(number)),
+            Written::Word(word) if word == "unlimited" => Ok(Self::Unlimited),
+            Written::Word(word) => Err(serde::de::Error::custom(format!(
+                "`{word}` is not a bound: write a whole number or \"unlimited\""
+            ))),
+        }
+    }
+}
 
 /// How often a gate may review and fix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub enum Bound {
     /// n reviews and n − 1 fixes.
     MaxCycles(u32),
     /// n fixes and n + 1 reviews.
     MaxFixes(u32),
     /// Bounded by the loop's attempts and its budget only.
-    #[serde(serialize_with = "unlimited")]
     Unlimited,
 }
 
-fn unlimited<S: serde::Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_bool(true)
+/// The bound as it is written: one of two keys.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_cycles: Option<Count>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_fixes: Option<Count>,
+}
+
+impl From<Bound> for Written {
+    fn from(bound: Bound) -> Self {
+        match bound {
+            Bound::MaxCycles(cycles) => Self { max_cycles: Some(Count::Of(cycles)), max_fixes: None },
+            Bound::MaxFixes(fixes) => Self { max_cycles: None, max_fixes: Some(Count::Of(fixes)) },
+            Bound::Unlimited => Self { max_cycles: None, max_fixes: Some(Count::Unlimited) },
+        }
+    }
+}
+
+impl From<Written> for Bound {
+    fn from(written: Written) -> Self {
+        Self::of(written.max_cycles, written.max_fixes).unwrap_or(Self::MaxCycles(1))
+    }
 }
 
 impl Bound {
+    /// The bound that one of the two keys sets.
+    pub fn of(max_cycles: Option<Count>, max_fixes: Option<Count>) -> Option<Self> {
+        match (max_cycles, max_fixes) {
+            (Some(Count::Of(cycles)), _) => Some(Self::MaxCycles(cycles)),
+            (_, Some(Count::Of(fixes))) => Some(Self::MaxFixes(fixes)),
+            (Some(Count::Unlimited), _) | (_, Some(Count::Unlimited)) => Some(Self::Unlimited),
+            (None, None) => None,
+        }
+    }
+
     /// How many fixes the bound allows, if it allows only so many.
     pub fn fixes(self) -> Option<u32> {
         match self {
@@ -41,7 +105,6 @@ impl Bound {
 
 /// The bounds of a loop that belong to no gate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Implement and fix attempts of one loop, all in all.
     pub max_attempts: u32,

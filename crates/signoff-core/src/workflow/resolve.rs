@@ -7,9 +7,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::problem::{Place, WorkflowError};
-use super::words::{Count, GateWords, KindWord, PhaseWords, WorkflowWords};
+use super::words::{GateWords, KindWord, PhaseWords, WorkflowWords};
 use super::{Phase, PhaseKind, Restarting, Role, Workflow};
-use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, Limits, OnExhausted, OnFailure, Rereview, Rung};
+use crate::policy::{
+    Bound, Count, ExhaustedAs, Gate, Ladder, Limits, OnExhausted, OnFailure, Rereview, Rung,
+};
 use crate::prompt::Depth;
 use crate::review::Bar;
 

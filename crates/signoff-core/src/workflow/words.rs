@@ -8,34 +8,9 @@ use toml::Spanned;
 use super::problem::{Place, WorkflowError};
 use super::{Arrangement, Completion, Landing, Reviewer, Role, Workflow, resolve};
 use crate::ids::ReviewerName;
-use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, Rereview, Span};
+use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, Rereview, Span};
 use crate::prompt::Depth;
 use crate::review::Bar;
-
-/// A number, or `"unlimited"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    Of(u32),
-    Unlimited,
-}
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a whole number or \"unlimited\"")]
-        enum Written {
-            Number(u32),
-            Word(String),
-        }
-        match Written::deserialize(deserializer)? {
-            Written::Number(number) => Ok(Self::Of(number)),
-            Written::Word(word) if word == "unlimited" => Ok(Self::Unlimited),
-            Written::Word(word) => Err(serde::de::Error::custom(format!(
-                "`{word}` is not a bound: write a whole number or \"unlimited\""
-            ))),
-        }
-    }
-}
 
 /// The gate's keys, each of which may be left out. Layers of configuration are laid over a gate with these.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -77,22 +52,13 @@ impl GateWords {
         lay!(self, gate, enabled, reviewers, fail_on, on_failure, on_exhausted, exhausted_as);
         lay!(self, gate, on_unclear, on_reviewer_failure, on_fixer_failure, on_implementer_failure);
         lay!(self, gate, on_discussion, author_output, parallel_fixes, require_nonce, rereview, depth);
-        if let Some(bound) = self.bound() {
+        if let Some(bound) = Bound::of(self.max_cycles, self.max_fixes) {
             gate.bound = bound;
         }
         gate.review_timeout = self.review_timeout.or(gate.review_timeout);
         gate.fix_timeout = self.fix_timeout.or(gate.fix_timeout);
         lay_switch(self.max_same_finding, &mut gate.max_same_finding);
         lay_switch(self.max_noop_fixes, &mut gate.max_noop_fixes);
-    }
-
-    fn bound(&self) -> Option<Bound> {
-        match (self.max_cycles, self.max_fixes) {
-            (Some(Count::Of(cycles)), _) => Some(Bound::MaxCycles(cycles)),
-            (_, Some(Count::Of(fixes))) => Some(Bound::MaxFixes(fixes)),
-            (Some(Count::Unlimited), _) | (_, Some(Count::Unlimited)) => Some(Bound::Unlimited),
-            (None, None) => None,
-        }
     }
 }
 

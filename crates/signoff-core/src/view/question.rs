@@ -1,0 +1,69 @@
+//! A question as a person reads it.
+
+use serde::Serialize;
+
+use crate::ids::{QuestionId, ReviewerName, TaskId};
+use crate::machine::{Asked, Choice, Loop, Reason, Stage};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuestionView {
+    pub id: QuestionId,
+    pub task_id: Option<TaskId>,
+    pub text: String,
+    pub choices: Vec<Choice>,
+}
+
+impl QuestionView {
+    pub fn of(this: &Loop, task_id: Option<TaskId>) -> Option<Self> {
+        let Stage::Waiting { question, .. } = &this.stage else { return None };
+        let text = text(&question.about, this.tally.cycle);
+        Some(Self { id: question.id, task_id, text, choices: question.choices.clone() })
+    }
+}
+
+fn text(about: &Asked, cycle: u32) -> String {
+    match about {
+        Asked::PartialReview { missing } => {
+            format!(
+                "{} gave no usable review; the others did. Retry, proceed without, or stop?",
+                names(missing)
+            )
+        }
+        Asked::UnclearReview { missing } => {
+            format!(
+                "The answer of {} could not be understood. Retry, proceed without it, or stop?",
+                names(missing)
+            )
+        }
+        Asked::NoReview { missing } => {
+            format!("No review could be had from {}. Retry, skip the review, or stop?", names(missing))
+        }
+        Asked::Exhausted(reason) => {
+            format!(
+                "{}. One more fix and review, proceed with the findings open, or stop?",
+                bound(*reason, cycle)
+            )
+        }
+        Asked::FixerFailed => "The fixer failed. Retry or stop?".to_owned(),
+        Asked::ImplementerFailed => "The implementer failed. Retry or stop?".to_owned(),
+        Asked::Discussion { by } => {
+            format!("{} wants to discuss the work. Have it fixed, proceed, or stop?", names(by))
+        }
+    }
+}
+
+fn names(reviewers: &[ReviewerName]) -> String {
+    reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+fn bound(reason: Reason, cycle: u32) -> String {
+    let told = [
+        (Reason::SameFinding, "The same finding keeps coming back"),
+        (Reason::NoopFix, "The last fix changed nothing"),
+        (Reason::FixerFailed, "The fixer kept failing"),
+    ];
+    match told.into_iter().find(|(known, _)| *known == reason) {
+        Some((_, text)) => text.to_owned(),
+        None => format!("{cycle} reviews did not lead to approval"),
+    }
+}
