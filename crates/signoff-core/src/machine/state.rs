@@ -411,6 +411,34 @@ impl Reason {
     ];
 }
 
+impl Reason {
+    /// The verdict that stands when a loop went on past it.
+    fn left_standing(self) -> Option<FinalWord> {
+        match self {
+            Self::Discussion => Some(FinalWord::NeedsDiscussion),
+            Self::FindingsNoted | Self::EditedByPerson => Some(FinalWord::ChangesRequested),
+            Self::ReviewSkipped | Self::ChangedAfterReview => None,
+            Self::CyclesExhausted
+            | Self::PassesExhausted
+            | Self::AttemptsExhausted
+            | Self::SameFinding
+            | Self::NoopFix
+            | Self::RecoveryExhausted
+            | Self::ConflictUnresolved
+            | Self::UnclearReview
+            | Self::ReviewerFailed
+            | Self::FixerFailed
+            | Self::ImplementerFailed
+            | Self::LandingFailed
+            | Self::GateFailed
+            | Self::TaskStuck
+            | Self::NoOneToAsk
+            | Self::StoppedByPerson
+            | Self::CancelledByPerson => Some(FinalWord::MaxCyclesReached),
+        }
+    }
+}
+
 impl Default for Loop {
     fn default() -> Self {
         Self {
@@ -441,13 +469,8 @@ impl Loop {
         match &ending.outcome {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
             Outcome::Unreviewed | Outcome::Cancelled => None,
-            Outcome::CompletedWithIssues if ending.reason == Some(Reason::EditedByPerson) => {
-                Some(FinalWord::ChangesRequested)
-            }
-            Outcome::CompletedWithIssues if ending.reason == Some(Reason::FindingsNoted) => {
-                Some(FinalWord::ChangesRequested)
-            }
-            Outcome::CompletedWithIssues | Outcome::Exhausted => Some(FinalWord::MaxCyclesReached),
+            Outcome::CompletedWithIssues => ending.reason.and_then(Reason::left_standing),
+            Outcome::Exhausted => Some(FinalWord::MaxCyclesReached),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
                 (self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)

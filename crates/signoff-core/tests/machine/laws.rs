@@ -26,7 +26,7 @@ fn slots_keep_the_laws() {
 #[test]
 fn plan_keeps_the_laws() {
     hold(&say::small("plan"), patience(1, 0), 1_000);
-    hold(&say::small("plan"), patience(0, 1), 1_000);
+    hold(&say::bounded(say::reviewed("plan"), 2, 1), patience(0, 1), 1_000);
 }
 
 #[test]

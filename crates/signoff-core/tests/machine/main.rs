@@ -4,3 +4,4 @@ mod explore;
 mod laws;
 mod say;
 mod stories;
+mod story;

@@ -1,0 +1,95 @@
+//! The loops preset.
+
+use signoff_core::machine::Policy;
+use signoff_core::policy::Effort;
+
+use crate::say::reviewed;
+use crate::story::Story;
+
+fn effort(effort: Effort) -> Policy {
+    let policy = reviewed("loops");
+    Policy { workflow: policy.workflow.with_effort(effort), ..policy }
+}
+
+#[test]
+fn attempts_follow_until_the_agent_says_it_is_done() {
+    let story = Story::of(effort(Effort::Low)).goes_on().goes_on().works().approves("general");
+    insta::assert_snapshot!(story.may_land().lands().told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    the agent is not done yet          → a3 implement [implement]
+    the agent completes its work       → a4 review 1 of c3 by general [review]
+    general approves                   → wait for the group
+    the group lets it land             → a5 land
+    it lands                           → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn giving_up_is_stuck_at_once() {
+    insta::assert_snapshot!(Story::of(effort(Effort::Low)).gives_up().told(), @"
+    started                            → a1 implement [implement]
+    the agent gives up                 → END stuck (task_stuck), no verdict
+    ");
+}
+
+#[test]
+fn a_failed_attempt_is_spent_and_the_next_one_follows() {
+    insta::assert_snapshot!(Story::of(effort(Effort::Low)).writer_fails().works().told(), @"
+    started                            → a1 implement [implement]
+    the agent fails                    → a2 implement [implement]
+    the agent completes its work       → a3 review 1 of c1 by general [review]
+    ");
+}
+
+#[test]
+fn two_fixes_at_low_effort_then_stuck() {
+    let mut story = Story::of(effort(Effort::Low)).works();
+    for _ in 0..2 {
+        story = story.objects("general", &["a.rs"]).works();
+    }
+    insta::assert_snapshot!(story.objects("general", &["a.rs"]).told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general objects to a.rs            → a3 fix 1 (a.rs) [review]
+    the agent completes its work       → a4 review 2 of c2 by general [review]
+    general objects to a.rs            → a5 fix 2 (a.rs) [review]
+    the agent completes its work       → a6 review 3 of c3 by general [review]
+    general objects to a.rs            → END stuck (cycles_exhausted), CHANGES_REQUESTED
+    ");
+}
+
+#[test]
+fn a_reviewer_nobody_understands_twice_costs_a_cycle() {
+    let story = Story::of(effort(Effort::Low)).works().mumbles("general").mumbles("general");
+    insta::assert_snapshot!(story.approves("general").told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general is not understood          → a3 review 1 of c1 by general [review]
+    general is not understood          → a4 review 2 of c1 by general [review]
+    general approves                   → wait for the group
+    ");
+}
+
+#[test]
+fn a_checkpoint_review_goes_into_the_next_attempt() {
+    let story = Story::of(effort(Effort::High)).goes_on().goes_on().goes_on();
+    insta::assert_snapshot!(story.checkpoint(&["a.rs"]).goes_on().told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    the agent is not done yet          → a3 implement [implement]
+    the agent is not done yet          → wait (checkpoint)
+    the checkpoint review is in        → a4 implement [implement] with notes on a.rs
+    the agent is not done yet          → a5 implement [implement]
+    ");
+}
+
+#[test]
+fn at_most_fifty_attempts() {
+    let mut story = Story::of(effort(Effort::Low));
+    for _ in 0..50 {
+        story = story.goes_on();
+    }
+    let told = story.told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"the agent is not done yet          → END stuck (attempts_exhausted), no verdict");
+}

@@ -1,0 +1,209 @@
+//! The phases preset: mini-loops, restarts, checks and parallel fixes.
+
+use signoff_core::machine::{Event, Policy};
+use signoff_core::policy::{Bound, OnExhausted, OnFailure};
+use signoff_core::workflow::preset;
+
+use crate::story::Story;
+
+fn policy() -> Policy {
+    let mut policy = Policy::of(preset("phases").expect("shipped"));
+    for phase in &mut policy.workflow.phases {
+        if let signoff_core::workflow::PhaseKind::Agent { researchers, .. } = &mut phase.kind {
+            *researchers = 0;
+        }
+    }
+    policy
+}
+
+fn to_code_review(story: Story) -> Story {
+    story.works().works().approves("plan").works()
+}
+
+#[test]
+fn a_whole_iteration_with_a_restart_mini_loops_and_a_failing_test() {
+    let story = Story::of(policy()).works().works().objects("plan", &["plan.md"]);
+    let story = to_code_review(story).objects("code", &["a.rs"]).works().objects("code", &["a.rs"]).works();
+    let story = story.approves("code").check_fails();
+    let story = to_code_review(story).approves("code").check_passes().works();
+    insta::assert_snapshot!(story.approves("final").approves("codex").told(), @"
+    started                            → a1 brainstorm [brainstorm]
+    the agent completes its work       → a2 plan [plan]
+    the agent completes its work       → a3 review 1 of c2 by plan [plan_review]
+    plan objects to plan.md            → a4 brainstorm [brainstorm pass 2]
+    the agent completes its work       → a5 plan [plan pass 2]
+    the agent completes its work       → a6 review 1 of c4 by plan [plan_review pass 2]
+    plan approves                      → a7 implement [implement pass 2]
+    the agent completes its work       → a8 review 1 of c5 by code [code_review pass 2]
+    code objects to a.rs               → a9 fix 1 (a.rs) [code_review pass 2]
+    the agent completes its work       → a10 review 2 of c6 by code [code_review pass 2]
+    code objects to a.rs               → a11 fix 2 (a.rs) [code_review pass 2]
+    the agent completes its work       → a12 review 3 of c7 by code [code_review pass 2]
+    code approves                      → a13 check 1 [test pass 2]
+    the checks fail                    → a14 brainstorm [brainstorm pass 3]
+    the agent completes its work       → a15 plan [plan pass 3]
+    the agent completes its work       → a16 review 1 of c9 by plan [plan_review pass 3]
+    plan approves                      → a17 implement [implement pass 3]
+    the agent completes its work       → a18 review 1 of c10 by code [code_review pass 3]
+    code approves                      → a19 check 1 [test pass 3]
+    the checks pass                    → a20 simplify [simplify pass 3]
+    the agent completes its work       → a21 review 1 of c11 by final [final_review pass 3]
+    final approves                     → a22 review 1 of c11 by codex [codex_final pass 3]
+    codex approves                     → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn researchers_come_first_and_a_missing_one_is_done_without() {
+    let policy = Policy::of(preset("phases").expect("shipped"));
+    let story = Story::of(policy).works().writer_fails().writer_fails().works();
+    insta::assert_snapshot!(story.works().told(), @"
+    started                            → a1 research 0 for brainstorm [brainstorm]; a2 research 1 for brainstorm [brainstorm]; a3 research 2 for brainstorm [brainstorm]
+    the agent completes its work       → –
+    the agent fails                    → a4 research 1 for brainstorm [brainstorm]
+    the agent fails                    → –
+    the agent completes its work       → a5 brainstorm [brainstorm]
+    the agent completes its work       → a6 research 0 for plan [plan]; a7 research 1 for plan [plan]; a8 research 2 for plan [plan]
+    ");
+}
+
+#[test]
+fn the_last_look_notes_its_findings_and_goes_on() {
+    let story = to_code_review(Story::of(policy())).approves("code").check_passes().works();
+    let told = story.approves("final").objects("codex", &["a.rs"]).told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"codex objects to a.rs              → END completed_with_issues (findings_noted), CHANGES_REQUESTED");
+}
+
+#[test]
+fn lite_mode_has_no_last_look() {
+    let lite = policy().workflow.in_mode("lite").expect("a mode");
+    let story = to_code_review(Story::of(Policy::of(lite))).approves("code").check_passes().works();
+    let told = story.approves("final").told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"final approves                     → END approved, APPROVED");
+}
+
+#[test]
+fn restarts_end_with_the_passes() {
+    let mut policy = policy();
+    policy.workflow.limits.max_passes = 2;
+    let mut story = Story::of(policy);
+    for _ in 0..2 {
+        story = story.works().works().objects("plan", &["plan.md"]);
+    }
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 brainstorm [brainstorm]
+    the agent completes its work       → a2 plan [plan]
+    the agent completes its work       → a3 review 1 of c2 by plan [plan_review]
+    plan objects to plan.md            → a4 brainstorm [brainstorm pass 2]
+    the agent completes its work       → a5 plan [plan pass 2]
+    the agent completes its work       → a6 review 1 of c4 by plan [plan_review pass 2]
+    plan objects to plan.md            → END failed (passes_exhausted), CHANGES_REQUESTED
+    ");
+}
+
+#[test]
+fn findings_in_three_files_are_fixed_side_by_side() {
+    let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
+    let story = story.works().works().works().combines();
+    let told = story.told();
+    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
+    code objects to a.rs b.rs c.rs     → a6 fix 1 (a.rs) [code_review]; a7 fix 1 (b.rs) [code_review]; a8 fix 1 (c.rs) [code_review]
+    the agent completes its work       → –
+    the agent completes its work       → –
+    the agent completes its work       → a9 combine
+    the fixes fit together             → a10 review 2 of c7 by code [code_review]
+    ");
+}
+
+#[test]
+fn fixes_that_overlap_are_made_again_one_after_the_other() {
+    let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
+    let story = story.works().works().works().overlaps(&[0]).works().works();
+    let told = story.told();
+    insta::assert_snapshot!(told.lines().skip(8).collect::<Vec<_>>().join("\n"), @"
+    the agent completes its work       → a9 combine
+    the fixes overlap                  → a10 fix 1 (b.rs) [code_review]
+    the agent completes its work       → a11 fix 1 (c.rs) [code_review]
+    the agent completes its work       → a12 review 2 of c9 by code [code_review]
+    ");
+}
+
+#[test]
+fn each_item_of_the_plan_is_implemented_and_reviewed() {
+    let mut policy = policy();
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "implement_review") {
+        phase.judge_mut().expect("a gate").gate.enabled = true;
+    }
+    let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
+    let story = story.works().approves("plan");
+    let story = story.works().approves("code").works().objects("code", &["b.rs"]).works().approves("code");
+    let told = story.told();
+    insta::assert_snapshot!(told.lines().skip(4).collect::<Vec<_>>().join("\n"), @"
+    plan approves                      → a4 implement [implement]
+    the agent completes its work       → a5 review 1 of c3 by code [implement_review]
+    code approves                      → a6 implement [implement]
+    the agent completes its work       → a7 review 1 of c4 by code [implement_review]
+    code objects to b.rs               → a8 fix 1 (b.rs) [implement_review]
+    the agent completes its work       → a9 review 2 of c5 by code [implement_review]
+    code approves                      → a10 review 1 of c5 by code [code_review]
+    ");
+}
+
+/// What happens at the code review for every `on_failure` and `on_exhausted`, with one fix allowed.
+#[test]
+fn every_combination_of_failure_and_exhaustion() {
+    let mut table = String::new();
+    for on_failure in [OnFailure::MiniLoop, OnFailure::Restart, OnFailure::Proceed, OnFailure::Stop] {
+        for on_exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed]
+        {
+            let mut policy = policy();
+            for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+                judge.gate.on_failure = on_failure;
+                judge.gate.on_exhausted = on_exhausted;
+                judge.gate.bound = Bound::MaxFixes(1);
+            }
+            let mut story = to_code_review(Story::of(policy)).objects("code", &["a.rs"]);
+            if on_failure == OnFailure::MiniLoop {
+                story = story.works().objects("code", &["a.rs"]);
+            }
+            let told = story.told();
+            let last =
+                told.lines().last().and_then(|line| line.split_once(" → ")).map_or("", |(_, what)| what);
+            let words = (crate::story::text(&on_failure), crate::story::text(&on_exhausted));
+            table.push_str(&format!("{:<10} {:<8} {last}\n", words.0, words.1));
+        }
+    }
+    insta::assert_snapshot!(table, @"
+    mini-loop  stop     END failed (cycles_exhausted), CHANGES_REQUESTED
+    mini-loop  ask      q1 exhausted: continue|proceed|stop|restart
+    mini-loop  restart  a8 brainstorm [brainstorm pass 2]
+    mini-loop  proceed  a8 check 1 [test]
+    restart    stop     a6 brainstorm [brainstorm pass 2]
+    restart    ask      a6 brainstorm [brainstorm pass 2]
+    restart    restart  a6 brainstorm [brainstorm pass 2]
+    restart    proceed  a6 brainstorm [brainstorm pass 2]
+    proceed    stop     a6 check 1 [test]
+    proceed    ask      a6 check 1 [test]
+    proceed    restart  a6 check 1 [test]
+    proceed    proceed  a6 check 1 [test]
+    stop       stop     END failed (gate_failed), CHANGES_REQUESTED
+    stop       ask      END failed (gate_failed), CHANGES_REQUESTED
+    stop       restart  END failed (gate_failed), CHANGES_REQUESTED
+    stop       proceed  END failed (gate_failed), CHANGES_REQUESTED
+    ");
+}
+
+#[test]
+fn unlimited_retries_end_with_the_attempts() {
+    let mut policy = policy();
+    policy.workflow.limits.max_attempts = 4;
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.bound = Bound::Unlimited;
+    }
+    let mut story = to_code_review(Story::of(policy));
+    for _ in 0..3 {
+        story = story.objects("code", &["a.rs"]).works();
+    }
+    let told = story.objects("code", &["a.rs"]).told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code objects to a.rs               → END failed (attempts_exhausted), CHANGES_REQUESTED");
+}

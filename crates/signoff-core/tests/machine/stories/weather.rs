@@ -1,0 +1,67 @@
+//! Crashes, budgets and rate limits: none of them is the work's fault.
+
+use signoff_core::machine::Hold;
+
+use crate::say::reviewed;
+use crate::story::Story;
+
+#[test]
+fn a_lost_attempt_is_started_again_under_a_new_id() {
+    let story = Story::of(reviewed("plan")).works();
+    let lost = story.reviewer("code");
+    insta::assert_snapshot!(story.lost(lost).approves("code").approves("spec").told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
+    the program is killed              → a4 review 1 of c1 by code [review]
+    code approves                      → –
+    spec approves                      → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn crashing_again_and_again_ends() {
+    let mut story = Story::of(reviewed("task"));
+    for _ in 0..6 {
+        let attempt = story.writer();
+        story = story.lost(attempt);
+    }
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the program is killed              → a2 implement [implement]
+    the program is killed              → a3 implement [implement]
+    the program is killed              → a4 implement [implement]
+    the program is killed              → a5 implement [implement]
+    the program is killed              → a6 implement [implement]
+    the program is killed              → END failed (recovery_exhausted), no verdict
+    ");
+}
+
+#[test]
+fn at_the_cap_the_loop_pauses_and_resumes() {
+    let story = Story::of(reviewed("plan")).works().approves("spec").budget();
+    assert!(story.state.is_paused());
+    insta::assert_snapshot!(story.resumed(Hold::Budget).approves("code").told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
+    spec approves                      → –
+    the budget is used up              → kill a3; wait (budget)
+    the wait is over                   → a4 review 1 of c1 by code [review]
+    code approves                      → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn one_reviewer_waits_out_its_limit_while_the_other_goes_on() {
+    let story = Story::of(reviewed("plan")).works();
+    let limited = story.reviewer("spec");
+    let story = story.limited(limited).approves("code");
+    let until = jiff::Timestamp::UNIX_EPOCH;
+    insta::assert_snapshot!(story.resumed(Hold::RateLimit { until }).approves("spec").told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
+    rate limited                       → wait (rate limit)
+    code approves                      → –
+    the wait is over                   → a4 review 1 of c1 by spec [review]
+    spec approves                      → END approved, APPROVED
+    ");
+}

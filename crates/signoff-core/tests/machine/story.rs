@@ -1,0 +1,291 @@
+//! Drives one loop and writes down what happened, a line a fact.
+
+use signoff_core::ids::AttemptId;
+use signoff_core::machine::{
+    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
+    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
+};
+use signoff_core::review::{Finding, Review, Severity};
+
+use crate::say;
+
+pub struct Story {
+    pub policy: Policy,
+    pub state: Loop,
+    lines: Vec<String>,
+    heads: u32,
+}
+
+impl Story {
+    pub fn of(policy: Policy) -> Self {
+        let story = Self { policy, state: Loop::default(), lines: Vec::new(), heads: 0 };
+        story.then("started", Event::Started { head: say::head(0) })
+    }
+
+    /// What happened, a line a fact.
+    pub fn told(self) -> String {
+        self.lines.join("\n")
+    }
+
+    /// Any event, under a name of its own.
+    pub fn then(mut self, name: &str, event: Event) -> Self {
+        let (state, effects) = step(self.state, event, &self.policy);
+        self.state = state;
+        let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
+        let effects = if effects.is_empty() { "–".to_owned() } else { effects.join("; ") };
+        self.lines.push(format!("{name:<34} → {effects}"));
+        self
+    }
+
+    fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
+        let jobs = outstanding(&self.state, &self.policy).into_iter().filter_map(|wish| match wish {
+            Effect::Spawn(job) => Some(job),
+            Effect::Kill { .. }
+            | Effect::Ask(_)
+            | Effect::Wait { .. }
+            | Effect::AwaitLanding
+            | Effect::Finish(_) => None,
+        });
+        let mut jobs = jobs;
+        jobs.find(is_it).unwrap_or_else(|| panic!("no {wanted} is at work in {:?}", self.state.stage))
+    }
+
+    /// The attempt that changes the worktree.
+    pub fn writer(&self) -> AttemptId {
+        let writes = |job: &Job| {
+            matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. })
+        };
+        self.job("writer", writes).attempt
+    }
+
+    pub fn reviewer(&self, name: &str) -> AttemptId {
+        let reviews =
+            |job: &Job| matches!(&job.kind, JobKind::Review { reviewer, .. } if reviewer.as_str() == name);
+        self.job(name, reviews).attempt
+    }
+
+    fn program(&self) -> AttemptId {
+        let ours = |job: &Job| matches!(job.kind, JobKind::Check | JobKind::Combine | JobKind::Land);
+        self.job("check, combination or landing", ours).attempt
+    }
+
+    pub fn new_head(&mut self) -> Head {
+        self.heads += 1;
+        say::head(self.heads)
+    }
+
+    pub fn works(mut self) -> Self {
+        let (attempt, head) = (self.writer(), self.new_head());
+        self.then(
+            "the agent completes its work",
+            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
+        )
+    }
+
+    pub fn goes_on(mut self) -> Self {
+        let (attempt, head) = (self.writer(), self.new_head());
+        self.then(
+            "the agent is not done yet",
+            Event::WorkEnded { attempt, report: WorkReport::Incomplete { head } },
+        )
+    }
+
+    pub fn gives_up(self) -> Self {
+        let (attempt, head) = (self.writer(), self.state.head.clone());
+        let report = WorkReport::Stuck { head, reason: "no way on".into() };
+        self.then("the agent gives up", Event::WorkEnded { attempt, report })
+    }
+
+    pub fn changes_nothing(self) -> Self {
+        let (attempt, head) = (self.writer(), self.state.head.clone());
+        self.then(
+            "the agent changes nothing",
+            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
+        )
+    }
+
+    pub fn writer_fails(self) -> Self {
+        let attempt = self.writer();
+        self.then("the agent fails", Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } })
+    }
+
+    pub fn answers(self, name: &str, what: &str, review: Review) -> Self {
+        let attempt = self.reviewer(name);
+        self.then(&format!("{name} {what}"), Event::ReviewArrived { attempt, review: Box::new(review) })
+    }
+
+    pub fn approves(self, name: &str) -> Self {
+        self.answers(name, "approves", say::approves(name))
+    }
+
+    pub fn objects(self, name: &str, files: &[&str]) -> Self {
+        self.answers(name, &format!("objects to {}", files.join(" ")), say::objects(name, files))
+    }
+
+    pub fn discusses(self, name: &str) -> Self {
+        self.answers(name, "wants to discuss", say::discusses(name))
+    }
+
+    pub fn mumbles(self, name: &str) -> Self {
+        self.answers(name, "is not understood", say::mumbles(name))
+    }
+
+    pub fn times_out(self, name: &str) -> Self {
+        let attempt = self.reviewer(name);
+        self.then(&format!("{name} times out"), Event::AttemptFailed { attempt, failure: Failure::TimedOut })
+    }
+
+    pub fn check_passes(self) -> Self {
+        let attempt = self.program();
+        self.then("the checks pass", Event::CheckEnded { attempt, report: CheckReport::Passed })
+    }
+
+    pub fn check_fails(self) -> Self {
+        let attempt = self.program();
+        let findings = vec![from("checks", "test.rs")];
+        self.then("the checks fail", Event::CheckEnded { attempt, report: CheckReport::Failed { findings } })
+    }
+
+    pub fn combines(mut self) -> Self {
+        let (attempt, head) = (self.program(), self.new_head());
+        self.then("the fixes fit together", Event::FixesCombined { attempt, head })
+    }
+
+    pub fn overlaps(mut self, kept: &[usize]) -> Self {
+        let (attempt, head) = (self.program(), self.new_head());
+        let kept = kept.to_vec();
+        self.then("the fixes overlap", Event::FixesOverlapped { attempt, kept, head })
+    }
+
+    pub fn may_land(self) -> Self {
+        self.then("the group lets it land", Event::LandingGranted)
+    }
+
+    pub fn lands(self) -> Self {
+        let attempt = self.program();
+        let report = LandReport::Landed { commit: "m1".into() };
+        self.then("it lands", Event::LandingEnded { attempt, report })
+    }
+
+    pub fn conflicts(mut self) -> Self {
+        let (attempt, head) = (self.program(), self.new_head());
+        let report = LandReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
+        self.then("landing meets a conflict", Event::LandingEnded { attempt, report })
+    }
+
+    pub fn answer(self, choice: Choice) -> Self {
+        let Stage::Waiting { question, .. } = &self.state.stage else { panic!("nobody asked") };
+        let question = question.id;
+        self.then(
+            &format!("a person answers {}", choice.word()),
+            Event::PersonAnswered { question, choice, by: "ann".into() },
+        )
+    }
+
+    pub fn retry(self) -> Self {
+        self.then("a person retries", Event::PersonRetried { by: "ann".into() })
+    }
+
+    pub fn edit(self, verdict: FinalWord) -> Self {
+        let event = Event::PersonEdited { verdict, by: "ann".into(), reason: "seen it".into() };
+        self.then(&format!("a person sets {}", verdict.word()), event)
+    }
+
+    pub fn lost(self, attempt: AttemptId) -> Self {
+        self.then("the program is killed", Event::AttemptLost { attempt, loss: Loss::Crashed })
+    }
+
+    pub fn limited(self, attempt: AttemptId) -> Self {
+        let plan = LimitPlan::WaitUntil(jiff::Timestamp::UNIX_EPOCH);
+        self.then("rate limited", Event::RateLimited { attempt, plan })
+    }
+
+    pub fn budget(self) -> Self {
+        self.then("the budget is used up", Event::BudgetReached)
+    }
+
+    pub fn resumed(self, hold: Hold) -> Self {
+        self.then("the wait is over", Event::Resumed { hold })
+    }
+
+    pub fn checkpoint(self, files: &[&str]) -> Self {
+        let findings = files.iter().map(|file| from("general", file)).collect();
+        self.then("the checkpoint review is in", Event::CheckpointEnded { findings })
+    }
+
+    fn effect(&self, effect: &Effect) -> String {
+        match effect {
+            Effect::Spawn(job) => format!("{} {}", job.attempt, self.job_text(job)),
+            Effect::Kill { attempt } => format!("kill {attempt}"),
+            Effect::Ask(question) => {
+                let choices: Vec<_> = question.choices.iter().map(|choice| choice.word()).collect();
+                format!("{} {}: {}", question.id, about(&question.about), choices.join("|"))
+            }
+            Effect::Wait { hold } => format!("wait ({})", hold_word(hold)),
+            Effect::AwaitLanding => "wait for the group".to_owned(),
+            Effect::Finish(outcome) => self.end(outcome),
+        }
+    }
+
+    fn end(&self, outcome: &Outcome) -> String {
+        let Stage::Done(ending) = &self.state.stage else { return String::new() };
+        let word = outcome.word().unwrap_or("unreviewed");
+        let reason = ending.reason.map(|reason| format!(" ({})", text(&reason))).unwrap_or_default();
+        let verdict = self.state.final_verdict().map_or("no verdict", FinalWord::word);
+        format!("END {word}{reason}, {verdict}")
+    }
+
+    fn job_text(&self, job: &Job) -> String {
+        let phase = self.policy.workflow.phases.get(job.phase).map_or("landing", |phase| phase.name.as_str());
+        let pass = if job.pass > 1 { format!(" pass {}", job.pass) } else { String::new() };
+        let place = format!("[{phase}{pass}]");
+        match &job.kind {
+            JobKind::Work { role, notes } => format!("{} {place}{}", role.word(), noted(notes)),
+            JobKind::Research { role, number } => format!("research {number} for {} {place}", role.word()),
+            JobKind::Check => format!("check {} {place}", job.cycle),
+            JobKind::Review { reviewer, scope: Scope::Full, commit } => {
+                format!("review {} of {commit} by {reviewer} {place}", job.cycle)
+            }
+            JobKind::Review { reviewer, scope: Scope::Scoped, commit } => {
+                format!("scoped review {} of {commit} by {reviewer} {place}", job.cycle)
+            }
+            JobKind::Fix { role, findings, unread, notes, .. } => {
+                let entry = |id| self.state.ledger.get(id).and_then(|entry| entry.finding.file.clone());
+                let mut what: Vec<_> = findings.iter().filter_map(entry).collect();
+                what.extend(unread.iter().map(|name| format!("what {name} wrote")));
+                format!("{} {} ({}) {place}{}", role.word(), job.cycle, what.join(" "), noted(notes))
+            }
+            JobKind::Combine => "combine".to_owned(),
+            JobKind::Land => "land".to_owned(),
+        }
+    }
+}
+
+fn noted(notes: &[Finding]) -> String {
+    let files: Vec<_> = notes.iter().filter_map(|note| note.file.clone()).collect();
+    if files.is_empty() { String::new() } else { format!(" with notes on {}", files.join(" ")) }
+}
+
+fn from(source: &str, file: &str) -> Finding {
+    Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
+}
+
+fn hold_word(hold: &Hold) -> &'static str {
+    match hold {
+        Hold::Budget => "budget",
+        Hold::RateLimit { .. } => "rate limit",
+        Hold::Checkpoint => "checkpoint",
+    }
+}
+
+fn about(asked: &signoff_core::machine::Asked) -> String {
+    match serde_json::to_value(asked).expect("a question is JSON") {
+        serde_json::Value::String(word) => word,
+        serde_json::Value::Object(map) => map.keys().next().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    }
+}
+
+pub fn text(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
