@@ -14,11 +14,8 @@ const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […
 
 pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(Format::Beads);
-    let issues = if is_lines(source.text) {
-        read_lines(source, &mut file)?
-    } else {
-        read_output(source, &mut file)?
-    };
+    let issues =
+        if is_lines(source.text) { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
     let whole = is_lines(source.text);
     let issues = last_of_each(&mut file, issues);
     let states = ready::states(source, &mut file, &issues, whole);
@@ -51,7 +48,9 @@ fn is_lines(text: &str) -> bool {
     let Some(first) = lines.next() else { return true };
     match serde_json::from_str::<Members<'_>>(first) {
         Ok(members) => lines.next().is_some() || !has_envelope(&members),
-        Err(error) => first.starts_with('{') && error.is_eof() && lines.next().is_none() && !first.contains("[{"),
+        Err(error) => {
+            first.starts_with('{') && error.is_eof() && lines.next().is_none() && !first.contains("[{")
+        }
     }
 }
 
@@ -223,5 +222,7 @@ fn priority(file: &mut TaskFile, issue: &Issue) -> u8 {
 /// Whether the text of a file without a telling name is made of issues.
 pub fn looks_like_lines(source: &Source<'_>) -> bool {
     let first = Lines::of(source).map(|line| line.text.trim()).find(|line| !line.is_empty());
-    first.and_then(|line| serde_json::from_str::<Members<'_>>(line).ok()).is_some_and(|members| is_issue(&members))
+    first
+        .and_then(|line| serde_json::from_str::<Members<'_>>(line).ok())
+        .is_some_and(|members| is_issue(&members))
 }

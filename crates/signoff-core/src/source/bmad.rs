@@ -36,7 +36,8 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
 /// The number and the title of `# Story 1.2: Title`.
 pub fn story_heading<'a>(line: &Line<'a>) -> Option<(&'a str, &'a str)> {
     let (1, text) = line.heading()? else { return None };
-    let rest = text.get(..6).filter(|word| word.eq_ignore_ascii_case("story ")).map(|word| &text[word.len()..])?;
+    let rest =
+        text.get(..6).filter(|word| word.eq_ignore_ascii_case("story ")).map(|word| &text[word.len()..])?;
     let (number, title) = rest.split_once([':', '-', '–', '—'])?;
     let number = number.trim();
     let (epic, story) = number.split_once('.')?;
@@ -97,13 +98,19 @@ impl Story {
         Ok(())
     }
 
-    fn take_line(&mut self, source: &Source<'_>, file: &mut TaskFile, line: &Line<'_>) -> Result<(), SourceError> {
+    fn take_line(
+        &mut self,
+        source: &Source<'_>,
+        file: &mut TaskFile,
+        line: &Line<'_>,
+    ) -> Result<(), SourceError> {
         let text = visible(line.text);
         let text = text.trim();
         if text.is_empty() {
             return Ok(());
         }
-        let labelled = text.trim_start_matches('*').strip_prefix("Status:").map(|rest| rest.trim_matches(['*', ' ']));
+        let labelled =
+            text.trim_start_matches('*').strip_prefix("Status:").map(|rest| rest.trim_matches(['*', ' ']));
         let named = (self.section == Section::Status).then_some(text);
         if let Some(status) = labelled.or(named).filter(|_| self.section != Section::Tasks) {
             self.status.get_or_insert_with(|| (line.number, status.to_owned()));
@@ -118,7 +125,12 @@ impl Story {
         Ok(())
     }
 
-    fn take_task_line(&mut self, source: &Source<'_>, file: &mut TaskFile, line: &Line<'_>) -> Result<(), SourceError> {
+    fn take_task_line(
+        &mut self,
+        source: &Source<'_>,
+        file: &mut TaskFile,
+        line: &Line<'_>,
+    ) -> Result<(), SourceError> {
         let Some(boxed) = Boxed::task(line.text) else { return Ok(()) };
         if let Some(open) = self.open.as_mut().filter(|open| boxed.indent > open.indent) {
             open.task.steps.push(Step {
@@ -176,7 +188,8 @@ fn task(source: &Source<'_>, file: &mut TaskFile, line: &Line<'_>, boxed: &Boxed
 /// Takes `Task 3: ` off the start of a title.
 fn task_number(text: &str) -> (Option<&str>, &str) {
     let bare = text.trim_start_matches('*');
-    let after = bare.get(..5).filter(|word| word.eq_ignore_ascii_case("task ")).map(|word| &bare[word.len()..]);
+    let after =
+        bare.get(..5).filter(|word| word.eq_ignore_ascii_case("task ")).map(|word| &bare[word.len()..]);
     let Some(after) = after else { return (None, text) };
     let length = after.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let id = after[..length].trim_matches('.');
@@ -188,7 +201,8 @@ fn task_number(text: &str) -> (Option<&str>, &str) {
 fn criteria(text: &str) -> (String, Vec<String>) {
     let found = text.find("(AC").and_then(|start| Some((start, start + text[start..].find(')')?)));
     let Some((start, end)) = found else { return (text.to_owned(), Vec::new()) };
-    let numbers = text[start + 3..end].split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
+    let numbers =
+        text[start + 3..end].split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
     let names: Vec<String> = numbers.map(|number| format!("AC {number}")).collect();
     if names.is_empty() {
         return (text.to_owned(), names);

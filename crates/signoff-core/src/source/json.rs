@@ -1,10 +1,12 @@
 //! JSON as trackers and planners write it: with its lines, and without keys that are there twice.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Source, SourceError};
@@ -72,36 +74,44 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-/// A value in which no key is there twice, at any depth.
+/// A value, and the first key that is there twice in it, at any depth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strict(pub serde_json::Value);
+pub struct Strict {
+    pub value: Value,
+    pub twice: Option<String>,
+}
 
 /// What the message about a key that is there twice begins with.
-pub const TWICE: &str = "this key is there twice: ";
+const TWICE: &str = "this key is there twice: ";
 
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StrictSeed.deserialize(deserializer).map(Self)
+        let twice = RefCell::new(None);
+        let value = StrictSeed { twice: &twice }.deserialize(deserializer)?;
+        Ok(Self { value, twice: twice.into_inner() })
     }
 }
 
-struct StrictSeed;
+#[derive(Clone, Copy)]
+struct StrictSeed<'t> {
+    twice: &'t RefCell<Option<String>>,
+}
 
-impl<'de> DeserializeSeed<'de> for StrictSeed {
-    type Value = serde_json::Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<serde_json::Value, D::Error> {
+impl<'de> DeserializeSeed<'de> for StrictSeed<'_> {
+    type Value = Value;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for StrictSeed {
-    type Value = serde_json::Value;
+impl<'de> Visitor<'de> for StrictSeed<'_> {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(serde_json::Value::Null)
+        Ok(Value::Null)
     }
     fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
         Ok(value.into())
@@ -120,7 +130,7 @@ impl<'de> Visitor<'de> for StrictSeed {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(StrictSeed)? {
+        while let Some(item) = seq.next_element_seed(self)? {
             items.push(item);
         }
         Ok(items.into())
@@ -128,10 +138,10 @@ impl<'de> Visitor<'de> for StrictSeed {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = serde_json::Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            let value = map.next_value_seed(self)?;
             if members.contains_key(&key) {
-                return Err(A::Error::custom(format!("{TWICE}{}", super::lines::short(&key))));
+                self.twice.borrow_mut().get_or_insert_with(|| super::lines::short(&key));
             }
-            let value = map.next_value_seed(StrictSeed)?;
             members.insert(key, value);
         }
         Ok(members.into())
@@ -139,7 +149,11 @@ impl<'de> Visitor<'de> for StrictSeed {
 }
 
 /// Reads `part`, which must be a piece of the source's text, with errors that carry the file's lines.
-pub fn read<'a, T: Deserialize<'a>>(source: &Source<'a>, lines: &LineIndex, part: &'a str) -> Result<T, SourceError> {
+pub fn read<'a, T: Deserialize<'a>>(
+    source: &Source<'a>,
+    lines: &LineIndex,
+    part: &'a str,
+) -> Result<T, SourceError> {
     serde_json::from_str(part).map_err(|error| {
         let first = lines.line_of(source.text, part);
         let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;

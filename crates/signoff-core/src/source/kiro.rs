@@ -98,7 +98,10 @@ fn task(
         '-' => State::InProgress,
         ' ' => State::Open,
         sign => {
-            file.warn(line.number, format!("[{sign}] is none of [ ], [x], [-]; {} is taken as open", item.id));
+            file.warn(
+                line.number,
+                format!("[{sign}] is none of [ ], [x], [-]; {} is taken as open", item.id),
+            );
             State::Open
         }
     };
@@ -156,7 +159,12 @@ pub fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     Some(after.split('_').next().unwrap_or(after).trim())
 }
 
-fn push(source: &Source<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
+fn push(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    mut task: SourceTask,
+    text: &str,
+) -> Result<(), SourceError> {
     task.body = body(text);
     file.push(source, task)
 }

@@ -338,7 +338,9 @@ pub fn leading_number(text: &str) -> Option<(&str, &str)> {
     let number = bare[..numeric].trim_end_matches('.');
     let well_formed = number.split('.').all(|part| (1..=9).contains(&part.len()));
     let letter = usize::from(
-        number.len() == numeric && number.contains('.') && bare[numeric..].starts_with(|c: char| c.is_ascii_lowercase()),
+        number.len() == numeric
+            && number.contains('.')
+            && bare[numeric..].starts_with(|c: char| c.is_ascii_lowercase()),
     );
     let (id, rest) = bare.split_at(number.len() + letter);
     let rest = rest.trim_start_matches(['.', ')', ':']).trim_start_matches("**").trim_start_matches(':');

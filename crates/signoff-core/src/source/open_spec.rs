@@ -68,7 +68,12 @@ fn task(source: &Source<'_>, line: &Line<'_>, boxed: &Boxed<'_>, ordinal: usize)
     task
 }
 
-fn push(source: &Source<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
+fn push(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    mut task: SourceTask,
+    text: &str,
+) -> Result<(), SourceError> {
     task.body = body(text);
     file.push(source, task)
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
 use graph::Graph;
+pub use graph::{cycle, round};
 
 /// More tasks than any run could finish: a file with more of them is not a plan.
 pub const MAX_TASKS: usize = 50_000;
@@ -266,7 +267,8 @@ pub fn tell_twins_apart(file: &mut TaskFile) {
             *count += 1;
             id = format!("{}#{count}", task.id);
         }
-        renamed.push((task.line, format!("task {} is there more than once; this one is called {id}", task.id)));
+        renamed
+            .push((task.line, format!("task {} is there more than once; this one is called {id}", task.id)));
         task.id = id;
     }
     for (line, message) in renamed {

@@ -1,8 +1,8 @@
 //! Plans as superpowers and its kin write them: `### Task 3: Title`, with files, steps and criteria.
 
 use super::lines::{Boxed, Line, Lines, Place, body, list_item, visible};
-use super::{FileAction, FileRef, Format, LineRange, Source, SourceError, SourceTask, State, Step, TaskFile};
 use super::order;
+use super::{FileAction, FileRef, Format, LineRange, Source, SourceError, SourceTask, State, Step, TaskFile};
 
 const EXPECTED: &str = "a heading such as `### Task 1: Title`";
 
@@ -101,14 +101,12 @@ fn number_length(text: &str) -> usize {
 
 fn warn_of_near_miss(file: &mut TaskFile, line: &Line<'_>) {
     let Some((level, text)) = line.heading() else { return };
-    let number = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
+    let number =
+        text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
     let looks_like = number.is_some_and(|rest| rest.starts_with(' ') && number_length(rest.trim_start()) > 0);
     if looks_like && TaskHeading::read(line).is_none() {
-        let what = if (2..=4).contains(&level) {
-            "a colon and a title are missing"
-        } else {
-            "tasks have 2 to 4 #"
-        };
+        let what =
+            if (2..=4).contains(&level) { "a colon and a title are missing" } else { "tasks have 2 to 4 #" };
         file.warn(line.number, format!("this heading is not read as a task: {what}"));
     }
 }
@@ -217,14 +215,17 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 fn file_ref(action: FileAction, text: &str) -> FileRef {
     let ranged = text.rsplit_once(':').and_then(|(path, lines)| Some((path, line_range(lines)?)));
     match ranged {
-        Some((path, range)) if !path.is_empty() => FileRef { action, path: path.to_owned(), range: Some(range) },
+        Some((path, range)) if !path.is_empty() => {
+            FileRef { action, path: path.to_owned(), range: Some(range) }
+        }
         _ => FileRef { action, path: text.to_owned(), range: None },
     }
 }
 
 fn line_range(text: &str) -> Option<LineRange> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     let range = LineRange { first: number(first)?, last: number(last)? };
     (range.first <= range.last).then_some(range)
 }
@@ -237,7 +238,8 @@ fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
         None => list_item(line.text).unwrap_or(line.text.trim()),
     };
     let bold = text.strip_prefix("**")?;
-    let after = bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
+    let after =
+        bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
     let number = after.trim_start();
     let length = number_length(number);
     if length == 0 {
@@ -253,7 +255,12 @@ fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
     })
 }
 
-fn close(source: &Source<'_>, file: &mut TaskFile, open: Option<Open>, end: usize) -> Result<(), SourceError> {
+fn close(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    open: Option<Open>,
+    end: usize,
+) -> Result<(), SourceError> {
     let Some(Open { mut task, body_start, ticked, .. }) = open else { return Ok(()) };
     task.body = body(&source.text[body_start..end]);
     task.state = state(&task.steps, ticked);

@@ -45,7 +45,8 @@ fn header(out: &mut String, file: &TaskFile) {
 /// The tasks that are in no group.
 fn others(out: &mut String, file: &TaskFile) {
     let grouped: std::collections::HashSet<&str> = file.groups.iter().flatten().map(String::as_str).collect();
-    let rest: Vec<&SourceTask> = file.tasks.iter().filter(|task| !grouped.contains(task.id.as_str())).collect();
+    let rest: Vec<&SourceTask> =
+        file.tasks.iter().filter(|task| !grouped.contains(task.id.as_str())).collect();
     if !rest.is_empty() {
         line(out, "\nNot to be worked");
         rest.iter().for_each(|task| line(out, &task_line(task)));
@@ -107,7 +108,8 @@ fn line(out: &mut String, text: &str) {
 /// Text on one line, with control characters and those that turn the writing direction spelled out.
 fn plain(text: &str) -> String {
     let hidden = |c: char| {
-        c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

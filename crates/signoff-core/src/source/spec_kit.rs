@@ -59,7 +59,10 @@ struct Phases {
 }
 
 enum Item<'a> {
-    Task { boxed: Boxed<'a>, words: Words<'a> },
+    Task {
+        boxed: Boxed<'a>,
+        words: Words<'a>,
+    },
     /// A box without an id.
     Other,
 }
@@ -135,7 +138,10 @@ fn task(
     if boxed.is_ticked() {
         task.state = State::Done;
     } else if !boxed.is_blank() {
-        file.warn(line.number, format!("[{}] is neither [ ] nor [x]; {} is taken as open", boxed.sign, words.id));
+        file.warn(
+            line.number,
+            format!("[{}] is neither [ ] nor [x]; {} is taken as open", boxed.sign, words.id),
+        );
     }
     task
 }
@@ -162,8 +168,10 @@ fn take_heading(file: &mut TaskFile, phases: &mut Phases, level: usize, text: &s
 }
 
 fn is_phase(level: usize, text: &str) -> bool {
-    let after = text.get(..5).filter(|word| word.eq_ignore_ascii_case("phase")).map(|word| &text[word.len()..]);
-    (1..=3).contains(&level) && after.is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+    let after =
+        text.get(..5).filter(|word| word.eq_ignore_ascii_case("phase")).map(|word| &text[word.len()..]);
+    (1..=3).contains(&level)
+        && after.is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Ids by number, so that `T12` finds `T012`.

@@ -98,7 +98,8 @@ fn state(key: &str, status: &str, line: u32, warnings: &mut Vec<Warning>) -> Sta
         "backlog" | "drafted" => State::Deferred,
         other => {
             let other = short(other);
-            warnings.push(Warning::new(line, format!("{key} has the unknown status {other}: it is left alone")));
+            warnings
+                .push(Warning::new(line, format!("{key} has the unknown status {other}: it is left alone")));
             State::Deferred
         }
     }
@@ -111,12 +112,15 @@ fn statuses(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<(String, Str
     let mut found = Vec::new();
     let mut walk = Walk::default();
     for event in Parser::new_from_str(source.text) {
-        let (event, span) = event
-            .map_err(|error| source.error(line_number(error.marker().line()), format!("not YAML: {}", error.info())))?;
+        let (event, span) = event.map_err(|error| {
+            source.error(line_number(error.marker().line()), format!("not YAML: {}", error.info()))
+        })?;
         let line = line_number(span.start.line());
         match event {
             Event::Alias(_) => return Err(source.error(line, "an alias; expected plain names and statuses")),
-            Event::MappingStart(..) | Event::SequenceStart(..) => walk.enter(matches!(event, Event::MappingStart(..))),
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                walk.enter(matches!(event, Event::MappingStart(..)))
+            }
             Event::MappingEnd | Event::SequenceEnd => walk.leave(),
             Event::Scalar(text, ..) => walk.scalar(&text),
             _ => {}

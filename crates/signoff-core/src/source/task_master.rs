@@ -66,7 +66,8 @@ fn task_list<'a>(
         return Err(source.error(1, format!("no list of tasks; expected {EXPECTED}")));
     };
     file.title = Some((*name).clone());
-    let others: Vec<String> = tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
+    let others: Vec<String> =
+        tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
     if !others.is_empty() {
         file.warn(1, super::lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
     }
@@ -125,7 +126,12 @@ fn take_task(
     Ok(())
 }
 
-fn task(source: &Source<'_>, file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> Result<SourceTask, SourceError> {
+fn task(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    raw: &RawTask<'_>,
+    line: u32,
+) -> Result<SourceTask, SourceError> {
     let id = raw.id.0.as_str();
     let title = raw.title.as_deref().map(str::trim).unwrap_or_default();
     if id.is_empty() || title.is_empty() {
@@ -143,7 +149,8 @@ fn task(source: &Source<'_>, file: &mut TaskFile, raw: &RawTask<'_>, line: u32) 
 
 fn paragraphs(raw: &RawTask<'_>) -> String {
     let parts = [&raw.description, &raw.details];
-    let parts: Vec<&str> = parts.into_iter().flatten().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
     parts.join("\n\n")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::{Source, State, TaskFile};
+use super::super::{Source, State, TaskFile, order};
 use super::{Dependency, Issue};
 
 /// Kinds of issues the tracker keeps for itself.
@@ -19,7 +19,8 @@ pub fn blocks(dependency: &Dependency) -> bool {
 pub fn states(source: &Source<'_>, file: &mut TaskFile, issues: &[Issue], whole: bool) -> Vec<State> {
     let places: HashMap<&str, usize> =
         issues.iter().enumerate().map(|(index, issue)| (issue.id.0.as_str(), index)).collect();
-    let mut held: Vec<bool> = issues.iter().map(|issue| is_held(file, issues, &places, (issue, whole))).collect();
+    let mut held: Vec<bool> =
+        issues.iter().map(|issue| is_held(file, issues, &places, (issue, whole))).collect();
     spread_to_children(issues, &places, &mut held);
     warn_of_cycles(file, issues, &places);
     let mut states = Vec::with_capacity(issues.len());
@@ -124,26 +125,15 @@ fn moment(text: &str) -> Option<jiff::Timestamp> {
 /// Open issues that block each other will never be ready. The tracker refuses to make them, so someone
 /// edited the file; the other issues can be worked all the same.
 fn warn_of_cycles(file: &mut TaskFile, issues: &[Issue], places: &HashMap<&str, usize>) {
-    let mut waiting = vec![0_usize; issues.len()];
-    let mut after: Vec<Vec<usize>> = vec![Vec::new(); issues.len()];
-    for (index, issue) in issues.iter().enumerate().filter(|(_, issue)| !is_closed(issue)) {
-        for other in blockers(issue).filter_map(|id| places.get(id)).filter(|other| !is_closed(&issues[**other])) {
-            waiting[index] += 1;
-            after[*other].push(index);
-        }
-    }
-    let mut free: Vec<usize> = (0..issues.len()).filter(|index| waiting[*index] == 0).collect();
-    while let Some(index) = free.pop() {
-        for next in &after[index] {
-            waiting[*next] -= 1;
-            if waiting[*next] == 0 {
-                free.push(*next);
-            }
-        }
-    }
-    if let Some(index) = waiting.iter().position(|count| *count > 0) {
-        let message = format!("{} can never be ready: it waits for itself through others", issues[index].id.0);
-        file.warn(issues[index].line, message);
+    let open_blockers = |issue: &Issue| -> Vec<usize> {
+        let known = blockers(issue).filter_map(|id| places.get(id).copied());
+        known.filter(|other| !is_closed(issue) && !is_closed(&issues[*other])).collect()
+    };
+    let before: Vec<Vec<usize>> = issues.iter().map(open_blockers).collect();
+    if let Some(cycle) = order::cycle(&before) {
+        let names = order::round(cycle.iter().map(|index| issues[*index].id.0.as_str()).collect());
+        let line = cycle.iter().map(|index| issues[*index].line).min().unwrap_or(1);
+        file.warn(line, format!("issues block each other and can never be ready: {names}"));
     }
 }
 

@@ -18,12 +18,7 @@ impl Graph {
     pub fn of(source: &Source<'_>, file: &mut TaskFile) -> Result<Self, SourceError> {
         let before = edges(source, file)?;
         let count = file.tasks.len();
-        let mut after = vec![Vec::new(); 2 * count];
-        for (node, needed) in before.iter().enumerate() {
-            for need in needed {
-                after[*need].push(node);
-            }
-        }
+        let after = turned(&before);
         let graph = Self { tasks: count, parent: parents(file), before, after };
         graph.refuse_cycles(source, file)?;
         graph.warn_of_open_parents(file);
@@ -47,7 +42,7 @@ impl Graph {
     /// For each node, how many tasks stand before it at least.
     pub fn levels(&self) -> Vec<usize> {
         let mut levels = vec![0; self.before.len()];
-        for node in self.sorted() {
+        for node in sorted(&self.before, &self.after) {
             let own = usize::from(node < self.tasks && self.is_work(node));
             for after in self.after(node) {
                 levels[*after] = levels[*after].max(levels[node] + own);
@@ -59,7 +54,7 @@ impl Graph {
     /// Blocks open tasks that wait for one that nobody will do here.
     pub fn block_what_cannot_start(&self, file: &mut TaskFile) {
         let mut cause: Vec<Option<usize>> = vec![None; self.before.len()];
-        for node in self.sorted() {
+        for node in sorted(&self.before, &self.after) {
             let held = self.before[node].iter().find_map(|need| cause[*need]);
             let Some(task) = file.tasks.get(node) else {
                 cause[node] = held;
@@ -70,66 +65,28 @@ impl Graph {
                 let (line, id, state) = (task.line, task.id.clone(), file.tasks[held].state);
                 let waits_for = file.tasks[held].id.clone();
                 file.tasks[node].state = State::Blocked;
-                file.warn(line, format!("{id} waits for {waits_for}, which is {}", state.word().replace('_', " ")));
+                file.warn(
+                    line,
+                    format!("{id} waits for {waits_for}, which is {}", state.word().replace('_', " ")),
+                );
             }
         }
-    }
-
-    /// Every node after all it waits for, leaving out those that wait for themselves.
-    fn sorted(&self) -> Vec<usize> {
-        let mut waiting = self.waiting();
-        let mut sorted: Vec<usize> = (0..waiting.len()).filter(|node| waiting[*node] == 0).collect();
-        let mut next = 0;
-        while let Some(node) = sorted.get(next).copied() {
-            next += 1;
-            for after in self.after(node) {
-                waiting[*after] -= 1;
-                if waiting[*after] == 0 {
-                    sorted.push(*after);
-                }
-            }
-        }
-        sorted
     }
 
     fn refuse_cycles(&self, source: &Source<'_>, file: &TaskFile) -> Result<(), SourceError> {
-        let mut free = vec![false; self.before.len()];
-        for node in self.sorted() {
-            free[node] = true;
-        }
-        let Some(start) = (0..free.len()).find(|node| !free[*node]) else { return Ok(()) };
-        let cycle = self.cycle(start, &free);
+        let Some(cycle) = cycle(&self.before) else { return Ok(()) };
         let task = |node: &usize| &file.tasks[node % self.tasks];
-        let mut names: Vec<&str> = cycle.iter().map(|node| task(node).id.as_str()).collect();
-        names.dedup();
-        if names.len() == 1 || names.first() != names.last() {
-            names.extend(names.first().copied());
-        }
+        let names = cycle.iter().map(|node| task(node).id.as_str()).collect();
         let line = cycle.iter().map(|node| task(node).line).min().unwrap_or(1);
-        let message = format!("tasks wait for each other: {}; expected no cycle", shown(&names));
+        let message = format!("tasks wait for each other: {}; expected no cycle", round(names));
         Err(source.error(line, message))
-    }
-
-    /// A cycle among the nodes that are not free, each waiting for the one after it.
-    fn cycle(&self, start: usize, free: &[bool]) -> Vec<usize> {
-        let mut path = Vec::new();
-        let mut place = HashMap::new();
-        let mut node = start;
-        loop {
-            if let Some(first) = place.insert(node, path.len()) {
-                return path.split_off(first);
-            }
-            path.push(node);
-            // What is not free waits for something that is not free.
-            let Some(next) = self.before[node].iter().find(|need| !free[**need]) else { return path };
-            node = *next;
-        }
     }
 
     fn warn_of_open_parents(&self, file: &mut TaskFile) {
         let mut left = vec![false; self.tasks];
         for (node, needed) in self.before.iter().enumerate().take(self.tasks) {
-            left[node] = needed.iter().any(|need| *need < self.tasks && file.tasks[*need].state != State::Done);
+            left[node] =
+                needed.iter().any(|need| *need < self.tasks && file.tasks[*need].state != State::Done);
         }
         for index in (0..self.tasks).filter(|index| self.parent[*index] && !left[*index]) {
             let task = &file.tasks[index];
@@ -149,7 +106,9 @@ fn starts(task: &SourceTask) -> bool {
 fn never_done(task: &SourceTask) -> bool {
     match task.state {
         State::Open | State::InProgress | State::Done => false,
-        State::Blocked | State::Deferred | State::Review | State::Cancelled | State::NotWork => !task.optional,
+        State::Blocked | State::Deferred | State::Review | State::Cancelled | State::NotWork => {
+            !task.optional
+        }
     }
 }
 
@@ -185,7 +144,9 @@ fn edges(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Vec<usize>>, So
     let mut unknown = Vec::new();
     for (index, task) in file.tasks.iter().enumerate() {
         let entry = if parent[index] { count + index } else { index };
-        if let Some(above) = task.parent.as_deref().and_then(|id| places.get(id)).filter(|above| parent[**above]) {
+        if let Some(above) =
+            task.parent.as_deref().and_then(|id| places.get(id)).filter(|above| parent[**above])
+        {
             before[entry].push(count + above);
             if is_required(task) {
                 before[*above].push(index);
@@ -216,13 +177,67 @@ fn depends_on_itself(source: &Source<'_>, task: &SourceTask) -> SourceError {
 }
 
 fn depends_on_nothing(source: &Source<'_>, task: &SourceTask, id: &str) -> SourceError {
-    let message = format!("{} depends on {id}, which is not in this file; expected the id of one of its tasks", task.id);
+    let message = format!(
+        "{} depends on {id}, which is not in this file; expected the id of one of its tasks",
+        task.id
+    );
     source.error(task.line, message)
 }
 
-/// A cycle's names, shortened in the middle if there are many.
-fn shown(names: &[&str]) -> String {
+/// For each node, who waits for it.
+fn turned(before: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut after = vec![Vec::new(); before.len()];
+    for (node, needed) in before.iter().enumerate() {
+        for need in needed {
+            after[*need].push(node);
+        }
+    }
+    after
+}
+
+/// Every node after all it waits for, leaving out those that wait for themselves.
+fn sorted(before: &[Vec<usize>], after: &[Vec<usize>]) -> Vec<usize> {
+    let mut waiting: Vec<usize> = before.iter().map(Vec::len).collect();
+    let mut sorted: Vec<usize> = (0..waiting.len()).filter(|node| waiting[*node] == 0).collect();
+    let mut next = 0;
+    while let Some(node) = sorted.get(next).copied() {
+        next += 1;
+        for after in &after[node] {
+            waiting[*after] -= 1;
+            if waiting[*after] == 0 {
+                sorted.push(*after);
+            }
+        }
+    }
+    sorted
+}
+
+/// Nodes that wait for each other in a circle, each for the one after it.
+pub fn cycle(before: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut free = vec![false; before.len()];
+    for node in sorted(before, &turned(before)) {
+        free[node] = true;
+    }
+    let mut node = (0..free.len()).find(|node| !free[*node])?;
+    let mut path = Vec::new();
+    let mut place = HashMap::new();
+    loop {
+        if let Some(first) = place.insert(node, path.len()) {
+            return Some(path.split_off(first));
+        }
+        path.push(node);
+        // What is not free waits for something that is not free.
+        node = *before[node].iter().find(|need| !free[**need])?;
+    }
+}
+
+/// A cycle's names in a row that comes back to its start, shortened in the middle if there are many.
+pub fn round(mut names: Vec<&str>) -> String {
     const MANY: usize = 12;
+    names.dedup();
+    if names.len() == 1 || names.first() != names.last() {
+        names.extend(names.first().copied());
+    }
     if names.len() <= MANY {
         return names.join(" → ");
     }

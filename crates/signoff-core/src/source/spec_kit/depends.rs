@@ -90,7 +90,10 @@ fn ranges(text: &str) -> Vec<(&str, &str)> {
 fn introduces(text: &str, at: usize) -> Option<usize> {
     let begins = !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
     let is = |word: &str| {
-        begins && text.as_bytes()[at..].get(..word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+        begins
+            && text.as_bytes()[at..]
+                .get(..word.len())
+                .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
     };
     ["depends on", "depend on", "after"].into_iter().find(|word| is(word)).map(str::len)
 }
@@ -127,7 +130,10 @@ fn after_separators(text: &str) -> &str {
 /// `-T015` after the first id of a range.
 fn range_end(text: &str) -> Option<(&str, &str)> {
     let dash = text.trim_start_matches([' ', '`', '*']);
-    let after = dash.strip_prefix(['-', '–', '—']).or_else(|| dash.strip_prefix("..")).or_else(|| dash.strip_prefix("to "))?;
+    let after = dash
+        .strip_prefix(['-', '–', '—'])
+        .or_else(|| dash.strip_prefix(".."))
+        .or_else(|| dash.strip_prefix("to "))?;
     let last = after.trim_start_matches([' ', '`', '*']);
     let length = id_length(last);
     (length > 0).then(|| last.split_at(length))
@@ -139,7 +145,8 @@ mod tests {
 
     #[test]
     fn ids_are_found_where_they_are_depended_on_and_nowhere_else() {
-        let found = |text| ranges(text).into_iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" ");
+        let found =
+            |text| ranges(text).into_iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" ");
         insta::assert_snapshot!(found("x (depends on T012, T013-T015)"), @"T012..T012 T013..T015");
         insta::assert_snapshot!(found("Depends on: T1 and T2"), @"T1..T1 T2..T2");
         insta::assert_snapshot!(found("run after T012, after T013"), @"T012..T012 T013..T013");
