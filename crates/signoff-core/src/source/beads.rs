@@ -145,6 +145,8 @@ fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, S
     let text = source.text.trim();
     let list: &str = if text.starts_with('[') {
         text
+    } else if !text.starts_with('{') {
+        return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
         let members: Members<'_> = json::read(source, &lines, text)?;
         let list = members.get("data").or_else(|| members.get("issues"));

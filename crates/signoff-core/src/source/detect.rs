@@ -2,7 +2,7 @@
 
 use super::json::Members;
 use super::lines::{Line, Lines};
-use super::{Format, Source, SourceError, beads, bmad, kiro, plan_markdown, spec_kit, task_master};
+use super::{Format, Source, SourceError, beads, bmad, kiro, plan_markdown, spec_kit, sprint, task_master};
 
 pub fn format(source: &Source<'_>) -> Result<Format, SourceError> {
     if let Some(format) = by_path(source.path) {
@@ -10,6 +10,11 @@ pub fn format(source: &Source<'_>) -> Result<Format, SourceError> {
     }
     if has_ending(source.path, &["json"]) || looks_like_json(source) {
         return by_json(source);
+    }
+    if sprint::is_sprint(source.path)
+        && source.text.lines().any(|line| line.starts_with("development_status:"))
+    {
+        return Ok(Format::Bmad);
     }
     Ok(by_markdown(source))
 }

@@ -281,7 +281,7 @@ pub fn refuse_empty(source: &Source<'_>, file: &TaskFile, expected: &str) -> Res
     if file.tasks.is_empty() {
         let hint = file.warnings.first();
         let line = hint.map_or(1, |warning| warning.line);
-        let mut message = format!("no tasks ({}); expected {expected}", file.format.name());
+        let mut message = format!("no tasks; formats tried: {}; expected {expected}", file.format.name());
         if let Some(warning) = hint {
             message = format!("{message}; {}", warning.message);
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{SourceTask, State, TaskFile};
+use super::{Format, SourceTask, State, TaskFile};
 
 /// What was understood of a file, as text for a terminal. Nothing the file contains gets through as a
 /// control character.
@@ -36,9 +36,9 @@ fn header(out: &mut String, file: &TaskFile) {
     }
     let done = file.tasks.iter().filter(|task| task.state == State::Done).count();
     let left: usize = file.groups.iter().map(Vec::len).sum();
-    let count = counted(file.tasks.len(), "task");
-    if !file.tasks.is_empty() {
-        line(out, &format!("{count}: {left} to do in {}, {done} done", counted(file.groups.len(), "group")));
+    if file.format != Format::Text {
+        let (count, groups) = (counted(file.tasks.len(), "task"), counted(file.groups.len(), "group"));
+        line(out, &format!("{count}: {left} to do in {groups}, {done} done"));
     }
 }
 

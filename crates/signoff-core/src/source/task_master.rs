@@ -186,14 +186,15 @@ fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
     }
 }
 
-/// Within subtasks a plain number is a sibling; if there is none, it is a task.
+/// Within subtasks a plain number is a sibling; if there is none but the subtask itself, it is a task.
 fn name_dependencies(file: &mut TaskFile) {
     let ids: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
     for task in &mut file.tasks {
         let Some(parent) = &task.parent else { continue };
-        for dependency in &mut task.depends_on {
+        for dependency in task.depends_on.iter_mut().filter(|dependency| !dependency.contains('.')) {
             let sibling = format!("{parent}.{dependency}");
-            if !dependency.contains('.') && (ids.contains(&sibling) || !ids.contains(dependency.as_str())) {
+            let is_sibling = ids.contains(&sibling) && sibling != task.id;
+            if is_sibling || !ids.contains(dependency.as_str()) {
                 *dependency = sibling;
             }
         }
