@@ -322,10 +322,11 @@ pub fn read(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<Ta
 /// the formats tried.
 pub fn read_plan(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<TaskFile, SourceError> {
     let source = open(path, bytes, now)?;
-    match detect::format(&source)? {
-        Format::Text => Err(detect::nothing_fits(&source)),
-        format => read_source(format, &source),
+    let format = detect::format(&source)?;
+    if format == Format::Text {
+        return Err(detect::nothing_fits(&source));
     }
+    read_source(format, &source)
 }
 
 /// Reads a file in a named format.

@@ -1,5 +1,7 @@
 //! What each file under `testdata/sources` is understood as.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use std::fmt::Write;
 use std::path::Path;
 

@@ -123,7 +123,11 @@ fn statuses(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<(String, Str
             }
             Event::MappingEnd | Event::SequenceEnd => walk.leave(),
             Event::Scalar(text, ..) => walk.scalar(&text),
-            _ => {}
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
         }
         if walk.levels.len() > MAX_DEPTH {
             return Err(source.error(line, format!("nested more than {MAX_DEPTH} deep")));
