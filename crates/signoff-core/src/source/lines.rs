@@ -331,12 +331,17 @@ fn closes(text: &str, fence: Fence) -> bool {
     text.len() >= fence.length && text.bytes().all(|byte| byte == fence.sign)
 }
 
+/// More parts than any number of a task has.
+const MAX_LEVELS: usize = 8;
+
 /// `1.2` or `2.3a` at the start of `text`, and what follows it.
 pub fn leading_number(text: &str) -> Option<(&str, &str)> {
     let bare = text.strip_prefix("**").unwrap_or(text);
     let numeric = bare.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let number = bare[..numeric].trim_end_matches('.');
-    let well_formed = number.split('.').all(|part| (1..=9).contains(&part.len()));
+    // Bounded, since each level of an id is looked up.
+    let shallow = number.bytes().filter(|byte| *byte == b'.').count() < MAX_LEVELS;
+    let well_formed = shallow && number.split('.').all(|part| (1..=9).contains(&part.len()));
     let letter = usize::from(
         number.len() == numeric
             && number.contains('.')

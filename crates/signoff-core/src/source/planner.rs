@@ -66,6 +66,13 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
         let Strict { value, twice } = match read {
             Ok(read) if read.value.get(key).is_some() => read,
             Ok(_) => continue,
+            Err(error) if is_too_deep(&error) => {
+                return Err(Violation::new(
+                    ViolationCode::TooDeep,
+                    offset,
+                    "an object that is nested too deep",
+                ));
+            }
             Err(error) => {
                 // Braces in prose break at once; an answer that was cut off breaks at the end.
                 if broken.is_none() || error.is_eof() {
@@ -90,6 +97,11 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
     found.ok_or_else(|| nothing(text, key, broken))
 }
 
+/// Serde has no category of its own for this.
+fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.is_syntax() && super::json::explained(error) == "recursion limit exceeded"
+}
+
 fn nothing(text: &str, key: &str, broken: Option<(usize, serde_json::Error)>) -> Violation {
     match broken.filter(|(offset, _)| text[*offset..].contains(&format!("\"{key}\""))) {
         Some((offset, error)) => {
@@ -110,12 +122,18 @@ fn nothing(text: &str, key: &str, broken: Option<(usize, serde_json::Error)>) ->
 fn objects(text: &str) -> impl Iterator<Item = (usize, Result<Strict, serde_json::Error>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let start = at + text.get(at..)?.find('{')?;
+        let start = at + next_object(text.get(at..)?)?;
         let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Strict>();
         let read = values.next()?;
         at = if read.is_ok() { start + values.byte_offset() } else { start + 1 };
         Some((start, read))
     })
+}
+
+/// Where the next brace is that an object can begin with.
+fn next_object(text: &str) -> Option<usize> {
+    let begins = |at: &usize| text[at + 1..].starts_with(['"', '}', ' ', '\t', '\r', '\n']);
+    text.match_indices('{').map(|(at, _)| at).find(begins)
 }
 
 fn list<'a>(answer: &'a Value, key: &str, offset: usize) -> Result<&'a [Value], Violation> {
@@ -262,6 +280,7 @@ mod tests {
     fn a_broken_enumeration_is_named() {
         insta::assert_snapshot!(tasks(" \n"), @"empty: the answer is empty (at byte 0)");
         insta::assert_snapshot!(tasks("I could not."), @"no_verdict: no JSON object with `tasks` (at byte 0)");
+        insta::assert_snapshot!(tasks(&"{\"tasks\":".repeat(200)), @"too_deep: an object that is nested too deep (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[]}"), @"empty: `tasks` is empty (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":{}}"), @"wrong_type: `tasks` is not a list (at byte 0)");
         insta::assert_snapshot!(tasks("{\"tasks\":[{\"id\":\"a\"}]}"), @"missing_key: task 1 has no `title` (at byte 0)");
