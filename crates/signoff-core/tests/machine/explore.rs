@@ -370,11 +370,11 @@ fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
 
 /// The reviewers whose approval the end of this workflow rests on.
 pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
-    let gates = policy.workflow.phases.iter().filter_map(|phase| match &phase.kind {
+    let mut gates = policy.workflow.phases.iter().rev().filter_map(|phase| match &phase.kind {
         PhaseKind::Gate(judge) if judge.gate.enabled => Some(judge.gate.reviewers.clone()),
         PhaseKind::Gate(_) | PhaseKind::Check(_) | PhaseKind::Agent { .. } => None,
     });
-    gates.last().unwrap_or_default()
+    gates.next().unwrap_or_default()
 }
 
 /// The outcome a state has reached or is about to land with.

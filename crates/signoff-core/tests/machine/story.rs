@@ -279,11 +279,10 @@ fn hold_word(hold: &Hold) -> &'static str {
 }
 
 fn about(asked: &signoff_core::machine::Asked) -> String {
-    match serde_json::to_value(asked).expect("a question is JSON") {
-        serde_json::Value::String(word) => word,
-        serde_json::Value::Object(map) => map.keys().next().cloned().unwrap_or_default(),
-        other => other.to_string(),
-    }
+    let value = serde_json::to_value(asked).expect("a question is JSON");
+    let word =
+        value.as_str().or_else(|| value.as_object().and_then(|map| map.keys().next().map(String::as_str)));
+    word.unwrap_or_default().to_owned()
 }
 
 pub fn text(value: &impl serde::Serialize) -> String {
