@@ -26,10 +26,12 @@ impl Item {
             return None;
         }
         let stated = stated::severity(text);
-        let description = stated::description(text, stated.as_ref().map(|(_, range)| range), place.as_ref());
+        let kind = stated::kind(text);
+        let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
+        let description = stated::description(text, tags, place.as_ref());
         let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
         let severity = stated.map(|(severity, _)| severity);
-        Some(Self { place, severity, kind: stated::kind(text), description })
+        Some(Self { place, severity, kind: kind.map(|(kind, _)| kind), description })
     }
 
     pub fn note(self) -> Note {

@@ -105,6 +105,19 @@ mod tests {
             "src/a.rs:99999999999",
         ];
         let shown: Vec<_> = texts.iter().map(|text| named(text)).collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+    src/auth.ts Some(45) src/auth.ts:45
+    src/auth.ts Some(45) src/auth.ts:45:7
+    lib.rs Some(3) lib.rs:3-9
+    src/a.rs Some(10) src/a.rs:10
+    src/a.rs Some(10) src/a.rs:10
+    app/[id]/page.tsx Some(3) app/[id]/page.tsx:3
+    C:\work\main.rs Some(12) C:\work\main.rs:12
+    Makefile Some(3) Makefile:3
+    src/ä/ö.rs Some(1) src/ä/ö.rs:1
+    -
+    -
+    src/a.rs None src/a.rs:99999999999
+    "#);
     }
 }

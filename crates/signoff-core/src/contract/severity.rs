@@ -34,9 +34,21 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
             taken.push(json.range);
         }
     }
-    found.extend(line_candidates(message, &taken, ask)?);
+    let lines = line_candidates(message, &taken, ask)?;
+    found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
+}
+
+/// Whether findings in lines are the prose to findings in JSON that come to the same.
+fn retells(line: &Candidate, json: &[Candidate], ask: &Ask) -> bool {
+    let told = |candidate: &Candidate| {
+        let review = candidate.answer.as_ref().ok()?;
+        (!review.findings.is_empty() && candidate.standing != Standing::Quoted)
+            .then(|| review.verdict.approves())
+    };
+    !line.binding.carries(ask)
+        && told(line).is_some_and(|approves| json.iter().any(|candidate| told(candidate) == Some(approves)))
 }
 
 /// What a JSON text is to this contract.
@@ -215,12 +227,13 @@ impl Lines {
 
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
         let mut found = self.clean;
-        let standing = Standing::Plain;
         if let Some(offset) = self.first {
-            let answer = Ok(Rc::new(review(self.findings, ask)));
+            let review = review(self.findings, ask);
+            let standing = if review.verdict.approves() { Standing::Remark } else { Standing::Plain };
+            let answer = Ok(Rc::new(review));
             found.push(Candidate { offset, binding: self.binding, standing, answer });
         } else if let (Some(offset), Some(clean)) = (self.vague, found.first()) {
-            let binding = clean.binding.clone();
+            let (binding, standing) = (clean.binding.clone(), Standing::Plain);
             found.push(Candidate { offset, binding, standing, answer: Err(binding::disagreement(offset)) });
         }
         found

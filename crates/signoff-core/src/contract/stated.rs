@@ -78,22 +78,21 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// A kind named in brackets or parentheses: `[bug]`, `(dead-code)`.
-pub(super) fn kind(text: &str) -> Option<&'static str> {
+/// A kind named in brackets or parentheses, and where: `[bug]`, `(dead-code)`.
+pub(super) fn kind(text: &str) -> Option<(&'static str, Range<usize>)> {
     text.match_indices(['[', '(']).find_map(|(at, _)| {
         let inside = &text[at + 1..];
-        KINDS
-            .into_iter()
-            .find(|kind| inside.strip_prefix(kind).is_some_and(|rest| rest.starts_with([']', ')'])))
+        let closes = |kind: &&str| inside.strip_prefix(kind).is_some_and(|rest| rest.starts_with([']', ')']));
+        KINDS.into_iter().find(closes).map(|kind| (kind, at + 1..at + 1 + kind.len()))
     })
 }
 
-/// What an item says, without the severity and the place it begins with: those are fields of their own,
-/// and a description without its line number stays the same when the code moves.
-pub(super) fn description(text: &str, severity: Option<&Range<usize>>, place: Option<&Place>) -> String {
+/// What an item says, without the tags and the place it begins with: those are fields of their own. A
+/// place further on keeps its file only, so that the text stays the same when the code moves.
+pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: Option<&Place>) -> String {
     let opening =
         |c: char| c.is_whitespace() || matches!(c, '[' | '(' | '*' | '`' | '|' | ':' | '-' | '–' | '—' | ',');
-    let skips = [severity.cloned(), place.map(|place| place.range.clone())];
+    let skips = [tags[0], tags[1], place.map(|place| &place.range)];
     let mut from = 0;
     loop {
         let next = text.len() - text[from..].trim_start_matches(opening).len();
@@ -101,10 +100,15 @@ pub(super) fn description(text: &str, severity: Option<&Range<usize>>, place: Op
         let rest = &text[skip.end..];
         from = text.len() - rest.trim_start_matches([']', ')', '*', '`', ':']).len();
     }
-    let said =
-        text[from..].trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '–' | '—' | '|' | ','));
-    let said = if from > 0 { said.trim_start_matches(['-', ' ']) } else { said };
-    if said.is_empty() { text.trim().to_owned() } else { said.to_owned() }
+    let said = match place {
+        Some(place) if place.range.start >= from => {
+            format!("{}{}{}", &text[from..place.range.start], place.file, &text[place.range.end..])
+        }
+        Some(_) | None => text[from..].to_owned(),
+    };
+    let bare = said.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '–' | '—' | '|' | ','));
+    let bare = if from > 0 { bare.trim_start_matches(['-', ' ']) } else { bare };
+    if bare.is_empty() { text.trim().to_owned() } else { bare.to_owned() }
 }
 
 #[cfg(test)]
@@ -131,10 +135,22 @@ mod tests {
             .map(|text| {
                 let stated = severity(text);
                 let place = place::find(text);
-                let said = description(text, stated.as_ref().map(|(_, range)| range), place.as_ref());
+                let tags = [stated.as_ref().map(|(_, range)| range), None];
+                let said = description(text, tags, place.as_ref());
                 format!("{} | {said}", stated.map_or("-", |(severity, _)| severity.word()))
             })
             .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @"
+    critical | Missing check
+    critical | `x` is never closed
+    minor | rename it
+    important | no test
+    minor | typo
+    critical | severity: high, no check
+    - | high latency under a low limit
+    - | HIGH_WATER and src/LOW/x.rs and HIGH-level
+    critical | it burns
+    critical | it burns
+    ");
     }
 }

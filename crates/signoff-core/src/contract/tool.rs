@@ -94,9 +94,13 @@ fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
 }
 
 fn intent_finding(intent: Option<&str>, unnamed: bool, ask: &Ask) -> Finding {
-    let otherwise =
-        if unnamed { "The review did not pass and names no issue." } else { "The intent is not satisfied." };
-    Finding::of(&ask.reviewer, INTENT, Severity::Critical, intent.unwrap_or(otherwise))
+    let description = match (intent, unnamed) {
+        (Some(intent), true) => intent.to_owned(),
+        (None, true) => "The review did not pass and names no issue.".to_owned(),
+        (Some(intent), false) => format!("The intent is not satisfied: {intent}"),
+        (None, false) => "The intent is not satisfied.".to_owned(),
+    };
+    Finding::of(&ask.reviewer, INTENT, Severity::Critical, description)
 }
 
 fn note(issue: Finding) -> Note {

@@ -188,20 +188,9 @@ impl Builder<'_> {
             .ok_or_else(|| self.broken(ViolationCode::Malformed, "it uses an unknown entity"))
     }
 
+    /// Grammar errors are what the reader meets at the end of the text; the others can be anywhere.
     fn syntax(&self, error: &quick_xml::Error) -> Violation {
-        let truncated = match error {
-            quick_xml::Error::Syntax(_) => true,
-            quick_xml::Error::IllFormed(error) => matches!(
-                error,
-                quick_xml::errors::IllFormedError::MissingEndTag(_)
-                    | quick_xml::errors::IllFormedError::UnclosedReference
-            ),
-            quick_xml::Error::Io(_)
-            | quick_xml::Error::InvalidAttr(_)
-            | quick_xml::Error::Encoding(_)
-            | quick_xml::Error::Escape(_)
-            | quick_xml::Error::Namespace(_) => false,
-        };
+        let truncated = matches!(error, quick_xml::Error::Syntax(_));
         let code = if truncated { ViolationCode::Truncated } else { ViolationCode::Malformed };
         self.broken(code, &error.to_string())
     }
