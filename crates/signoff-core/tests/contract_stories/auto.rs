@@ -24,7 +24,7 @@ fn the_message_decides_which_contract_it_is() {
     ];
     insta::assert_snapshot!(table(Contract::Auto, &ask(Contract::Auto), &answers), @r#"
     markdown
-        ! disagreement @0: two answers in one message say different things
+        changes_requested [minor changes] src/a.rs:1 "typo"
     markdown with a clean section
         changes_requested [critical changes] src/a.rs:1 "none"
     markdown beside a log line

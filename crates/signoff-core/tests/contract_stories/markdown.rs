@@ -112,7 +112,7 @@ fn items_with_a_place_become_findings_or_notes() {
     ];
     insta::assert_snapshot!(table(Contract::Markdown, &ask(Contract::Markdown), &answers), @r#"
     changes requested
-        changes_requested [critical changes] src/auth.ts:45 "Missing check" [critical changes] src/auth.ts:78 "no test" [minor changes] src/a.rs:3 "rename" [critical bug] src/b.rs:7 "[bug] src/b.rs:7 — off by one in the last round"
+        changes_requested [critical changes] src/auth.ts:45 "Missing check" [critical changes] src/auth.ts:78 "no test" [minor changes] src/a.rs:3 "rename" [critical bug] src/b.rs:7 "off by one in the last round"
     approved
         approved [minor changes] src/a.rs:3 "rename" (note) src/auth.ts:45 "could be shorter"
     approved beside a critical one

@@ -44,6 +44,8 @@ fn findings_come_as_json_or_as_lines() {
         changes_requested [critical issue] "it burns"
     lines
         changes_requested [critical issue] src/a.rs:10 "it burns" [minor issue] src/b.rs:2 "typo" [important issue] src/c.rs:3 "no test"
+    lines told again as JSON
+        changes_requested [critical issue] src/a.rs:10 "burns"
     lines in a fence
         ! no_verdict @0: there is no finding, and no `[]`, `{"issues": []}` or line `NO ISSUES` that says so
     lines in a quotation

@@ -44,7 +44,7 @@ fn a_report_is_a_strict_object() {
     {"passed": false, "issues": [{"file": "src/a.rs", "line": 3.0, "type": "dead-code", "description": "unused", "suggestion": "remove"}, {}]}
         changes_requested [critical dead-code] src/a.rs:3 "unused" (remove) [critical unstated] "An issue without a description."
     {"passed": true, "interpretedIntent": "log people in", "intentSatisfied": false}
-        changes_requested [critical spec-intent-mismatch] "log people in"
+        changes_requested [critical spec-intent-mismatch] "The intent is not satisfied: log people in"
     {"passed": true, "intentSatisfied": false, "issues": [{"description": "small"}]}
         changes_requested [critical spec-intent-mismatch] "The intent is not satisfied." (note) "small"
     {"passed": false, "interpretedIntent": "log people in"}
