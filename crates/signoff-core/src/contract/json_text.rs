@@ -67,10 +67,11 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
             }
             let Attempt { value, length, seen } = json_value::read(&text[start..]);
             let (end, in_ruins) = (start + length, start < ruined_to);
-            if value.is_ok() {
-                from = end;
-            } else {
-                ruined_to = ruined_to.max(end);
+            match &value {
+                Ok(_) => from = end,
+                // What is nested that deep is part of it: no text of its own begins before this place.
+                Err((ViolationCode::TooDeep, _)) => (from, ruined_to) = (end, ruined_to.max(end)),
+                Err(_) => ruined_to = ruined_to.max(end),
             }
             if value.is_ok() || seen.has_any() {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));

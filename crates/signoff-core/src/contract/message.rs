@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use super::json_text;
 use super::outline::Outline;
 use crate::review::{Review, Violation, ViolationCode};
 
@@ -13,11 +14,12 @@ pub const MAX_BYTES: usize = 10 * 1024 * 1024;
 pub(super) struct Message<'a> {
     text: &'a str,
     outline: OnceCell<Outline>,
+    json: OnceCell<Vec<Range<usize>>>,
 }
 
 impl<'a> Message<'a> {
     pub fn new(text: &'a str) -> Self {
-        Self { text, outline: OnceCell::new() }
+        Self { text, outline: OnceCell::new(), json: OnceCell::new() }
     }
 
     pub fn text(&self) -> &'a str {
@@ -27,6 +29,15 @@ impl<'a> Message<'a> {
     /// What Markdown makes of the text. Built on first use: most answers in other contracts need little of it.
     pub fn outline(&self) -> &Outline {
         self.outline.get_or_init(|| Outline::of(self.text))
+    }
+
+    /// Whether `offset` lies within a JSON text, which can only be in one of its strings.
+    pub fn is_inside_json(&self, offset: usize) -> bool {
+        let texts = self.json.get_or_init(|| {
+            json_text::scan(self.text).filter(|json| json.value.is_ok()).map(|json| json.range).collect()
+        });
+        let after = texts.partition_point(|range| range.start < offset);
+        after.checked_sub(1).and_then(|last| texts.get(last)).is_some_and(|range| offset < range.end)
     }
 
     /// The line around `offset`, without its line break.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::message::trimmed;
+use super::xml_tree;
 
 /// Why a stretch of text is shown rather than said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(super) enum Shown {
     Comment,
     Struck,
     Link,
+    /// Inside a review element.
+    Element,
 }
 
 #[derive(Debug, Clone)]
@@ -35,6 +38,8 @@ pub(super) struct Outline {
     spans: Vec<Span>,
     comments: Vec<Range<usize>>,
     hunks: Vec<Range<usize>>,
+    /// Whole review elements. What is inside them is the business of the XML contract alone.
+    elements: Vec<Range<usize>>,
     bold: Vec<Range<usize>>,
     plain: Vec<Range<usize>>,
     items: Vec<ListItem>,
@@ -49,8 +54,11 @@ pub(super) struct ListItem {
 
 impl Outline {
     pub fn of(text: &str) -> Self {
-        let mut builder =
-            Builder { text, outline: Self { hunks: hunks(text), ..Self::default() }, ..Builder::default() };
+        let mut builder = Builder {
+            text,
+            outline: Self { hunks: hunks(text), elements: elements(text), ..Self::default() },
+            ..Builder::default()
+        };
         for (event, range) in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
             builder.take(event, range);
         }
@@ -59,18 +67,27 @@ impl Outline {
 
     /// Bold text that is said, in order.
     pub fn bold(&self) -> impl Iterator<Item = Range<usize>> {
-        self.bold.iter().filter(|range| covering(&self.hunks, range.start).is_none()).cloned()
+        self.bold.iter().filter(|range| !self.is_set_apart(range.start)).cloned()
     }
 
     /// List items that are said, in order.
     pub fn items(&self) -> impl Iterator<Item = &ListItem> {
-        self.items.iter().filter(|item| covering(&self.hunks, item.range.start).is_none())
+        self.items.iter().filter(|item| !self.is_set_apart(item.range.start))
     }
 
     /// Whether `range` is plain text that is said, without any markup in it.
     pub fn is_plain(&self, range: &Range<usize>) -> bool {
         let holds = covering(&self.plain, range.start).is_some_and(|plain| range.end <= plain.end);
-        holds && covering(&self.hunks, range.start).is_none()
+        holds && !self.is_set_apart(range.start)
+    }
+
+    /// Whether the text is shown in a way that Markdown does not know.
+    fn is_set_apart(&self, offset: usize) -> bool {
+        covering(&self.hunks, offset).is_some() || self.is_in_element(offset)
+    }
+
+    fn is_in_element(&self, offset: usize) -> bool {
+        covering(&self.elements, offset).is_some_and(|element| element.start < offset)
     }
 
     /// Why the text at `offset` is only shown, if it is.
@@ -80,6 +97,9 @@ impl Outline {
         }
         if covering(&self.comments, offset).is_some() {
             return Some(Shown::Comment);
+        }
+        if self.is_in_element(offset) {
+            return Some(Shown::Element);
         }
         self.span(offset).map(|span| span.shown)
     }
@@ -97,7 +117,13 @@ impl Outline {
                 !content.is_some_and(|content| is_all_of(text, trimmed(text, content), start, end))
             }
             Some(
-                Shown::Diff | Shown::Quote | Shown::InlineCode | Shown::Comment | Shown::Struck | Shown::Link,
+                Shown::Diff
+                | Shown::Quote
+                | Shown::InlineCode
+                | Shown::Comment
+                | Shown::Struck
+                | Shown::Link
+                | Shown::Element,
             ) => true,
         }
     }
@@ -255,6 +281,11 @@ fn ends_shown(tag: TagEnd) -> bool {
             | TagEnd::Link
             | TagEnd::Image
     )
+}
+
+fn elements(text: &str) -> Vec<Range<usize>> {
+    let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
+    whole.map(|(start, attempt)| start..start + attempt.length).collect()
 }
 
 /// Diff hunks that stand in the text without a fence: their context lines look like lines of their own.

@@ -14,8 +14,6 @@ use crate::review::{
 pub(super) const NOTHING: &str =
     "there is no review element, and the message does not start with APPROVED: or ISSUES:";
 
-const ROOTS: [&str; 2] = ["spec-review", "code-review"];
-
 /// The element a reviewer of this kind answers with.
 pub(super) fn root(kind: ReviewerKind) -> &'static str {
     match kind {
@@ -29,47 +27,34 @@ pub(super) fn root(kind: ReviewerKind) -> &'static str {
 /// The XML answers, or the prefix answer of a message that has none at all: a broken XML answer is a
 /// violation, not a reason to look for another one.
 pub(super) fn candidates_or_prefix(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let found = candidates(message, ask)?;
-    if found.is_empty() { prefix::candidates(message, ask) } else { Ok(found) }
+    let mut found = candidates(message, ask)?;
+    let fallback = prefix::candidates(message, ask)?;
+    if found.is_empty() {
+        return Ok(fallback);
+    }
+    // Beside XML the prefix is only words, but words that say the opposite are an answer too.
+    let says = |one: &Candidate| one.answer.as_ref().ok().map(|review| review.verdict.approves());
+    let opposed =
+        fallback.into_iter().filter(|words| found.iter().any(|xml| says(xml) == says(words).map(|yes| !yes)));
+    let opposed: Vec<_> = opposed.collect();
+    found.extend(opposed);
+    Ok(found)
 }
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let text = message.text();
     let mut found = Vec::new();
-    let mut from = 0;
-    for start in starts(text) {
-        if start < from {
-            continue;
-        }
+    for (start, attempt) in xml_tree::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(start));
         }
-        let attempt = xml_tree::read(&text[start..], start);
-        // At least past the opening, so that what broke at its first byte is not read again.
-        from = start + attempt.length.max(1);
         found.extend(candidate(attempt, start, message, ask));
     }
     Ok(found)
 }
 
-/// Where an opening tag of either root begins, in order.
-fn starts(text: &str) -> Vec<usize> {
-    let opens = |root: &&str, at: usize| {
-        let rest = &text[at + 1 + root.len()..];
-        rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
-    };
-    let mut starts: Vec<usize> = Vec::new();
-    for root in ROOTS {
-        let tag = format!("<{root}");
-        starts.extend(text.match_indices(&tag).map(|(at, _)| at).filter(|at| opens(&root, *at)));
-    }
-    starts.sort_unstable();
-    starts
-}
-
 fn candidate(attempt: Attempt, start: usize, message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
     let end = attempt.root.is_ok().then_some(start + attempt.length);
-    let quoted = message.outline().quotes(message.text(), start, end);
+    let quoted = message.outline().quotes(message.text(), start, end) || message.is_inside_json(start);
     if quoted && end.is_none() {
         return None;
     }

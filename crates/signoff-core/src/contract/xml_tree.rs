@@ -73,8 +73,40 @@ pub(super) struct Attempt {
     pub length: usize,
 }
 
+/// The elements of a review.
+const ROOTS: [&str; 2] = ["spec-review", "code-review"];
+
+/// Every outermost review element of a text with its offset, whole or broken. Linear: no byte is read twice.
+pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, Attempt)> {
+    let mut from = 0;
+    starts(text).into_iter().filter_map(move |start| {
+        if start < from {
+            return None;
+        }
+        let attempt = read(&text[start..], start);
+        // At least past the opening, so that what broke at its first byte is not read again.
+        from = start + attempt.length.max(1);
+        Some((start, attempt))
+    })
+}
+
+/// Where an opening tag of either root begins, in order.
+fn starts(text: &str) -> Vec<usize> {
+    let opens = |root: &str, at: usize| {
+        let rest = &text[at + 1 + root.len()..];
+        rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+    };
+    let mut starts: Vec<usize> = Vec::new();
+    for root in ROOTS {
+        let tag = format!("<{root}");
+        starts.extend(text.match_indices(&tag).map(|(at, _)| at).filter(|at| opens(root, *at)));
+    }
+    starts.sort_unstable();
+    starts
+}
+
 /// Reads the element that starts `text`, whose first byte is at `offset` of the message.
-pub(super) fn read(text: &str, offset: usize) -> Attempt {
+fn read(text: &str, offset: usize) -> Attempt {
     let mut builder =
         Builder { reader: Reader::from_str(text), offset, open: Vec::new(), attributes: Vec::new() };
     let root = builder.run();
