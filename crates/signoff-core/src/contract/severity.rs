@@ -24,20 +24,28 @@ const KIND: &str = "issue";
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     let mut found = Vec::new();
-    let mut taken = Vec::new();
+    let mut taken: Vec<Range<usize>> = Vec::new();
     for json in json_text::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }
         if let Some(shape) = Shape::of(&json) {
             found.extend(json_candidate(&json, shape, message, ask));
-            taken.push(json.range);
+            take(&mut taken, json.range);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
     found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
+}
+
+/// Adds a range to ordered, disjoint ones: a broken text may hold others.
+fn take(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match taken.last_mut() {
+        Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+        Some(_) | None => taken.push(range),
+    }
 }
 
 /// Whether findings in lines are the prose to findings in JSON that come to the same.
