@@ -67,10 +67,22 @@ impl TestEnv {
     /// Runs the program with `input` on stdin.
     pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
         let input = input.as_ref().to_vec();
-        self.feed(self.command(&self.program(), arguments), move |mut stdin| {
+        self.feed(self.command(self.program(), arguments), move |mut stdin| {
             // A program that ends without reading everything is for the test to judge, not for us.
             stdin.write_all(&input).ok();
         })
+    }
+
+    /// Runs the program with `input` on stdin and nobody reading its stdout.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    pub fn run_unheard(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut child = self.command(self.program(), arguments).spawn().expect("a started program");
+        drop(child.stdout.take());
+        child.stdin.take().expect("a piped stdin").write_all(input).expect("a program that listens");
+        let output = child.wait_with_output().expect("an ended program");
+        Output::new(&output, |text| self.redact(text))
     }
 
     /// Runs a shell script that knows the program as `signoff`.

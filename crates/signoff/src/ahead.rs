@@ -99,32 +99,88 @@ pub mod workflow {
 pub mod source {
     use serde::Serialize;
 
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Format {
+        PlanMarkdown,
+        SpecKit,
+        OpenSpec,
+        Kiro,
+        TaskMaster,
+        Bmad,
+        Beads,
+        Text,
+    }
+
+    impl Format {
+        pub const ALL: [Self; 8] = [
+            Self::PlanMarkdown,
+            Self::SpecKit,
+            Self::OpenSpec,
+            Self::Kiro,
+            Self::TaskMaster,
+            Self::Bmad,
+            Self::Beads,
+            Self::Text,
+        ];
+
+        pub fn word(self) -> &'static str {
+            match self {
+                Self::PlanMarkdown => "plan_markdown",
+                Self::SpecKit => "spec_kit",
+                Self::OpenSpec => "open_spec",
+                Self::Kiro => "kiro",
+                Self::TaskMaster => "task_master",
+                Self::Bmad => "bmad",
+                Self::Beads => "beads",
+                Self::Text => "text",
+            }
+        }
+    }
+
+    #[derive(Serialize)]
+    pub struct Warning {
+        pub line: u32,
+        pub message: String,
+    }
+
     #[derive(Serialize)]
     pub struct TaskFile {
-        path: String,
+        pub format: Format,
+        pub tasks: Vec<String>,
+        pub warnings: Vec<Warning>,
     }
 
     #[derive(Debug)]
     pub struct SourceError {
         pub file: String,
-        pub line: usize,
+        pub line: u32,
         pub message: String,
-        pub hint: String,
     }
 
-    pub fn read(path: &str, bytes: &[u8], _now: jiff::Timestamp) -> Result<TaskFile, SourceError> {
-        if bytes.is_empty() {
-            return Err(SourceError {
-                file: path.to_owned(),
-                line: 1,
-                message: "no tasks".to_owned(),
-                hint: "write some".to_owned(),
-            });
+    pub fn read_plan(
+        path: &str,
+        bytes: &[u8],
+        now: Option<jiff::Timestamp>,
+    ) -> Result<TaskFile, SourceError> {
+        read_as(Format::PlanMarkdown, path, bytes, now)
+    }
+
+    pub fn read_as(
+        format: Format,
+        path: &str,
+        bytes: &[u8],
+        _now: Option<jiff::Timestamp>,
+    ) -> Result<TaskFile, SourceError> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                Ok(TaskFile { format, tasks: text.lines().map(str::to_owned).collect(), warnings: vec![] })
+            }
+            Err(_) => Err(SourceError { file: path.to_owned(), line: 1, message: "no text".to_owned() }),
         }
-        Ok(TaskFile { path: path.to_owned() })
     }
 
     pub fn render_text(file: &TaskFile) -> String {
-        format!("{}\n", file.path)
+        format!("{}\n", file.tasks.join("\n"))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::ahead::source::SourceError;
+use crate::ahead::source::{self, SourceError};
 use crate::ahead::workflow::WorkflowError;
 use crate::console::plain_text;
 
@@ -88,7 +88,10 @@ impl From<WorkflowError> for Failure {
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
-        Self::usage(&error.message).at(format!("{}:{}", error.file, error.line)).hint(&error.hint)
+        let formats = source::Format::ALL.map(source::Format::word).join(", ");
+        Self::usage(&error.message)
+            .at(format!("{}:{}", error.file, error.line))
+            .hint(format!("mend the file, or say what it is with --as: {formats}"))
     }
 }
 

@@ -1,8 +1,10 @@
 //! The words of the command line that stand for values of the core.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use signoff_core::contract::Contract;
 use signoff_core::review::{Bar, ReviewerKind};
+
+use crate::ahead::source::Format;
 
 const CONTRACTS: [(&str, Contract); 7] = [
     ("markdown", Contract::Markdown),
@@ -31,4 +33,24 @@ pub fn role() -> impl TypedValueParser<Value = ReviewerKind> {
 /// Reads the severity that fails a gate.
 pub fn bar() -> impl TypedValueParser<Value = Bar> {
     PossibleValuesParser::new(Bar::WORDS).try_map(|word| Bar::from_word(&word).ok_or("no such severity"))
+}
+
+/// Reads the format of a plan file, also by the name its users write.
+pub fn source_format() -> impl TypedValueParser<Value = Format> {
+    let words = Format::ALL.map(|format| PossibleValue::new(format.word()).aliases(other_words(format)));
+    PossibleValuesParser::new(words).try_map(|word| {
+        let means = |format: &Format| format.word() == word || other_words(*format).contains(&word.as_str());
+        Format::ALL.into_iter().find(means).ok_or("no such format")
+    })
+}
+
+fn other_words(format: Format) -> &'static [&'static str] {
+    match format {
+        Format::PlanMarkdown => &["plan", "plan-markdown"],
+        Format::SpecKit => &["spec-kit", "speckit"],
+        Format::OpenSpec => &["open-spec", "openspec"],
+        Format::TaskMaster => &["task-master", "taskmaster"],
+        Format::Text => &["spec", "specification"],
+        Format::Kiro | Format::Bmad | Format::Beads => &[],
+    }
 }

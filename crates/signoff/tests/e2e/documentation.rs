@@ -1,0 +1,37 @@
+//! What the documentation shows is what the program does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use signoff_testkit::console_example::replay;
+
+use crate::test_env;
+
+/// Runs every example of README.md and docs/*.md. `UPDATE_DOCS=1` writes down what they print today.
+#[test]
+fn every_example_prints_what_the_documentation_shows() {
+    for path in documents() {
+        let document = fs::read_to_string(&path).unwrap();
+        let replayed = replay(&document, &test_env());
+        if update_wanted() {
+            fs::write(&path, replayed).unwrap();
+        } else {
+            assert_eq!(replayed, document, "an example in {} is not true", path.display());
+        }
+    }
+}
+
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut documents: Vec<_> =
+        guide.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    documents.push(root.join("README.md"));
+    documents.sort();
+    documents
+}
+
+#[expect(clippy::disallowed_methods, reason = "asked by whoever runs the test, not by the program")]
+fn update_wanted() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some_and(|wanted| wanted == "1")
+}

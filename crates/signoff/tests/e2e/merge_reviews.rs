@@ -1,0 +1,125 @@
+//! `signoff merge-reviews`.
+
+use signoff_testkit::TestEnv;
+
+use crate::test_env;
+
+const SPEC: &str = r#"<spec-review>
+  <verdict>ISSUES</verdict>
+  <confidence>high</confidence>
+  <issues>
+    <issue type="missing_requirement" severity="critical">
+      <location file="src/login.rs" line="45"/>
+      <description>Logging out does not end the session</description>
+      <requirement>"A logout ends every session of the user"</requirement>
+    </issue>
+  </issues>
+  <checked><item>Login</item><item>Logout</item></checked>
+  <summary>Logout is missing</summary>
+</spec-review>
+"#;
+
+const CODE: &str = r#"<code-review>
+  <verdict>APPROVED_WITH_MINOR</verdict>
+  <confidence>medium</confidence>
+  <minor>
+    <note><location file="src/login.rs" line="30"/><description>A magic number</description></note>
+  </minor>
+  <checked><item>Error handling</item></checked>
+  <summary>Sound</summary>
+</code-review>
+"#;
+
+/// Two parsed reviews, `spec.json` and `code.json`.
+fn reviewed() -> TestEnv {
+    let env = test_env();
+    for (role, answer) in [("spec", SPEC), ("code", CODE)] {
+        let parsed = env.run_with_input(&["parse", "--contract", "xml", "--role", role], answer);
+        assert_eq!(parsed.code, Some(0), "{parsed}");
+        env.write(&format!("{role}.json"), parsed.stdout);
+    }
+    env
+}
+
+#[test]
+fn as_text() {
+    insta::assert_snapshot!(reviewed().run(&["merge-reviews", "--spec", "spec.json", "--code", "code.json"]), @"");
+}
+
+#[test]
+fn in_every_format() {
+    let env = reviewed();
+    let merge = ["merge-reviews", "--spec", "spec.json", "--code", "code.json", "--format"];
+    insta::assert_snapshot!(env.run(&[&merge[..], &["json"]].concat()), @"");
+    insta::assert_snapshot!(env.run(&[&merge[..], &["xml"]].concat()), @"");
+    insta::assert_snapshot!(env.run(&[&merge[..], &["markdown"]].concat()), @"");
+    insta::assert_snapshot!(env.run(&[&merge[..], &["sarif"]].concat()), @"");
+}
+
+#[test]
+fn the_json_flag_means_the_json_format() {
+    let env = reviewed();
+    let merge = ["merge-reviews", "--spec", "spec.json", "--code", "code.json"];
+    let flag = env.run(&[&merge[..], &["--json"]].concat());
+    assert_eq!(flag, env.run(&[&merge[..], &["--format", "json"]].concat()));
+    assert_eq!(flag.json()["overall_verdict"], "SPEC_CRITICAL");
+}
+
+#[test]
+fn other_reviewers_go_by_their_own_name() {
+    let env = reviewed();
+    let issue = "ISSUES:\n- [Critical] src/login.rs:90 passwords are logged\n";
+    let parsed = env.run_with_input(&["parse", "--contract", "prefix", "--role", "security"], issue);
+    env.write("security.json", parsed.stdout);
+    let merged =
+        env.run(&["merge-reviews", "--code", "code.json", "--reviewer", "ada=security.json", "--json"]);
+    assert_eq!(merged.json()["overall_verdict"], "CODE_CRITICAL", "{merged}");
+    assert!(merged.stdout.contains("\"ada\""), "{merged}");
+    assert!(!merged.stdout.contains("\"sources\": [\n        \"security\""), "{merged}");
+}
+
+#[test]
+fn an_inconclusive_review_is_merged_as_such() {
+    let env = reviewed();
+    let parsed = env.run_with_input(&["parse", "-q", "--contract", "json", "--role", "code"], "no idea");
+    env.write("unclear.json", parsed.stdout);
+    let merged = env.run(&["merge-reviews", "--spec", "spec.json", "--code", "unclear.json", "--json"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert_eq!(merged.json()["overall_verdict"], "INCONCLUSIVE");
+}
+
+#[test]
+fn one_review_may_come_from_stdin() {
+    let env = reviewed();
+    let piped = env.shell("signoff merge-reviews --spec spec.json --code - < code.json");
+    assert_eq!(piped, env.run(&["merge-reviews", "--spec", "spec.json", "--code", "code.json"]));
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "-", "--code", "-"]), @"");
+}
+
+#[test]
+fn the_flag_decides_which_review_it_is() {
+    let env = reviewed();
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "code.json"]), @"");
+}
+
+#[test]
+fn files_that_are_no_reviews_are_named_with_their_place() {
+    let env = reviewed();
+    env.write("broken.json", "{\n  \"version\": 1,\n  oops\n}\n");
+    env.write("other.json", "{\n  \"name\": \"something else\"\n}\n");
+    env.write("empty.json", "");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "missing.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "broken.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "other.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "empty.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "."]), @"");
+}
+
+#[test]
+fn wrong_usage_says_what_was_expected() {
+    let env = reviewed();
+    insta::assert_snapshot!(env.run(&["merge-reviews"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--reviewer", "security.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--format", "txt"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--reviewer", "spec=code.json"]), @"");
+}
