@@ -10,12 +10,12 @@ fn root() -> PathBuf {
 /// Every Rust file below `directory` with its text.
 fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory).expect("a readable file") {
+        let path = entry.expect("a readable file").path();
         if path.is_dir() {
             found.extend(sources(&path));
         } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push((path.clone(), fs::read_to_string(&path).unwrap()));
+            found.push((path.clone(), fs::read_to_string(&path).expect("a readable file")));
         }
     }
     found
