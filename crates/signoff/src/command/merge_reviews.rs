@@ -26,7 +26,7 @@ const STDIN: &str = "-";
                         signoff merge-reviews --spec spec.json --code code.json --format markdown")]
 pub struct Args {
     /// The spec reviewer's answer
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["code", "reviewer"])]
+    #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
     /// The code reviewer's answer
     #[arg(long, value_name = "FILE")]
@@ -80,6 +80,10 @@ impl Args {
 }
 
 fn check_seats(seats: &[Seat<'_>]) -> Result<(), Failure> {
+    if seats.is_empty() {
+        return Err(Failure::usage("no reviews to merge")
+            .hint("name at least one with --spec FILE, --code FILE or --reviewer NAME=FILE"));
+    }
     let mut names = BTreeSet::new();
     if let Some(twice) = seats.iter().find(|seat| !names.insert(&seat.name)) {
         return Err(Failure::usage(format!("two reviewers are called {}", twice.name))
@@ -120,7 +124,7 @@ fn seated(mut review: Review, name: ReviewerName, kind: Option<ReviewerKind>) ->
 
 fn not_a_report(file: &str, error: &serde_json::Error) -> Failure {
     Failure::usage(format!("{file} is not an output of `signoff parse`: {}", reason(error)))
-        .at(format!("{file}:{}:{}", error.line(), error.column()))
+        .at(format!("{file}:{}:{}", error.line().max(1), error.column().max(1)))
         .hint("run `signoff parse --contract NAME < answer > FILE` and merge that FILE")
 }
 

@@ -23,7 +23,9 @@ fn every_example_prints_what_the_documentation_shows() {
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let guide = fs::read_dir(root.join("docs")).expect("a readable directory").map(|entry| entry.expect("a readable directory").path());
+    let guide = fs::read_dir(root.join("docs"))
+        .expect("a readable directory")
+        .map(|entry| entry.expect("a readable directory").path());
     let mut documents: Vec<_> =
         guide.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     documents.push(root.join("README.md"));

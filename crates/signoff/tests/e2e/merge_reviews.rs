@@ -104,22 +104,77 @@ fn the_flag_decides_which_review_it_is() {
 
 #[test]
 fn files_that_are_no_reviews_are_named_with_their_place() {
-    let env = reviewed();
+    let env = test_env();
     env.write("broken.json", "{\n  \"version\": 1,\n  oops\n}\n");
     env.write("other.json", "{\n  \"name\": \"something else\"\n}\n");
     env.write("empty.json", "");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "missing.json"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "broken.json"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "other.json"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "empty.json"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "."]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "missing.json"]), @r"
+    exit 2
+    --- stderr
+    error: cannot read missing.json: No such file or directory (os error 2)
+      --> missing.json
+    hint: name an output of `signoff parse`, or `-` for stdin
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "broken.json"]), @r"
+    exit 2
+    --- stderr
+    error: broken.json is not an output of `signoff parse`: key must be a string
+      --> broken.json:3:3
+    hint: run `signoff parse --contract NAME < answer > FILE` and merge that FILE
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "other.json"]), @r"
+    exit 2
+    --- stderr
+    error: other.json is not an output of `signoff parse`: missing field `version`
+      --> other.json:3:1
+    hint: run `signoff parse --contract NAME < answer > FILE` and merge that FILE
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "empty.json"]), @r"
+    exit 2
+    --- stderr
+    error: empty.json is not an output of `signoff parse`: EOF while parsing a value
+      --> empty.json:1:1
+    hint: run `signoff parse --contract NAME < answer > FILE` and merge that FILE
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--code", "."]), @r"
+    exit 2
+    --- stderr
+    error: cannot read .: Is a directory (os error 21)
+      --> .
+    hint: name an output of `signoff parse`, or `-` for stdin
+    ");
 }
 
 #[test]
 fn wrong_usage_says_what_was_expected() {
-    let env = reviewed();
-    insta::assert_snapshot!(env.run(&["merge-reviews"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--reviewer", "security.json"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--format", "txt"]), @"");
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--reviewer", "spec=code.json"]), @"");
+    let env = test_env();
+    insta::assert_snapshot!(env.run(&["merge-reviews"]), @r"
+    exit 2
+    --- stderr
+    error: no reviews to merge
+    hint: name at least one with --spec FILE, --code FILE or --reviewer NAME=FILE
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--reviewer", "security.json"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'security.json' for '--reviewer <NAME=FILE>': expected NAME=FILE, as in security=security.json
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--format", "txt"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'txt' for '--format <FORMAT>'
+      [possible values: text, json, xml, markdown, sarif]
+
+      tip: a similar value exists: 'text'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "spec.json", "--reviewer", "spec=code.json"]), @r"
+    exit 2
+    --- stderr
+    error: two reviewers are called spec
+    hint: give each --reviewer a name of its own
+    ");
 }

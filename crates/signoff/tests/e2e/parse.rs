@@ -111,11 +111,54 @@ fn the_bar_decides_whether_findings_outrank_an_approval() {
 #[test]
 fn wrong_words_are_wrong_usage_and_name_the_right_ones() {
     let env = test_env();
-    insta::assert_snapshot!(env.run(&["parse", "--contract", "markdwon"]), @"");
-    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--role", "coder"]), @"");
-    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--fail-on", "highest"]), @"");
-    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--require-nonce"]), @"");
-    insta::assert_snapshot!(env.run(&["parse"]), @"");
+    insta::assert_snapshot!(env.run(&["parse", "--contract", "markdwon"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'markdwon' for '--contract <NAME>'
+      [possible values: markdown, json, xml, prefix, severity, tool, auto]
+
+      tip: a similar value exists: 'markdown'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--role", "coder"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'coder' for '--role <ROLE>'
+      [possible values: spec, code, security, tests, general]
+
+      tip: a similar value exists: 'code'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--fail-on", "highest"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'highest' for '--fail-on <SEVERITY>'
+      [possible values: LOW, MEDIUM, HIGH, NONE]
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["parse", "--contract", "json", "--require-nonce"]), @r"
+    exit 2
+    --- stderr
+    error: the following required arguments were not provided:
+      --nonce <WORD>
+
+    Usage: signoff parse --contract <NAME> --nonce <WORD> --require-nonce
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(env.run(&["parse"]), @r"
+    exit 2
+    --- stderr
+    error: the following required arguments were not provided:
+      --contract <NAME>
+
+    Usage: signoff parse --contract <NAME>
+
+    For more information, try '--help'.
+    ");
 }
 
 /// A hundred million bytes cannot be held in an address space of 64 MiB: that they are answered at all shows
