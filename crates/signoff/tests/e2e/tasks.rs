@@ -12,3 +12,60 @@ fn a_plan_file_that_cannot_be_read_is_named() {
     hint: name a file that holds tasks
     ");
 }
+
+const PLAN: &str = "\
+# Login Implementation Plan
+
+**Goal:** People can log in and out.
+
+### Task 1: Session store
+
+**Files:**
+- Create: `src/session.rs`
+
+- [x] **Step 1: Write the failing test**
+- [ ] **Step 2: Make it pass**
+
+### Task 2: Logout
+
+- [ ] **Step 1: End the session**
+";
+
+#[test]
+fn the_tasks_of_a_plan_are_shown() {
+    let env = test_env();
+    env.write("plan.md", PLAN);
+    insta::assert_snapshot!(env.run(&["tasks", "plan.md"]), @"");
+    let file = env.run(&["tasks", "plan.md", "--json"]).json();
+    assert_eq!(file["format"], "plan_markdown");
+    assert_eq!(file["tasks"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_file_without_tasks_is_wrong_usage() {
+    let env = test_env();
+    env.write("prose.md", "# Thoughts\n\nPeople should be able to log out.\n");
+    env.write("empty.md", "");
+    insta::assert_snapshot!(env.run(&["tasks", "prose.md"]), @"");
+    insta::assert_snapshot!(env.run(&["tasks", "empty.md"]), @"");
+    insta::assert_snapshot!(env.run(&["tasks", "prose.md", "--as", "kiro"]), @"");
+}
+
+#[test]
+fn mistakes_in_a_plan_are_named_with_their_line() {
+    let env = test_env();
+    env.write(".taskmaster/tasks/tasks.json", "{\n  \"tasks\": [\n    {\"id\": 1,\n  ]\n}\n");
+    env.write("latin1.md", b"# Plan\n\n### Task 1: caf\xe9\n");
+    insta::assert_snapshot!(env.run(&["tasks", ".taskmaster/tasks/tasks.json"]), @"");
+    insta::assert_snapshot!(env.run(&["tasks", "latin1.md"]), @"");
+}
+
+#[test]
+fn a_format_goes_by_the_names_its_users_write() {
+    let env = test_env();
+    env.write("plan.md", PLAN);
+    for word in ["plan", "plan_markdown", "plan-markdown"] {
+        assert_eq!(env.run(&["tasks", "plan.md", "--as", word]).code, Some(0), "{word}");
+    }
+    insta::assert_snapshot!(env.run(&["tasks", "plan.md", "--as", "jira"]), @"");
+}
