@@ -1,9 +1,18 @@
 //! Every finding of a loop, over all cycles, append-only. Silence never closes a finding.
+//!
+//! A finding keeps the id it was first reported under, whatever becomes of its line and its words. Reviewers
+//! open findings, and close their own by approving without naming them again. What a person or a check refuted,
+//! deferred or put out of scope, no reviewer opens again.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Commit, FindingId, ReviewerName};
 use crate::review::{Bar, Finding, Review};
+
+mod matching;
+mod round;
 
 /// Where a finding stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -56,7 +65,7 @@ pub struct Entry {
     pub decisions: Vec<Decision>,
 }
 
-/// What a round changed: the measure of convergence.
+/// What a round changed: the measure of convergence. An id is in one list at most.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct RoundChange {
     pub new: Vec<FindingId>,
@@ -75,7 +84,12 @@ pub struct RoundChange {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Ledger {
     entries: Vec<Entry>,
+    /// Under which fingerprints each entry was reported, and by whom: words change from round to round.
+    #[serde(default)]
+    said: BTreeMap<FindingId, Fingerprints>,
 }
+
+type Fingerprints = BTreeSet<(ReviewerName, FindingId)>;
 
 impl Ledger {
     pub fn entries(&self) -> &[Entry] {
@@ -86,16 +100,21 @@ impl Ledger {
         self.entries.iter().find(|entry| &entry.finding.id == id)
     }
 
-    /// Takes one round's reviews in. Returns what changed.
+    /// Takes one round's reviews in, in whatever order they came. Returns what changed.
+    ///
+    /// An open finding that nobody reports becomes fixed when every reviewer among its sources who sat in this
+    /// round approves, and at least one did sit. An inconclusive review reports nothing and approves nothing.
     pub fn record(&mut self, round: &Round, reviews: &[Review]) -> RoundChange {
-        let _ = (round, reviews);
-        RoundChange::default()
+        round::record(self, round, reviews)
     }
 
     /// A person, a check or a reviewer decides one finding. False if there is no such finding.
     pub fn decide(&mut self, id: &FindingId, decision: Decision) -> bool {
-        let _ = (id, decision);
-        false
+        let Some(entry) = self.entries.iter_mut().find(|entry| &entry.finding.id == id) else {
+            return false;
+        };
+        entry.decide(decision);
+        true
     }
 
     /// Open findings at or above the bar, in ledger order.
@@ -105,8 +124,28 @@ impl Ledger {
             .filter(move |entry| entry.state == State::Open && bar.is_reached_by(entry.finding.severity))
     }
 
+    /// Open findings at or above the bar in the order a fixer should read them: worst first, then by place.
+    pub fn findings_for_fix(&self, bar: Bar) -> Vec<&Entry> {
+        let mut findings: Vec<&Entry> = self.open(bar).collect();
+        findings.sort_by(|a, b| {
+            let (a, b) = (&a.finding, &b.finding);
+            b.severity.cmp(&a.severity).then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line)))
+        });
+        findings
+    }
+
     /// In how many rounds the most repeated open finding was reported.
+    ///
+    /// All rounds count, also those before it was fixed once: a finding that comes and goes does not converge.
     pub fn most_repeated(&self) -> u32 {
-        0
+        let open = self.entries.iter().filter(|entry| entry.state == State::Open);
+        open.map(|entry| u32::try_from(entry.seen.len()).unwrap_or(u32::MAX)).max().unwrap_or(0)
+    }
+}
+
+impl Entry {
+    fn decide(&mut self, decision: Decision) {
+        self.state = decision.state;
+        self.decisions.push(decision);
     }
 }

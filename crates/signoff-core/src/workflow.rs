@@ -1,1 +1,220 @@
-//! See ARCHITECTURE.md.
+//! A workflow is data: an ordered list of phases with the gates' policies.
+//!
+//! The presets are TOML files embedded in the program, read by the same reader as a workflow a person
+//! writes. The machine knows no preset by name: where one needs to differ, a word here says how.
+
+mod presets;
+mod problem;
+mod render;
+mod resolve;
+mod words;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use presets::{PRESETS, new_project, preset};
+pub use problem::WorkflowError;
+pub use render::render;
+pub use words::{GateWords, parse};
+
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::policy::{Effort, ExhaustedAs, Gate, Limits, Span};
+use crate::review::ReviewerKind;
+
+/// When an attempt's task is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Completion {
+    /// The agent ended well.
+    #[default]
+    Exit,
+    /// The last line of its final message says so.
+    Marker,
+}
+
+/// When signed-off work leaves its worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Landing {
+    /// It stays on its branch until a person merges it.
+    #[default]
+    None,
+    /// As soon as it is signed off.
+    Each,
+    /// When the whole group is.
+    Group,
+}
+
+/// How the tasks of a run stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrangement {
+    /// Independent, up to `jobs` at once.
+    #[default]
+    Queue,
+    /// Picked one by one while slots are free.
+    Slots,
+    /// In order, each from the head of the one before.
+    Chain,
+    /// All of a group at once, group after group.
+    Groups,
+}
+
+/// Who does the work of an agent phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    #[default]
+    Implement,
+    Fix,
+    Enumerate,
+    Plan,
+    Brainstorm,
+    Simplify,
+}
+
+impl Role {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Implement => "implement",
+            Self::Fix => "fix",
+            Self::Enumerate => "enumerate",
+            Self::Plan => "plan",
+            Self::Brainstorm => "brainstorm",
+            Self::Simplify => "simplify",
+        }
+    }
+}
+
+/// A reviewer as a workflow knows it; which agent plays it is configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reviewer {
+    pub kind: ReviewerKind,
+    pub contract: Contract,
+}
+
+/// One step of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Phase {
+    pub name: String,
+    #[serde(flatten)]
+    pub kind: PhaseKind,
+    /// Worked once for each item of the plan, together with its neighbours that say the same.
+    pub per_item: bool,
+    /// At most once in a loop's life, whatever restarts.
+    pub once: bool,
+    /// Only in this mode of the workflow.
+    pub mode: Option<String>,
+}
+
+/// What a phase does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum PhaseKind {
+    /// An agent changes the worktree.
+    Agent {
+        role: Role,
+        timeout: Option<Span>,
+        /// Helpers that look into it first, all at once; the phase's agent then brings it together.
+        researchers: u32,
+    },
+    /// Reviewers judge the work.
+    Gate(Restarting),
+    /// The project's own commands judge it, by exit code.
+    Check(Restarting),
+}
+
+/// A gate's policy with where a restart goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Restarting {
+    #[serde(flatten)]
+    pub gate: Gate,
+    /// The phase index at which the next pass begins.
+    pub restart_to: usize,
+    pub fixer: Role,
+}
+
+impl Phase {
+    /// The policy of a gate or check.
+    pub fn judge(&self) -> Option<&Restarting> {
+        match &self.kind {
+            PhaseKind::Agent { .. } => None,
+            PhaseKind::Gate(policy) | PhaseKind::Check(policy) => Some(policy),
+        }
+    }
+
+    /// The same, to change it.
+    pub fn judge_mut(&mut self) -> Option<&mut Restarting> {
+        match &mut self.kind {
+            PhaseKind::Agent { .. } => None,
+            PhaseKind::Gate(policy) | PhaseKind::Check(policy) => Some(policy),
+        }
+    }
+
+    /// A gate or check that is switched off is passed over.
+    pub fn is_off(&self) -> bool {
+        self.judge().is_some_and(|policy| !policy.gate.enabled)
+    }
+}
+
+/// An ordered list of phases, and what holds for all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Workflow {
+    pub name: String,
+    pub description: String,
+    pub completion: Completion,
+    pub landing: Landing,
+    pub arrangement: Arrangement,
+    /// After how many attempts without completion all active loops are reviewed.
+    pub checkpoint_interval: Option<u32>,
+    #[serde(flatten)]
+    pub limits: Limits,
+    pub attempts_exhausted_as: ExhaustedAs,
+    pub modes: Vec<String>,
+    pub reviewers: BTreeMap<ReviewerName, Reviewer>,
+    /// What a run does before its tasks: find and arrange them.
+    pub before: Vec<Phase>,
+    pub phases: Vec<Phase>,
+    /// What a run does after its tasks: look at the whole.
+    pub after: Vec<Phase>,
+}
+
+impl Workflow {
+    /// Sets the bound, depth and checkpoint interval that belong to an effort.
+    #[must_use]
+    pub fn with_effort(mut self, effort: Effort) -> Self {
+        self.checkpoint_interval = effort.checkpoint_interval();
+        let phases = self.before.iter_mut().chain(&mut self.phases).chain(&mut self.after);
+        for policy in phases.filter_map(Phase::judge_mut) {
+            policy.gate.bound = crate::policy::Bound::MaxFixes(effort.max_fixes());
+            policy.gate.depth = effort.depth();
+        }
+        self
+    }
+
+    /// Leaves only the phases of a mode. None if the workflow has no such mode.
+    pub fn in_mode(mut self, mode: &str) -> Option<Self> {
+        if !self.modes.iter().any(|known| known == mode) {
+            return None;
+        }
+        let keep = |phase: &Phase| phase.mode.as_deref().is_none_or(|only| only == mode);
+        self.phases.retain(keep);
+        Some(self)
+    }
+
+    /// The run-level phases as a workflow of their own, for the same machine.
+    pub fn part(&self, phases: &[Phase]) -> Self {
+        Self {
+            phases: phases.to_vec(),
+            before: Vec::new(),
+            after: Vec::new(),
+            completion: Completion::Exit,
+            landing: Landing::None,
+            checkpoint_interval: None,
+            ..self.clone()
+        }
+    }
+}

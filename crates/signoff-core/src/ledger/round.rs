@@ -1,0 +1,170 @@
+//! One round of reviews, taken into the ledger.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::matching::Matcher;
+use super::{DecidedBy, Decision, Entry, Ledger, Round, RoundChange, State};
+use crate::ids::{FindingId, ReviewerName};
+use crate::review::{Finding, Review, Verdict};
+use crate::similarity::{family, fingerprint, numbered};
+
+/// What one reviewer said in this round.
+#[derive(Default)]
+struct Seat {
+    findings: Vec<Finding>,
+    withheld: bool,
+}
+
+/// Who reported an entry in this round, in the order of names.
+type Reports = BTreeMap<usize, Vec<(ReviewerName, Finding)>>;
+
+pub(super) fn record(ledger: &mut Ledger, round: &Round, reviews: &[Review]) -> RoundChange {
+    let seats = seats(reviews);
+    let before: Vec<State> = ledger.entries.iter().map(|entry| entry.state).collect();
+    let reports = place(ledger, &seats);
+    let entries = &mut ledger.entries;
+    for (index, reports) in &reports {
+        if let Some(entry) = entries.get_mut(*index) {
+            entry.report(round, reports);
+        }
+    }
+    for (_, entry) in entries.iter_mut().enumerate().filter(|(index, _)| !reports.contains_key(index)) {
+        entry.stay_silent(round, &seats);
+    }
+    change(entries, &before, &reports)
+}
+
+/// The reviews by reviewer, each one's findings in an order that does not depend on how they came.
+fn seats(reviews: &[Review]) -> BTreeMap<ReviewerName, Seat> {
+    let mut seats: BTreeMap<ReviewerName, Seat> = BTreeMap::new();
+    for review in reviews {
+        let seat = seats.entry(review.reviewer.clone()).or_default();
+        seat.withheld |= !review.verdict.approves();
+        if !matches!(review.verdict, Verdict::Inconclusive(_)) {
+            seat.findings.extend(review.findings.iter().cloned().map(identified));
+        }
+    }
+    for seat in seats.values_mut() {
+        seat.findings.sort_by(|a, b| order(a).cmp(&order(b)));
+        seat.findings.dedup();
+    }
+    seats
+}
+
+fn identified(mut finding: Finding) -> Finding {
+    if finding.id.as_str().is_empty() {
+        finding.id = fingerprint(finding.file.as_deref(), &finding.kind, &finding.description);
+    }
+    finding
+}
+
+/// Every field, so that only equal findings tie.
+fn order(finding: &Finding) -> impl Ord + '_ {
+    let place = (&finding.file, finding.line, &finding.id);
+    let said = (&finding.kind, finding.severity, &finding.description);
+    (place, said, &finding.requirement, &finding.suggestion, &finding.sources)
+}
+
+/// Finds or opens the entry of every finding.
+fn place(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, Seat>) -> Reports {
+    let mut matcher = Matcher::new(ledger);
+    let mut ids: BTreeSet<FindingId> = ledger.entries.iter().map(|entry| entry.finding.id.clone()).collect();
+    let mut reports = Reports::new();
+    for (reviewer, seat) in seats {
+        let matches = matcher.matches(reviewer, &seat.findings);
+        for (finding, known) in seat.findings.iter().zip(matches) {
+            let index = known.unwrap_or_else(|| {
+                ledger.entries.push(opened(finding, &mut ids));
+                ledger.entries.len() - 1
+            });
+            matcher.reported(index, reviewer, finding);
+            reports.entry(index).or_default().push((reviewer.clone(), finding.clone()));
+            if let Some(entry) = ledger.entries.get(index) {
+                let said = ledger.said.entry(entry.finding.id.clone()).or_default();
+                said.insert((reviewer.clone(), family(&finding.id)));
+            }
+        }
+    }
+    reports
+}
+
+fn opened(finding: &Finding, ids: &mut BTreeSet<FindingId>) -> Entry {
+    let mut finding = finding.clone();
+    let family = family(&finding.id);
+    let mut count = 2;
+    while !ids.insert(finding.id.clone()) {
+        finding.id = numbered(&family, count);
+        count += 1;
+    }
+    Entry { finding, state: State::Open, seen: Vec::new(), decisions: Vec::new() }
+}
+
+fn change(entries: &[Entry], before: &[State], reports: &Reports) -> RoundChange {
+    let mut change = RoundChange::default();
+    for (index, entry) in entries.iter().enumerate() {
+        let reported = reports.contains_key(&index);
+        let list = match (before.get(index), entry.state) {
+            (None, _) => &mut change.new,
+            (Some(State::Open), State::Open) => &mut change.carried,
+            (Some(_), State::Open) => &mut change.regressed,
+            (Some(State::Open), State::Fixed) => &mut change.fixed,
+            (Some(_), State::Refuted) if reported => &mut change.refuted,
+            (Some(_), State::Deferred | State::OutOfScope) if reported => &mut change.out_of_scope,
+            (Some(_), State::Fixed | State::Refuted | State::Deferred | State::OutOfScope) => continue,
+        };
+        list.push(entry.finding.id.clone());
+    }
+    change
+}
+
+impl Entry {
+    /// Takes in what was said of it in this round, and opens it again if it was fixed.
+    fn report(&mut self, round: &Round, reports: &[(ReviewerName, Finding)]) {
+        let Some((reviewer, latest)) = reports.iter().max_by_key(|(_, finding)| finding.severity) else {
+            return;
+        };
+        // Only all who reported it can together make it less severe.
+        let all = self.finding.sources.iter().all(|source| reports.iter().any(|(name, _)| name == source));
+        let least = if all { latest.severity } else { self.finding.severity };
+        let mut sources: BTreeSet<ReviewerName> =
+            std::mem::take(&mut self.finding.sources).into_iter().collect();
+        for (name, finding) in reports {
+            sources.insert(name.clone());
+            sources.extend(finding.sources.iter().cloned());
+        }
+        self.finding = Finding {
+            id: self.finding.id.clone(),
+            sources: sources.into_iter().collect(),
+            severity: latest.severity.max(least),
+            ..latest.clone()
+        };
+        if !self.seen.contains(round) {
+            self.seen.push(round.clone());
+        }
+        if self.state == State::Fixed {
+            self.decide_by(reviewer, State::Open, round, "reported again");
+        }
+    }
+
+    /// Nobody named it in this round: it is fixed if those who reported it approve, else it stays as it is.
+    fn stay_silent(&mut self, round: &Round, seats: &BTreeMap<ReviewerName, Seat>) {
+        let sat = || self.finding.sources.iter().filter_map(|source| seats.get_key_value(source));
+        let approves = sat().all(|(_, seat)| !seat.withheld);
+        let approver = sat().next().map(|(name, _)| name.clone());
+        if let Some(reviewer) = approver
+            && approves
+            && self.state == State::Open
+        {
+            self.decide_by(&reviewer, State::Fixed, round, "approved without reporting it again");
+        }
+    }
+
+    fn decide_by(&mut self, reviewer: &ReviewerName, state: State, round: &Round, how: &str) {
+        self.decide(Decision {
+            state,
+            by: DecidedBy::Reviewer(reviewer.clone()),
+            commit: round.commit.clone(),
+            evidence: format!("{how} in cycle {} of pass {}", round.cycle, round.pass),
+        });
+    }
+}

@@ -1,0 +1,351 @@
+//! What can happen to a loop, and what it can ask for.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::state::{Head, Hold, Outcome, Question, Scope};
+use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
+use crate::ledger::Decision;
+use crate::review::{Finding, Review};
+use crate::workflow::Role;
+
+/// A fact about a loop, past tense, as it stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The worktree is there, at this commit.
+    Started {
+        head: Head,
+    },
+    /// A plan was read: the `per_item` phases go through this many items.
+    ItemsPlanned {
+        count: u32,
+    },
+    /// An agent that changes the worktree ended by itself.
+    WorkEnded {
+        attempt: AttemptId,
+        report: WorkReport,
+    },
+    CheckEnded {
+        attempt: AttemptId,
+        report: CheckReport,
+    },
+    /// A reviewer ended by itself. An answer nobody could read is an inconclusive review.
+    ReviewArrived {
+        attempt: AttemptId,
+        review: Box<Review>,
+    },
+    /// Fixes made side by side fit together.
+    FixesCombined {
+        attempt: AttemptId,
+        head: Head,
+    },
+    /// They did not: only those at these places of the list could be kept.
+    FixesOverlapped {
+        attempt: AttemptId,
+        kept: Vec<usize>,
+        head: Head,
+    },
+    LandingEnded {
+        attempt: AttemptId,
+        report: LandReport,
+    },
+    /// An agent ended badly.
+    AttemptFailed {
+        attempt: AttemptId,
+        failure: Failure,
+    },
+    /// The program itself lost the attempt.
+    AttemptLost {
+        attempt: AttemptId,
+        loss: Loss,
+    },
+    RateLimited {
+        attempt: AttemptId,
+        plan: LimitPlan,
+    },
+    /// A cap of the task or the run is reached.
+    BudgetReached,
+    /// What was waited for is over.
+    Resumed {
+        hold: Hold,
+    },
+    /// A checkpoint review of this loop is in.
+    CheckpointEnded {
+        findings: Vec<Finding>,
+    },
+    /// The group lets this loop land.
+    LandingGranted,
+    /// Somebody committed to the branch.
+    HeadMoved {
+        head: Head,
+    },
+    PersonAnswered {
+        question: QuestionId,
+        choice: Choice,
+        by: String,
+    },
+    PersonRetried {
+        by: String,
+    },
+    PersonEdited {
+        verdict: FinalWord,
+        by: String,
+        reason: String,
+    },
+    FindingDecided {
+        finding: FindingId,
+        decision: Decision,
+    },
+    Cancelled {
+        by: String,
+    },
+}
+
+/// The final verdicts a person can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FinalWord {
+    Approved,
+    ChangesRequested,
+    MaxCyclesReached,
+    NeedsDiscussion,
+}
+
+impl FinalWord {
+    pub const ALL: [Self; 4] =
+        [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Approved => "APPROVED",
+            Self::ChangesRequested => "CHANGES_REQUESTED",
+            Self::MaxCyclesReached => "MAX_CYCLES_REACHED",
+            Self::NeedsDiscussion => "NEEDS_DISCUSSION",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.word() == word)
+    }
+}
+
+/// How an agent that changes the worktree ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkReport {
+    /// The task is done, says the agent.
+    Complete { head: Head },
+    /// Progress, but not done: another attempt follows.
+    Incomplete { head: Head },
+    /// The agent gave up.
+    Stuck { head: Head, reason: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckReport {
+    Passed,
+    Failed {
+        findings: Vec<Finding>,
+    },
+    /// The project has no checks: noted, not passed in silence.
+    NothingToCheck,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandReport {
+    Landed {
+        commit: Commit,
+    },
+    /// A conflict, or checks that fail only together with what landed before.
+    SentBack {
+        head: Head,
+        findings: Vec<Finding>,
+    },
+}
+
+/// Why an agent ended badly.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// It ended with an error of its own.
+    Exit {
+        code: i32,
+    },
+    Signal {
+        number: i32,
+    },
+    TimedOut,
+    Silent,
+    /// It could not be started.
+    NotStarted {
+        message: String,
+    },
+}
+
+/// How the program lost an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    Crashed,
+    /// A person interrupted the program. This is bounded by their patience, not by a counter.
+    Interrupted,
+}
+
+/// What to do about a rate limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitPlan {
+    WaitUntil(Timestamp),
+    /// Another agent takes the job.
+    FallBack,
+}
+
+/// What a person can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    Retry,
+    Proceed,
+    Skip,
+    Continue,
+    Fix,
+    Restart,
+    Stop,
+}
+
+impl Choice {
+    pub const ALL: [Self; 7] =
+        [Self::Retry, Self::Proceed, Self::Skip, Self::Continue, Self::Fix, Self::Restart, Self::Stop];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Proceed => "proceed",
+            Self::Skip => "skip",
+            Self::Continue => "continue",
+            Self::Fix => "fix",
+            Self::Restart => "restart",
+            Self::Stop => "stop",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.word() == word)
+    }
+}
+
+/// A wish of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    Spawn(Job),
+    Kill {
+        attempt: AttemptId,
+    },
+    Ask(Question),
+    /// Report [`Event::Resumed`] when this is over.
+    Wait {
+        hold: Hold,
+    },
+    /// Report [`Event::LandingGranted`] when the group is ready.
+    AwaitLanding,
+    Finish(Outcome),
+}
+
+/// One attempt to be started.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Job {
+    pub attempt: AttemptId,
+    pub pass: u32,
+    /// The phase index.
+    pub phase: usize,
+    pub item: u32,
+    /// 0 before the first review, then the number of the review and of the fix that follows it.
+    pub cycle: u32,
+    pub kind: JobKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// A phase's agent. `notes` are what a checkpoint review found.
+    Work {
+        role: Role,
+        notes: Vec<Finding>,
+    },
+    /// One of the helpers that look into a phase's question first.
+    Research {
+        role: Role,
+        number: usize,
+    },
+    Check,
+    Review {
+        reviewer: ReviewerName,
+        scope: Scope,
+        commit: Commit,
+    },
+    /// `unread` are the reviewers whose raw text goes to the fixer. Several at once work side by side.
+    Fix {
+        role: Role,
+        findings: Vec<FindingId>,
+        unread: Vec<ReviewerName>,
+        notes: Vec<Finding>,
+        side_by_side: bool,
+    },
+    Combine,
+    Land,
+}
+
+impl Job {
+    /// Who does it, where an agent does.
+    pub fn role(&self) -> Subject {
+        match &self.kind {
+            JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
+                Subject::Writer(*role)
+            }
+            JobKind::Review { reviewer, .. } => Subject::Reviewer(reviewer.clone()),
+            JobKind::Check | JobKind::Combine | JobKind::Land => Subject::Program,
+        }
+    }
+}
+
+/// Who carries a job out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    Writer(Role),
+    Reviewer(ReviewerName),
+    /// The program itself: checks, combining, landing.
+    Program,
+}
+
+impl Event {
+    /// The attempt whose end this event reports, if it reports one.
+    pub fn ends_attempt(&self) -> Option<AttemptId> {
+        match self {
+            Self::WorkEnded { attempt, .. }
+            | Self::CheckEnded { attempt, .. }
+            | Self::ReviewArrived { attempt, .. }
+            | Self::FixesCombined { attempt, .. }
+            | Self::FixesOverlapped { attempt, .. }
+            | Self::LandingEnded { attempt, .. }
+            | Self::AttemptFailed { attempt, .. }
+            | Self::AttemptLost { attempt, .. }
+            | Self::RateLimited { attempt, .. } => Some(*attempt),
+            Self::Started { .. }
+            | Self::ItemsPlanned { .. }
+            | Self::BudgetReached
+            | Self::Resumed { .. }
+            | Self::CheckpointEnded { .. }
+            | Self::LandingGranted
+            | Self::HeadMoved { .. }
+            | Self::PersonAnswered { .. }
+            | Self::PersonRetried { .. }
+            | Self::PersonEdited { .. }
+            | Self::FindingDecided { .. }
+            | Self::Cancelled { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! From phase to phase, from pass to pass, and to the end.
+
+use super::state::{
+    Again, Asked, Ending, GateEnd, GateRecord, Loop, Outcome, Panel, Question, Reason, Stage,
+};
+use super::{Choice, Policy, judge, land, work};
+use crate::policy::{ExhaustedAs, OnExhausted};
+use crate::workflow::{PhaseKind, Restarting};
+
+/// Begins the phase the loop stands at, passing over what is switched off; past the last one it is done.
+pub fn enter(this: &mut Loop, policy: &Policy) {
+    while let Some(phase) = policy.phase(this.at.phase) {
+        let spent = phase.once && this.once_done.contains(&this.at.phase);
+        if phase.is_off() || spent {
+            move_on(this, policy);
+            continue;
+        }
+        return match &phase.kind {
+            PhaseKind::Agent { .. } => work::begin(this, policy),
+            PhaseKind::Gate(_) | PhaseKind::Check(_) => judge::first(this, policy),
+        };
+    }
+    sign_off(this, policy);
+}
+
+/// The phase is finished: on to the next.
+pub fn advance(this: &mut Loop, policy: &Policy) {
+    this.once_done.insert(this.at.phase);
+    move_on(this, policy);
+    enter(this, policy);
+}
+
+/// Moves to the next phase, or back to the first of the per-item phases for the next item.
+fn move_on(this: &mut Loop, policy: &Policy) {
+    let per_item = |index: usize| policy.phase(index).is_some_and(|phase| phase.per_item);
+    let here = this.at.phase;
+    let block_ends = per_item(here) && !per_item(here + 1);
+    if block_ends && this.at.item + 1 < this.items {
+        this.at.item += 1;
+        this.at.phase = (0..=here).rev().take_while(|index| per_item(*index)).last().unwrap_or(here);
+        return;
+    }
+    if block_ends {
+        this.at.item = 0;
+    }
+    this.at.phase = here + 1;
+}
+
+/// Remembers how a gate ended in this pass.
+pub fn record(this: &mut Loop, end: GateEnd) {
+    let (phase, item) = (this.at.phase, this.at.item);
+    this.gates.retain(|record| (record.phase, record.item) != (phase, item));
+    this.gates.push(GateRecord { phase, item, end });
+}
+
+/// All phases are behind it: what is it worth?
+pub fn sign_off(this: &mut Loop, policy: &Policy) {
+    let (outcome, reason) = worth(this, policy);
+    land::conclude(this, outcome, reason, policy);
+}
+
+fn worth(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
+    let gates = || this.gates.iter().filter(|record| is_gate(policy, record));
+    let ends = || this.gates.iter().map(|record| &record.end);
+    if ends().any(|end| *end == GateEnd::Unheard) {
+        return (Outcome::CompletedWithIssues, Some(Reason::ReviewSkipped));
+    }
+    for end in ends() {
+        if let GateEnd::Noted { reason } = end {
+            return (Outcome::CompletedWithIssues, Some(*reason));
+        }
+    }
+    match gates().max_by_key(|record| (record.phase, record.item)).map(|record| &record.end) {
+        Some(GateEnd::Approved { commit }) if *commit == this.head.commit => {
+            (Outcome::Approved { commit: commit.clone() }, None)
+        }
+        // Approval belongs to a commit: whatever came after it was seen by nobody.
+        Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
+        None => (Outcome::Unreviewed, None),
+    }
+}
+
+fn is_gate(policy: &Policy, record: &GateRecord) -> bool {
+    policy.phase(record.phase).is_some_and(|phase| matches!(phase.kind, PhaseKind::Gate(_)))
+}
+
+/// The next pass begins, as long as there is one.
+pub fn restart(this: &mut Loop, policy: &Policy) {
+    let allowed = policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes);
+    if this.at.pass >= allowed {
+        return end(this, Outcome::Failed, Reason::PassesExhausted, Again::Restart);
+    }
+    let target = judge_here(this, policy).map_or(0, |judge| judge.restart_to);
+    this.at.pass += 1;
+    this.at.phase = target;
+    this.at.item = 0;
+    this.gates.retain(|record| record.phase < target);
+    enter(this, policy);
+}
+
+/// A gate's bound is reached: none of the ways on is a pass.
+pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
+    let Some(judge) = judge_here(this, policy) else {
+        return end(this, Outcome::Failed, reason, Again::Fix);
+    };
+    match judge.gate.on_exhausted {
+        OnExhausted::Stop => end(this, exhausted_as(judge.gate.exhausted_as), reason, Again::Fix),
+        OnExhausted::Restart => restart(this, policy),
+        OnExhausted::Proceed => note(this, reason, policy),
+        OnExhausted::Ask => {
+            let asked = Asked::Exhausted(reason);
+            ask(this, asked, &[Choice::Continue, Choice::Proceed, Choice::Stop], policy);
+        }
+    }
+}
+
+/// Goes on past a gate with its findings open.
+pub fn note(this: &mut Loop, reason: Reason, policy: &Policy) {
+    record(this, GateEnd::Noted { reason });
+    advance(this, policy);
+}
+
+pub fn exhausted_as(word: ExhaustedAs) -> Outcome {
+    match word {
+        ExhaustedAs::Attention => Outcome::Exhausted,
+        ExhaustedAs::Failed => Outcome::Failed,
+        ExhaustedAs::Stuck => Outcome::Stuck,
+    }
+}
+
+/// Asks a person; where nobody is there to answer, the loop ends instead.
+pub fn ask(this: &mut Loop, about: Asked, choices: &[Choice], policy: &Policy) {
+    if policy.no_ask {
+        let again = resume(this);
+        return end(this, Outcome::Failed, Reason::NoOneToAsk, again);
+    }
+    let mut choices = choices.to_vec();
+    if judge_here(this, policy).is_some_and(|judge| judge.restart_to < this.at.phase) {
+        choices.push(Choice::Restart);
+    }
+    let question = Question { id: this.new_question(), about, choices };
+    let asked = Box::new(this.stage.clone());
+    this.stage = Stage::Waiting { question, asked };
+}
+
+pub fn end(this: &mut Loop, outcome: Outcome, reason: Reason, again: Again) {
+    this.stage = Stage::Done(Ending { outcome, reason: Some(reason), again });
+}
+
+pub fn cancel(this: &mut Loop) {
+    if !this.is_done() {
+        end(this, Outcome::Cancelled, Reason::CancelledByPerson, Again::Nothing);
+    }
+}
+
+/// A retry would take up the present stage, with what it has finished.
+pub fn resume(this: &Loop) -> Again {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    Again::Resume(Box::new(stage.clone()))
+}
+
+/// The policy of the gate or check the loop stands at.
+pub fn judge_here<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a Restarting> {
+    policy.phase(this.at.phase).and_then(|phase| phase.judge())
+}
+
+/// The policy in whose reach an agent phase works: the next gate's, else the last one's.
+pub fn judge_near<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a Restarting> {
+    let judges = |range: &'a [crate::workflow::Phase]| range.iter().filter_map(|phase| phase.judge());
+    let phases = &policy.workflow.phases;
+    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
+    judges(after).next().or_else(|| judges(before).next_back())
+}
+
+/// The panel at work, or the one a question is about.
+pub fn panel(this: &Loop) -> Option<&Panel> {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    if let Stage::Reviewing(panel) = stage { Some(panel) } else { None }
+}

@@ -1,0 +1,227 @@
+//! Fixing what a gate found: one fixer, or several side by side.
+
+use super::state::{Asked, Fix, FixState, Head, Loop, Order, Outcome, Reason, Slot, Stage};
+use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work};
+use crate::ids::{AttemptId, FindingId, ReviewerName};
+use crate::policy::Rung;
+
+/// Begins a fix of everything that keeps the gate shut, if the gate's bound allows one more.
+pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
+    let Some(judge) = finish::judge_here(this, policy) else { return };
+    if !judge.gate.bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes) {
+        return finish::exhausted(this, Reason::CyclesExhausted, policy);
+    }
+    this.tally.fixes += 1;
+    let findings = judge::blocking(this, policy);
+    if findings.is_empty() && unread.is_empty() {
+        // The cycle failed because nobody could judge: there is nothing to fix, only to look again.
+        return judge::again(this, policy);
+    }
+    let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
+    let groups = if judge.gate.parallel_fixes && unread.is_empty() {
+        independent_groups(findings.iter().map(|entry| &entry.finding))
+    } else {
+        together()
+    };
+    launch(this, groups, unread, policy);
+}
+
+/// Starts a fixer for each group of findings.
+pub fn launch(this: &mut Loop, groups: Vec<Vec<FindingId>>, unread: Vec<ReviewerName>, policy: &Policy) {
+    let order = if groups.len() > 1 { Order::AtOnce } else { Order::InTurn };
+    let fix = |findings| Fix { findings, unread: unread.clone(), failures: 0, state: FixState::Queued };
+    let fixes: Vec<_> = groups.into_iter().map(fix).collect();
+    this.stage = Stage::Fixing { fixes, order, from: this.head.tree.clone() };
+    start_queued(this, Follows::Review, policy);
+}
+
+/// What a fixer's start follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    Review,
+    /// An attempt that ended without completing: a checkpoint review may be due.
+    Incomplete,
+}
+
+/// Starts whatever may start: all that are queued, or the next in turn.
+fn start_queued(this: &mut Loop, follows: Follows, policy: &Policy) {
+    let Stage::Fixing { fixes, order, .. } = &this.stage else { return };
+    let queued: Vec<_> = (0..fixes.len()).filter(|index| fixes[*index].state == FixState::Queued).collect();
+    let number = match order {
+        Order::AtOnce => queued.len(),
+        Order::InTurn => queued.len().min(1),
+    };
+    if !work::may_attempt(this, u32::try_from(number).unwrap_or(u32::MAX), policy) {
+        return work::attempts_exhausted(this, policy);
+    }
+    for index in queued.into_iter().take(number) {
+        let slot = work::slot(this, follows == Follows::Incomplete, policy);
+        set(this, index, FixState::Out(slot));
+    }
+}
+
+fn set(this: &mut Loop, index: usize, state: FixState) {
+    if let Stage::Fixing { fixes, .. } = &mut this.stage
+        && let Some(fix) = fixes.get_mut(index)
+    {
+        fix.state = state;
+    }
+}
+
+fn index_of(this: &Loop, attempt: AttemptId) -> Option<usize> {
+    let Stage::Fixing { fixes, .. } = &this.stage else { return None };
+    let is_it = |fix: &Fix| matches!(&fix.state, FixState::Out(slot) if slot.attempt() == Some(attempt));
+    fixes.iter().position(is_it)
+}
+
+/// A fixer ended by itself. A fix needs no marker: it is judged by the review that follows.
+pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
+    let Some(index) = index_of(this, attempt) else { return };
+    let Stage::Fixing { order, .. } = this.stage else { return };
+    let head = match report {
+        WorkReport::Complete { head } | WorkReport::Incomplete { head } => head,
+        WorkReport::Stuck { .. } => return work::gave_up(this),
+    };
+    if order == Order::InTurn {
+        this.head = head;
+    }
+    set(this, index, FixState::Done);
+    settle(this, policy);
+}
+
+/// A fixer ended badly.
+pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Some(index) = index_of(this, attempt) else { return };
+    let Stage::Fixing { fixes, .. } = &mut this.stage else { return };
+    let earlier = fixes[index].failures;
+    fixes[index].failures += 1;
+    let ladder = finish::judge_near(this, policy).map(|judge| &judge.gate.on_fixer_failure);
+    match ladder.map_or(Rung::Fail, |ladder| ladder.rung(earlier)) {
+        Rung::Retry => {
+            set(this, index, FixState::Queued);
+            start_queued(this, Follows::Review, policy);
+        }
+        rung @ (Rung::NextAttempt
+        | Rung::RequestChanges
+        | Rung::NotPassed
+        | Rung::Ask
+        | Rung::Stop
+        | Rung::Fail) => {
+            set(this, index, FixState::Failed { rung });
+            settle(this, policy);
+        }
+    }
+}
+
+/// Goes on once nobody is at work any more.
+fn settle(this: &mut Loop, policy: &Policy) {
+    let Stage::Fixing { fixes, order, .. } = &this.stage else { return };
+    if fixes.iter().any(|fix| matches!(fix.state, FixState::Out(_))) {
+        return;
+    }
+    let word = |fix: &Fix| match fix.state {
+        FixState::Failed { rung } => Some(rung),
+        FixState::Queued | FixState::Out(_) | FixState::Done => None,
+    };
+    let any_done = fixes.iter().any(|fix| fix.state == FixState::Done);
+    let side_by_side = *order == Order::AtOnce;
+    match fixes.iter().filter_map(word).max() {
+        Some(Rung::Ask) => {
+            finish::ask(this, Asked::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
+        }
+        Some(Rung::Stop | Rung::Fail) => {
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Failed, Reason::FixerFailed, again);
+        }
+        Some(_) if !any_done => spend(this, policy),
+        Some(_) | None if side_by_side => combine(this),
+        Some(_) | None if has_queued(this) => start_queued(this, Follows::Review, policy),
+        Some(_) | None => fixed(this, policy),
+    }
+}
+
+fn has_queued(this: &Loop) -> bool {
+    matches!(&this.stage, Stage::Fixing { fixes, .. } if fixes.iter().any(|fix| fix.state == FixState::Queued))
+}
+
+/// The attempt is spent: another one, if the gate's bound has one left.
+fn spend(this: &mut Loop, policy: &Policy) {
+    let bound = finish::judge_near(this, policy).map(|judge| judge.gate.bound);
+    if bound.is_some_and(|bound| !bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes)) {
+        return finish::exhausted(this, Reason::FixerFailed, policy);
+    }
+    this.tally.fixes += 1;
+    requeue_failed(this);
+    start_queued(this, Follows::Incomplete, policy);
+}
+
+fn requeue_failed(this: &mut Loop) {
+    if let Stage::Fixing { fixes, .. } = &mut this.stage {
+        for fix in fixes.iter_mut().filter(|fix| matches!(fix.state, FixState::Failed { .. })) {
+            fix.state = FixState::Queued;
+        }
+    }
+}
+
+/// A person said: the failed ones once more.
+pub fn retry(this: &mut Loop, policy: &Policy) {
+    requeue_failed(this);
+    if has_queued(this) { start_queued(this, Follows::Review, policy) } else { settle(this, policy) }
+}
+
+fn combine(this: &mut Loop) {
+    let slot = this.new_slot();
+    if let Stage::Fixing { fixes, from, .. } = &this.stage {
+        this.stage = Stage::Combining { slot, fixes: fixes.clone(), from: from.clone() };
+    }
+}
+
+/// Fixes made side by side fit together.
+pub fn combined(this: &mut Loop, attempt: AttemptId, head: Head, policy: &Policy) {
+    if this.runs(attempt) && matches!(this.stage, Stage::Combining { .. }) {
+        this.head = head;
+        this.tally.losses = 0;
+        fixed(this, policy);
+    }
+}
+
+/// They did not: what could not be kept is done again, one after the other.
+pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Head, policy: &Policy) {
+    let Stage::Combining { slot, fixes, from } = &this.stage else { return };
+    if slot.attempt() != Some(attempt) {
+        return;
+    }
+    let again = |(index, fix): (usize, &Fix)| {
+        let state = if kept.contains(&index) { FixState::Done } else { FixState::Queued };
+        Fix { state, ..fix.clone() }
+    };
+    let fixes = fixes.iter().enumerate().map(again).collect();
+    this.stage = Stage::Fixing { fixes, order: Order::InTurn, from: from.clone() };
+    this.head = head;
+    this.tally.losses = 0;
+    if has_queued(this) { start_queued(this, Follows::Review, policy) } else { fixed(this, policy) }
+}
+
+/// The fix is made. If it changed nothing, looking again would find the same.
+fn fixed(this: &mut Loop, policy: &Policy) {
+    let (Stage::Fixing { from, .. } | Stage::Combining { from, .. }) = &this.stage else { return };
+    let changed = *from != this.head.tree;
+    this.tally.noop_fixes = if changed { 0 } else { this.tally.noop_fixes + 1 };
+    let bound = finish::judge_here(this, policy).and_then(|judge| judge.gate.max_noop_fixes);
+    if bound.is_some_and(|bound| this.tally.noop_fixes >= bound) {
+        return finish::exhausted(this, Reason::NoopFix, policy);
+    }
+    judge::again(this, policy);
+}
+
+/// Whether anything of this stage is left to run.
+pub fn revive(this: &mut Loop, stage: Stage, policy: &Policy) {
+    this.stage = stage;
+    if let Stage::Fixing { fixes, .. } = &mut this.stage {
+        let stopped = |fix: &&mut Fix| matches!(fix.state, FixState::Out(Slot::Held(_) | Slot::Running(_)));
+        for fix in fixes.iter_mut().filter(stopped) {
+            fix.state = FixState::Queued;
+        }
+    }
+    retry(this, policy);
+}

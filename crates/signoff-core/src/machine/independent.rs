@@ -1,0 +1,64 @@
+//! Which findings can be fixed side by side: those that share no file.
+
+use crate::ids::FindingId;
+use crate::review::Finding;
+
+/// Splits findings into groups with disjoint files, in the order given. A finding that names no file could
+/// touch any of them, so with one such everything is one group.
+pub fn independent_groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<FindingId>> {
+    let mut groups: Vec<(Option<&str>, Vec<FindingId>)> = Vec::new();
+    let mut anywhere = false;
+    for finding in findings {
+        let file = finding.file.as_deref();
+        anywhere |= file.is_none();
+        match groups.iter_mut().find(|(of, _)| *of == file) {
+            Some((_, group)) => group.push(finding.id.clone()),
+            None => groups.push((file, vec![finding.id.clone()])),
+        }
+    }
+    let groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
+    if anywhere { vec![groups.concat()] } else { groups }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::Severity;
+
+    fn finding(id: &str, file: Option<&str>) -> Finding {
+        Finding {
+            id: id.into(),
+            sources: Vec::new(),
+            kind: "bug".into(),
+            severity: Severity::Critical,
+            file: file.map(str::to_owned),
+            line: None,
+            description: String::new(),
+            requirement: None,
+            suggestion: None,
+        }
+    }
+
+    fn groups(findings: &[Finding]) -> String {
+        let group =
+            |group: Vec<FindingId>| group.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        independent_groups(findings).into_iter().map(group).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn findings_in_three_files_are_three_groups_and_two_in_one_file_are_one() {
+        let findings = [
+            finding("a", Some("x.rs")),
+            finding("b", Some("y.rs")),
+            finding("c", Some("x.rs")),
+            finding("d", Some("z.rs")),
+        ];
+        assert_eq!(groups(&findings), "a c | b | d");
+    }
+
+    #[test]
+    fn a_finding_without_a_file_is_independent_of_nothing() {
+        let findings = [finding("a", Some("x.rs")), finding("b", None), finding("c", Some("y.rs"))];
+        assert_eq!(groups(&findings), "a b c");
+    }
+}

@@ -1,0 +1,74 @@
+//! The job of every running attempt, told from the state alone.
+
+use super::Policy;
+use super::event::{Job, JobKind};
+use super::state::{Fix, Loop, Order, Panel, Position, Slot, Stage};
+use crate::ids::ReviewerName;
+use crate::workflow::{PhaseKind, Role};
+
+impl Loop {
+    /// The jobs of all running attempts.
+    pub(super) fn jobs(&self, policy: &Policy) -> Vec<Job> {
+        let job = |slot: &Slot, cycle: u32, kind: JobKind| {
+            let Position { pass, phase, item } = self.at;
+            slot.attempt().map(|attempt| Job { attempt, pass, phase, item, cycle, kind })
+        };
+        let cycle = self.tally.cycle;
+        match &self.stage {
+            Stage::Working { slot, .. } => {
+                let kind = JobKind::Work { role: self.role(policy), notes: self.notes.clone() };
+                job(slot, 0, kind).into_iter().collect()
+            }
+            Stage::Researching { team } => {
+                let role = self.role(policy);
+                let out =
+                    team.iter().enumerate().filter_map(|(number, one)| one.slot().map(|slot| (number, slot)));
+                out.filter_map(|(number, slot)| job(slot, 0, JobKind::Research { role, number })).collect()
+            }
+            Stage::Checking { slot, .. } => job(slot, cycle, JobKind::Check).into_iter().collect(),
+            Stage::Reviewing(panel) => panel.jobs(|slot, kind| job(slot, cycle, kind)),
+            Stage::Fixing { fixes, order, .. } => {
+                let kind = |fix: &Fix| self.fix_job(fix, *order, policy);
+                fixes
+                    .iter()
+                    .filter_map(|fix| fix.slot().and_then(|slot| job(slot, cycle, kind(fix))))
+                    .collect()
+            }
+            Stage::Combining { slot, .. } => job(slot, cycle, JobKind::Combine).into_iter().collect(),
+            Stage::Landing { slot, .. } => job(slot, cycle, JobKind::Land).into_iter().collect(),
+            Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    fn fix_job(&self, fix: &Fix, order: Order, policy: &Policy) -> JobKind {
+        let judge = policy.phase(self.at.phase).and_then(|phase| phase.judge());
+        JobKind::Fix {
+            role: judge.map_or(Role::Fix, |judge| judge.fixer),
+            findings: fix.findings.clone(),
+            unread: fix.unread.clone(),
+            notes: self.notes.clone(),
+            side_by_side: order == Order::AtOnce,
+        }
+    }
+
+    fn role(&self, policy: &Policy) -> Role {
+        match policy.phase(self.at.phase).map(|phase| &phase.kind) {
+            Some(PhaseKind::Agent { role, .. }) => *role,
+            Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
+        }
+    }
+}
+
+impl Panel {
+    fn jobs(&self, job: impl Fn(&Slot, JobKind) -> Option<Job>) -> Vec<Job> {
+        let kind = |reviewer: &ReviewerName| JobKind::Review {
+            reviewer: reviewer.clone(),
+            scope: self.scope,
+            commit: self.commit.clone(),
+        };
+        let out = self.seats.iter().filter_map(|(name, seat)| seat.slot().map(|slot| (name, slot)));
+        out.filter_map(|(name, slot)| job(slot, kind(name))).collect()
+    }
+}

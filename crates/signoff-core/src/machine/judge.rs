@@ -1,0 +1,325 @@
+//! Gates and checks: the panel, what became of each seat, and what they say together.
+
+use std::collections::BTreeMap;
+
+use super::state::{Asked, GateEnd, Loop, Outcome, Panel, Reason, Scope, Seat, Slot, Stage};
+use super::{CheckReport, Choice, Policy, finish, fix};
+use crate::ids::{AttemptId, ReviewerName};
+use crate::ledger::{Entry, Round};
+use crate::policy::{Gate, OnFailure, Rereview, Rung};
+use crate::review::{Bar, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use crate::workflow::PhaseKind;
+
+/// The name under which the project's checks stand in the ledger.
+pub const CHECKS: &str = "checks";
+
+/// Comes to a gate for the first time in this pass.
+pub fn first(this: &mut Loop, policy: &Policy) {
+    let tally = &mut this.tally;
+    (tally.cycle, tally.fixes, tally.noop_fixes, tally.granted.fixes) = (1, 0, 0, 0);
+    open(this, Scope::Full, policy);
+}
+
+/// Comes back to it after a fix.
+pub fn again(this: &mut Loop, policy: &Policy) {
+    this.tally.cycle += 1;
+    let scoped =
+        finish::judge_here(this, policy).is_some_and(|judge| judge.gate.rereview == Rereview::Scoped);
+    open(this, if scoped { Scope::Scoped } else { Scope::Full }, policy);
+}
+
+/// Calls all reviewers at once, on one commit.
+pub fn open(this: &mut Loop, scope: Scope, policy: &Policy) {
+    let Some(phase) = policy.phase(this.at.phase) else { return finish::sign_off(this, policy) };
+    this.stage = match &phase.kind {
+        PhaseKind::Gate(judge) => {
+            this.tally.reviews += 1;
+            let seats = judge.gate.reviewers.iter().map(|name| (name.clone(), called(this))).collect();
+            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, seats })
+        }
+        PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
+        PhaseKind::Agent { .. } => return finish::enter(this, policy),
+    };
+}
+
+fn called(this: &mut Loop) -> Seat {
+    Seat::Out { slot: this.new_slot(), failures: 0, unclear: 0 }
+}
+
+/// A reviewer ended by itself.
+pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, policy: &Policy) {
+    let (Some(judge), Stage::Reviewing(panel)) = (finish::judge_here(this, policy), &this.stage) else {
+        return;
+    };
+    let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
+    let review = bound(review, panel);
+    this.tally.losses = 0;
+    let seat = match &review.verdict {
+        Verdict::Inconclusive(_) => {
+            let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
+            if rung == Rung::Retry {
+                Seat::Out { slot: this.new_slot(), failures, unclear }
+            } else {
+                Seat::Unclear { rung, failures, unclear }
+            }
+        }
+        Verdict::Approved
+        | Verdict::ApprovedWithMinor
+        | Verdict::ChangesRequested
+        | Verdict::NeedsDiscussion => {
+            Seat::Answered(Box::new(review.with_findings_outranking_words(judge.gate.fail_on)))
+        }
+    };
+    take_seat(this, name, seat, policy);
+}
+
+/// An answer to another commit is no answer to this one.
+fn bound(mut review: Review, panel: &Panel) -> Review {
+    if review.judged.commit.as_ref().is_some_and(|commit| *commit != panel.commit) {
+        let message = format!("the review judged another commit than {}", panel.commit);
+        let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+        review.verdict = Verdict::Inconclusive(violation.into());
+    }
+    review
+}
+
+/// A reviewer, or the project's checks, ended badly.
+pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Some(judge) = finish::judge_here(this, policy) else { return };
+    let ladder = judge.gate.on_reviewer_failure.clone();
+    if let Stage::Checking { failures, .. } = this.stage {
+        return check_failed_to_run(this, failures, ladder.rung(failures), policy);
+    }
+    let Some((name, failures, unclear)) = finish::panel(this).and_then(|panel| seat_of(panel, attempt))
+    else {
+        return;
+    };
+    let (rung, failures) = (ladder.rung(failures), failures + 1);
+    let seat = if rung == Rung::Retry {
+        Seat::Out { slot: this.new_slot(), failures, unclear }
+    } else {
+        Seat::Failed { rung, failures, unclear }
+    };
+    take_seat(this, name, seat, policy);
+}
+
+fn seat_of(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
+    panel.seats.iter().find_map(|(name, seat)| match seat {
+        Seat::Out { slot, failures, unclear } if slot.attempt() == Some(attempt) => {
+            Some((name.clone(), *failures, *unclear))
+        }
+        Seat::Out { .. } | Seat::Answered(_) | Seat::Unclear { .. } | Seat::Failed { .. } => None,
+    })
+}
+
+fn take_seat(this: &mut Loop, name: ReviewerName, seat: Seat, policy: &Policy) {
+    if let Stage::Reviewing(panel) = &mut this.stage {
+        panel.seats.insert(name, seat);
+        if !panel.is_open() {
+            settle(this, policy);
+        }
+    }
+}
+
+/// Every seat has its word. The unheard ones come first; only then do the answers count.
+fn settle(this: &mut Loop, policy: &Policy) {
+    let Some(panel) = finish::panel(this) else { return };
+    let word = |seat: &Seat| match seat {
+        Seat::Unclear { rung, .. } | Seat::Failed { rung, .. } => Some(*rung),
+        Seat::Out { .. } | Seat::Answered(_) => None,
+    };
+    match panel.seats.values().filter_map(word).max() {
+        None => weigh(this, Heard::All, policy),
+        Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
+            let reason = unheard_reason(panel);
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Failed, reason, again);
+        }
+        Some(Rung::Ask) => ask(this, policy),
+        Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
+            let unread = unread(panel);
+            record(this);
+            not_passed(this, unread, policy);
+        }
+    }
+}
+
+fn unheard_reason(panel: &Panel) -> Reason {
+    let unclear = panel.seats.values().any(|seat| matches!(seat, Seat::Unclear { .. }));
+    if unclear { Reason::UnclearReview } else { Reason::ReviewerFailed }
+}
+
+/// The reviewers whose text nobody could read, but a fixer may.
+fn unread(panel: &Panel) -> Vec<ReviewerName> {
+    let raw = |seat: &Seat| matches!(seat, Seat::Unclear { rung: Rung::RequestChanges, .. });
+    panel.seats.iter().filter(|(_, seat)| raw(seat)).map(|(name, _)| name.clone()).collect()
+}
+
+fn ask(this: &mut Loop, policy: &Policy) {
+    let Some(panel) = finish::panel(this) else { return };
+    let missing = panel.missing();
+    let all_missing = missing.len() == panel.seats.len();
+    let all_failed = panel.seats.values().all(|seat| matches!(seat, Seat::Failed { .. }));
+    let (about, second) = if all_failed {
+        (Asked::NoReview { missing }, Choice::Skip)
+    } else if all_missing {
+        (Asked::UnclearReview { missing }, Choice::Proceed)
+    } else {
+        (Asked::PartialReview { missing }, Choice::Proceed)
+    };
+    finish::ask(this, about, &[Choice::Retry, second, Choice::Stop], policy);
+}
+
+/// Whether every seat was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    All,
+    Some,
+}
+
+/// What the answers say together.
+pub fn weigh(this: &mut Loop, heard: Heard, policy: &Policy) {
+    let answers = record(this);
+    let discussing: Vec<_> = answers
+        .iter()
+        .filter(|review| review.verdict == Verdict::NeedsDiscussion)
+        .map(|review| review.reviewer.clone())
+        .collect();
+    let bar = finish::judge_here(this, policy).map(|judge| judge.gate.fail_on);
+    let unexplained = |review: &Review| {
+        review.verdict == Verdict::ChangesRequested && review.findings.is_empty() && bar != Some(Bar::None)
+    };
+    if !discussing.is_empty() {
+        discuss(this, discussing, policy);
+    } else if answers.iter().any(unexplained) || !blocking(this, policy).is_empty() {
+        not_passed(this, Vec::new(), policy);
+    } else {
+        passed(this, heard, policy);
+    }
+}
+
+/// Takes the panel's answers into the ledger.
+fn record(this: &mut Loop) -> Vec<Review> {
+    let answers = finish::panel(this).map(Panel::answers).unwrap_or_default();
+    let round = round(this);
+    this.ledger.record(&round, &answers);
+    answers
+}
+
+pub fn round(this: &Loop) -> Round {
+    Round {
+        pass: this.at.pass,
+        phase: this.at.phase,
+        cycle: this.tally.cycle,
+        commit: Some(this.head.commit.clone()),
+    }
+}
+
+/// The open findings that keep this gate shut: at or above its bar, and raised here.
+pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
+    let bar = finish::judge_here(this, policy).map_or(Bar::Low, |judge| judge.gate.fail_on);
+    let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == this.at.phase);
+    this.ledger.open(bar).filter(here).collect()
+}
+
+fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
+    let Some(judge) = finish::judge_here(this, policy) else { return };
+    match judge.gate.on_discussion.rung(0) {
+        Rung::Ask => {
+            let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
+            finish::ask(this, Asked::Discussion { by }, &choices, policy);
+        }
+        Rung::RequestChanges | Rung::NotPassed | Rung::NextAttempt => not_passed(this, by, policy),
+        Rung::Stop => {
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Discussion, Reason::Discussion, again);
+        }
+        Rung::Retry | Rung::Fail => {
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Failed, Reason::Discussion, again);
+        }
+    }
+}
+
+/// Nothing at or above the bar is open. What was only judged in part is judged once more as a whole.
+fn passed(this: &mut Loop, heard: Heard, policy: &Policy) {
+    if finish::panel(this).is_some_and(|panel| panel.scope == Scope::Scoped) {
+        return open(this, Scope::Full, policy);
+    }
+    let end = match heard {
+        Heard::All => GateEnd::Approved { commit: this.head.commit.clone() },
+        Heard::Some => GateEnd::Unheard,
+    };
+    finish::record(this, end);
+    finish::advance(this, policy);
+}
+
+/// The gate stays shut.
+pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
+    let Some(judge) = finish::judge_here(this, policy) else { return };
+    match judge.gate.on_failure {
+        OnFailure::MiniLoop if repeats(this, &judge.gate) => {
+            finish::exhausted(this, Reason::SameFinding, policy)
+        }
+        OnFailure::MiniLoop => fix::begin(this, unread, policy),
+        OnFailure::Restart => finish::restart(this, policy),
+        OnFailure::Proceed => finish::note(this, Reason::FindingsNoted, policy),
+        OnFailure::Stop => {
+            finish::end(this, Outcome::Failed, Reason::GateFailed, super::Again::Fix);
+        }
+    }
+}
+
+fn repeats(this: &Loop, gate: &Gate) -> bool {
+    gate.max_same_finding.is_some_and(|bound| this.ledger.most_repeated() >= bound)
+}
+
+/// The project's checks ended.
+pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, policy: &Policy) {
+    if !this.runs(attempt) || !matches!(this.stage, Stage::Checking { .. }) {
+        return;
+    }
+    this.tally.losses = 0;
+    let verdict = |verdict| Review::of(CHECKS.into(), ReviewerKind::Tests, verdict);
+    let round = round(this);
+    match report {
+        CheckReport::Passed => {
+            this.ledger.record(&round, &[verdict(Verdict::Approved)]);
+            finish::advance(this, policy);
+        }
+        CheckReport::Failed { findings } => {
+            let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
+            this.ledger.record(&round, &[review]);
+            not_passed(this, Vec::new(), policy);
+        }
+        CheckReport::NothingToCheck => {
+            finish::record(this, GateEnd::Unchecked);
+            finish::advance(this, policy);
+        }
+    }
+}
+
+fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Policy) {
+    match rung {
+        Rung::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
+        Rung::Ask => {
+            this.stage = Stage::Checking { slot: Slot::Vacant, failures: failures + 1 };
+            let missing = vec![CHECKS.into()];
+            let choices = [Choice::Retry, Choice::Skip, Choice::Stop];
+            finish::ask(this, Asked::NoReview { missing }, &choices, policy);
+        }
+        Rung::NotPassed | Rung::NextAttempt | Rung::RequestChanges => not_passed(this, Vec::new(), policy),
+        Rung::Stop | Rung::Fail => {
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Failed, Reason::ReviewerFailed, again);
+        }
+    }
+}
+
+/// Calls those again who were not heard; the others' answers stand, the code is the same.
+pub fn call_missing(this: &mut Loop, mut panel: Panel) {
+    let missing: Vec<_> = panel.missing();
+    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, called(this))).collect();
+    panel.seats.extend(calls);
+    this.stage = Stage::Reviewing(panel);
+}

@@ -1,0 +1,150 @@
+//! From signed off to landed, and back when it does not fit.
+
+use super::state::{Again, Ending, Head, Loop, Outcome, Reason, Stage};
+use super::{LandReport, Policy, finish, fix, judge};
+use crate::ids::AttemptId;
+use crate::ledger::Round;
+use crate::review::{Bar, Finding, Review, ReviewerKind, Verdict};
+use crate::workflow::{Landing, PhaseKind};
+
+/// The name under which the merge queue stands in the ledger.
+pub const LANDING: &str = "landing";
+
+/// The work is finished: it lands, waits for its group to land, or stays where it is.
+pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+    this.stage = match policy.workflow.landing {
+        Landing::Each if outcome.carries_on() => Stage::Landing { slot: this.new_slot(), outcome, reason },
+        Landing::Group if outcome.carries_on() => Stage::AwaitingLanding { outcome, reason },
+        Landing::None | Landing::Each | Landing::Group => {
+            Stage::Done(Ending { outcome, reason, again: Again::Nothing })
+        }
+    };
+}
+
+/// The group lets it land.
+pub fn granted(this: &mut Loop) {
+    if let Stage::AwaitingLanding { outcome, reason } = &this.stage {
+        let (outcome, reason) = (outcome.clone(), *reason);
+        this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
+    }
+}
+
+pub fn ended(this: &mut Loop, attempt: AttemptId, report: LandReport, policy: &Policy) {
+    let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
+    if !this.runs(attempt) {
+        return;
+    }
+    let (outcome, reason) = (outcome.clone(), *reason);
+    this.tally.losses = 0;
+    match report {
+        LandReport::Landed { .. } => {
+            let review = Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::Approved);
+            let round = round(this, policy);
+            this.ledger.record(&round, &[review]);
+            this.stage = Stage::Done(Ending { outcome, reason, again: Again::Nothing });
+        }
+        LandReport::SentBack { head, findings } => sent_back(this, head, findings, policy),
+    }
+}
+
+fn round(this: &Loop, policy: &Policy) -> Round {
+    Round {
+        pass: this.at.pass,
+        phase: policy.workflow.phases.len(),
+        cycle: this.tally.conflicts,
+        commit: Some(this.head.commit.clone()),
+    }
+}
+
+/// The merge queue could not do its work at all.
+pub fn failed(this: &mut Loop, policy: &Policy) {
+    let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
+    let (outcome, reason) = (outcome.clone(), *reason);
+    if may_come_back(this, policy) {
+        this.tally.conflicts += 1;
+        this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
+    } else {
+        finish::end(this, Outcome::Failed, Reason::LandingFailed, Again::Land { outcome });
+    }
+}
+
+fn may_come_back(this: &Loop, policy: &Policy) -> bool {
+    let allowed = policy.workflow.limits.max_conflicts.saturating_add(this.tally.granted.conflicts);
+    this.tally.conflicts < allowed
+}
+
+/// A conflict, or checks that fail only together: findings for this loop, fixed and reviewed like others.
+fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Policy) {
+    let Stage::Landing { outcome, .. } = &this.stage else { return };
+    let outcome = outcome.clone();
+    this.head = head;
+    let review =
+        Review { findings, ..Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::ChangesRequested) };
+    let round = round(this, policy);
+    this.ledger.record(&round, &[review]);
+    if !may_come_back(this, policy) {
+        return finish::end(this, Outcome::Stuck, Reason::ConflictUnresolved, Again::Land { outcome });
+    }
+    this.tally.conflicts += 1;
+    back_to_last_gate(this, policy);
+    fix_landing_findings(this, policy);
+}
+
+/// A new way through the last gate, whose counters begin anew: the conflict counter bounds this.
+fn back_to_last_gate(this: &mut Loop, policy: &Policy) {
+    let last = policy
+        .workflow
+        .phases
+        .iter()
+        .rposition(|phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off());
+    this.at.phase = last.unwrap_or(policy.workflow.phases.len());
+    this.gates.retain(|record| record.phase < this.at.phase);
+    let tally = &mut this.tally;
+    (tally.cycle, tally.fixes, tally.noop_fixes, tally.granted.fixes) = (0, 0, 0, 0);
+}
+
+fn fix_landing_findings(this: &mut Loop, policy: &Policy) {
+    let landing = policy.workflow.phases.len();
+    let from_landing = |entry: &&crate::ledger::Entry| entry.seen.iter().any(|round| round.phase == landing);
+    let findings = this.ledger.open(Bar::Low).filter(from_landing).map(|entry| entry.finding.id.clone());
+    let group = findings.collect();
+    fix::launch(this, vec![group], Vec::new(), policy);
+}
+
+/// Somebody committed to the branch: an approval of the commit before is void.
+pub fn head_moved(this: &mut Loop, head: Head, policy: &Policy) {
+    if head.commit == this.head.commit {
+        return;
+    }
+    match &this.stage {
+        Stage::Reviewing(panel) => {
+            let scope = panel.scope;
+            this.head = head;
+            look_again(this, policy, |this| judge::open(this, scope, policy));
+        }
+        Stage::AwaitingLanding { .. } | Stage::Landing { .. } => {
+            this.head = head;
+            look_again(this, policy, |this| {
+                back_to_last_gate(this, policy);
+                finish::enter(this, policy);
+            });
+        }
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::Waiting { .. } => this.head = head,
+        Stage::Done(_) => {}
+    }
+}
+
+fn look_again(this: &mut Loop, policy: &Policy, look: impl FnOnce(&mut Loop)) {
+    if !may_come_back(this, policy) {
+        let again = finish::resume(this);
+        return finish::end(this, Outcome::Failed, Reason::ChangedAfterReview, again);
+    }
+    this.tally.conflicts += 1;
+    look(this);
+}

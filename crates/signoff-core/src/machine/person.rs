@@ -1,0 +1,158 @@
+//! What a person decides.
+
+use super::event::FinalWord;
+use super::judge::Heard;
+use super::state::{Again, Asked, Ending, GateEnd, Loop, Outcome, Panel, Reason, Seat, Stage};
+use super::{Choice, Policy, finish, fix, judge, land, work};
+use crate::ids::{QuestionId, ReviewerName};
+
+/// An open question is answered with one of its choices.
+pub fn answered(this: &mut Loop, id: QuestionId, choice: Choice, policy: &Policy) {
+    let Stage::Waiting { question, asked } = &this.stage else { return };
+    if question.id != id || !question.choices.contains(&choice) {
+        return;
+    }
+    let (about, stage) = (question.about.clone(), (**asked).clone());
+    match choice {
+        Choice::Retry => take_up(this, stage, policy),
+        Choice::Restart => finish::restart(this, policy),
+        Choice::Skip => unheard(this, policy),
+        Choice::Proceed => proceed(this, &about, stage, policy),
+        Choice::Continue => one_more(this, policy),
+        Choice::Fix => discuss_by_fixing(this, about, policy),
+        Choice::Stop => stop(this, &about, stage, policy),
+    }
+}
+
+fn proceed(this: &mut Loop, about: &Asked, stage: Stage, policy: &Policy) {
+    match about {
+        Asked::PartialReview { .. } => {
+            this.stage = stage;
+            judge::weigh(this, Heard::Some, policy);
+        }
+        Asked::UnclearReview { .. } | Asked::NoReview { .. } => unheard(this, policy),
+        Asked::Exhausted(reason) => finish::note(this, *reason, policy),
+        Asked::Discussion { .. } => finish::note(this, Reason::Discussion, policy),
+        Asked::FixerFailed | Asked::ImplementerFailed => {}
+    }
+}
+
+/// Goes on without the review. It never counts as one.
+fn unheard(this: &mut Loop, policy: &Policy) {
+    finish::record(this, GateEnd::Unheard);
+    finish::advance(this, policy);
+}
+
+fn one_more(this: &mut Loop, policy: &Policy) {
+    this.tally.granted.fixes = (this.tally.fixes + 1).saturating_sub(bound(this, policy));
+    this.tally.noop_fixes = 0;
+    fix::begin(this, Vec::new(), policy);
+}
+
+fn bound(this: &Loop, policy: &Policy) -> u32 {
+    finish::judge_here(this, policy).and_then(|judge| judge.gate.bound.fixes()).unwrap_or(0)
+}
+
+fn discuss_by_fixing(this: &mut Loop, about: Asked, policy: &Policy) {
+    let by: Vec<ReviewerName> = match about {
+        Asked::Discussion { by } => by,
+        Asked::PartialReview { .. }
+        | Asked::UnclearReview { .. }
+        | Asked::NoReview { .. }
+        | Asked::Exhausted(_)
+        | Asked::FixerFailed
+        | Asked::ImplementerFailed => Vec::new(),
+    };
+    fix::begin(this, by, policy);
+}
+
+fn stop(this: &mut Loop, about: &Asked, stage: Stage, policy: &Policy) {
+    let (outcome, reason, again) = match about {
+        Asked::Exhausted(reason) => {
+            let judge = finish::judge_here(this, policy);
+            let outcome =
+                judge.map_or(Outcome::Failed, |judge| finish::exhausted_as(judge.gate.exhausted_as));
+            (outcome, *reason, Again::Fix)
+        }
+        Asked::Discussion { .. } => (Outcome::Discussion, Reason::Discussion, Again::Resume(Box::new(stage))),
+        Asked::PartialReview { .. }
+        | Asked::UnclearReview { .. }
+        | Asked::NoReview { .. }
+        | Asked::FixerFailed
+        | Asked::ImplementerFailed => {
+            (Outcome::Failed, Reason::StoppedByPerson, Again::Resume(Box::new(stage)))
+        }
+    };
+    finish::end(this, outcome, reason, again);
+}
+
+/// Takes a stage up where it stopped: what was finished stays finished.
+fn take_up(this: &mut Loop, stage: Stage, policy: &Policy) {
+    match stage {
+        Stage::Reviewing(panel) if panel.missing().is_empty() => judge::open(this, panel.scope, policy),
+        Stage::Reviewing(panel) => judge::call_missing(this, stop_running(panel)),
+        Stage::Working { .. } | Stage::Researching { .. } => work::again(this, policy),
+        Stage::Checking { .. } => judge::open(this, super::Scope::Full, policy),
+        Stage::Fixing { .. } => fix::revive(this, stage, policy),
+        Stage::Combining { fixes, from, .. } => {
+            this.stage = Stage::Combining { slot: this.new_slot(), fixes, from };
+        }
+        Stage::Landing { outcome, reason, .. } | Stage::AwaitingLanding { outcome, reason } => {
+            land::conclude(this, outcome, reason, policy);
+        }
+        Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => finish::enter(this, policy),
+    }
+}
+
+/// A seat whose reviewer was at work when the loop ended is called again like a missing one.
+fn stop_running(mut panel: Panel) -> Panel {
+    for seat in panel.seats.values_mut() {
+        if let Seat::Out { failures, unclear, .. } = seat {
+            *seat = Seat::Failed { rung: crate::policy::Rung::Stop, failures: *failures, unclear: *unclear };
+        }
+    }
+    panel
+}
+
+/// `retry`: an ended loop goes on where it ended, with one more of what it had run out of.
+pub fn retried(this: &mut Loop, policy: &Policy) {
+    let Stage::Done(ending) = &this.stage else { return };
+    let (again, reason) = (ending.again.clone(), ending.reason);
+    this.tally.losses = 0;
+    if reason == Some(Reason::AttemptsExhausted) {
+        this.tally.granted.attempts += 1;
+    }
+    match again {
+        Again::Nothing => {}
+        Again::Resume(stage) => take_up(this, *stage, policy),
+        Again::Fix => {
+            this.stage = Stage::Queued;
+            one_more(this, policy);
+        }
+        Again::Restart => {
+            this.tally.granted.passes += 1;
+            finish::restart(this, policy);
+        }
+        Again::Land { outcome } => {
+            this.tally.granted.conflicts += 1;
+            land::conclude(this, outcome, None, policy);
+        }
+    }
+}
+
+/// `edit --verdict`: a person overrides, without a review.
+pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, policy: &Policy) {
+    let landed = matches!(&this.stage, Stage::Done(ending) if ending.outcome.carries_on());
+    let outcome = match verdict {
+        FinalWord::Approved => Outcome::Accepted { by },
+        FinalWord::ChangesRequested => Outcome::CompletedWithIssues,
+        FinalWord::MaxCyclesReached => Outcome::Exhausted,
+        FinalWord::NeedsDiscussion => Outcome::Discussion,
+    };
+    let reason = Some(Reason::EditedByPerson);
+    if verdict == FinalWord::Approved && !landed {
+        land::conclude(this, outcome, reason, policy);
+    } else {
+        this.stage = Stage::Done(Ending { outcome, reason, again: Again::Nothing });
+    }
+}

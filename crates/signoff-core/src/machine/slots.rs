@@ -1,0 +1,174 @@
+//! The places where attempts run, wherever in the state they are.
+
+use super::state::{Fix, FixState, Hold, Loop, Researcher, Seat, Slot, Stage};
+use crate::ids::{AttemptId, QuestionId};
+
+impl Slot {
+    pub fn attempt(&self) -> Option<AttemptId> {
+        match self {
+            Self::Running(attempt) => Some(*attempt),
+            Self::Held(_) | Self::Vacant => None,
+        }
+    }
+}
+
+impl Stage {
+    /// Every place where an attempt runs or waits to run.
+    pub fn slots_mut(&mut self) -> Vec<&mut Slot> {
+        match self {
+            Self::Working { slot, .. }
+            | Self::Checking { slot, .. }
+            | Self::Combining { slot, .. }
+            | Self::Landing { slot, .. } => vec![slot],
+            Self::Researching { team } => team.iter_mut().filter_map(Researcher::slot_mut).collect(),
+            Self::Reviewing(panel) => panel.seats.values_mut().filter_map(Seat::slot_mut).collect(),
+            Self::Fixing { fixes, .. } => fixes.iter_mut().filter_map(Fix::slot_mut).collect(),
+            Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
+        }
+    }
+
+    /// The same, to look at.
+    pub fn slots(&self) -> Vec<&Slot> {
+        match self {
+            Self::Working { slot, .. }
+            | Self::Checking { slot, .. }
+            | Self::Combining { slot, .. }
+            | Self::Landing { slot, .. } => vec![slot],
+            Self::Researching { team } => team.iter().filter_map(Researcher::slot).collect(),
+            Self::Reviewing(panel) => panel.seats.values().filter_map(Seat::slot).collect(),
+            Self::Fixing { fixes, .. } => fixes.iter().filter_map(Fix::slot).collect(),
+            Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
+        }
+    }
+}
+
+impl Researcher {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Done | Self::Absent => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Done | Self::Absent => None,
+        }
+    }
+}
+
+impl Seat {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Answered(_) | Self::Unclear { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Answered(_) | Self::Unclear { .. } | Self::Failed { .. } => None,
+        }
+    }
+}
+
+impl Fix {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match &mut self.state {
+            FixState::Out(slot) => Some(slot),
+            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match &self.state {
+            FixState::Out(slot) => Some(slot),
+            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+        }
+    }
+}
+
+impl Loop {
+    /// Whether every attempt it could make is held back.
+    pub fn is_paused(&self) -> bool {
+        let slots = self.slots();
+        !slots.is_empty() && slots.iter().all(|slot| matches!(slot, Slot::Held(_)))
+    }
+
+    pub fn slots(&self) -> Vec<&Slot> {
+        self.stage.slots()
+    }
+
+    pub fn runs(&self, attempt: AttemptId) -> bool {
+        self.slots().iter().any(|slot| slot.attempt() == Some(attempt))
+    }
+
+    /// What it waits for, each once.
+    pub fn holds(&self) -> Vec<Hold> {
+        let mut holds = Vec::new();
+        for slot in self.slots() {
+            if let Slot::Held(hold) = slot
+                && !holds.contains(hold)
+            {
+                holds.push(*hold);
+            }
+        }
+        holds
+    }
+
+    pub(super) fn new_attempt(&mut self) -> AttemptId {
+        let attempt = AttemptId(self.next_attempt);
+        self.next_attempt += 1;
+        attempt
+    }
+
+    pub(super) fn new_slot(&mut self) -> Slot {
+        Slot::Running(self.new_attempt())
+    }
+
+    pub(super) fn new_question(&mut self) -> QuestionId {
+        let question = QuestionId(self.next_question);
+        self.next_question += 1;
+        question
+    }
+
+    /// The same job under a new id, so that a late report of the old one is recognised.
+    pub(super) fn renew(&mut self, attempt: AttemptId) {
+        let fresh = self.new_slot();
+        self.replace(attempt, fresh);
+    }
+
+    pub(super) fn hold(&mut self, attempt: AttemptId, hold: Hold) {
+        self.replace(attempt, Slot::Held(hold));
+    }
+
+    fn replace(&mut self, attempt: AttemptId, with: Slot) {
+        if let Some(slot) = self.stage.slots_mut().into_iter().find(|slot| slot.attempt() == Some(attempt)) {
+            *slot = with;
+        }
+    }
+
+    /// Holds back everything that runs.
+    pub(super) fn hold_all(&mut self, hold: Hold) {
+        for slot in self.stage.slots_mut() {
+            if matches!(slot, Slot::Running(_)) {
+                *slot = Slot::Held(hold);
+            }
+        }
+    }
+
+    /// Lets everything start that waited for this.
+    pub(super) fn release(&mut self, hold: &Hold) {
+        let waiting = self.slots().into_iter().filter(|slot| **slot == Slot::Held(*hold)).count();
+        let mut fresh: Vec<_> = (0..waiting).map(|_| self.new_slot()).collect();
+        for slot in self.stage.slots_mut() {
+            if *slot == Slot::Held(*hold)
+                && let Some(new) = fresh.pop()
+            {
+                *slot = new;
+            }
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Where a loop stands. Data that makes sense in one stage lives in that stage.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Choice, FinalWord};
+use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
+use crate::ledger::Ledger;
+use crate::policy::Rung;
+use crate::review::{Finding, Review};
+
+/// The tip of a loop's branch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Head {
+    pub commit: Commit,
+    /// Progress means that this changed.
+    pub tree: Tree,
+}
+
+/// One task being carried through its workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Loop {
+    pub at: Position,
+    /// How many items the `per_item` phases go through.
+    pub items: u32,
+    pub stage: Stage,
+    pub head: Head,
+    pub ledger: Ledger,
+    pub tally: Tally,
+    /// How the gates of this pass ended.
+    pub gates: Vec<GateRecord>,
+    pub once_done: BTreeSet<usize>,
+    /// What a checkpoint review said, for the attempt that runs and for the one after it.
+    pub notes: Vec<Finding>,
+    pub next_notes: Vec<Finding>,
+    pub(super) next_attempt: u64,
+    pub(super) next_question: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    pub pass: u32,
+    /// The phase index; one past the last while landing's own findings are fixed.
+    pub phase: usize,
+    pub item: u32,
+}
+
+/// Everything that is counted. Each repetition has its own counter.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Implement and fix attempts so far.
+    pub iteration: u32,
+    /// The iteration at the last checkpoint review.
+    pub last_checkpoint: u32,
+    /// The number of the current review; of this gate, pass and item.
+    pub cycle: u32,
+    /// Fixes so far; of this gate, pass and item.
+    pub fixes: u32,
+    /// Fixes that changed nothing, in a row.
+    pub noop_fixes: u32,
+    /// Attempts lost to crashes, in a row.
+    pub losses: u32,
+    /// Landings sent back and approvals voided by foreign commits.
+    pub conflicts: u32,
+    /// Reviews opened in the loop's life.
+    pub reviews: u32,
+    pub granted: Granted,
+}
+
+/// What a person allowed beyond the bounds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Granted {
+    pub fixes: u32,
+    pub attempts: u32,
+    pub passes: u32,
+    pub conflicts: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Not begun.
+    Queued,
+    /// An agent phase. `failures` are those of this job so far.
+    Working {
+        slot: Slot,
+        failures: u32,
+    },
+    /// Helpers look into an agent phase's question first.
+    Researching {
+        team: Vec<Researcher>,
+    },
+    /// The project's commands run.
+    Checking {
+        slot: Slot,
+        failures: u32,
+    },
+    /// All reviewers at once, one code state.
+    Reviewing(Panel),
+    /// `from` is the tree before, so that a fix that changes nothing is seen.
+    Fixing {
+        fixes: Vec<Fix>,
+        order: Order,
+        from: Tree,
+    },
+    /// Fixes made side by side are put together.
+    Combining {
+        slot: Slot,
+        fixes: Vec<Fix>,
+        from: Tree,
+    },
+    /// Signed off, until the group is.
+    AwaitingLanding {
+        outcome: Outcome,
+        reason: Option<Reason>,
+    },
+    Landing {
+        slot: Slot,
+        outcome: Outcome,
+        reason: Option<Reason>,
+    },
+    /// A person is needed. `asked` is where the question arose.
+    Waiting {
+        question: Question,
+        asked: Box<Stage>,
+    },
+    Done(Ending),
+}
+
+/// The place of one attempt: at work, or held back.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Slot {
+    Running(AttemptId),
+    Held(Hold),
+    /// Its attempt ended and no other follows yet.
+    Vacant,
+}
+
+/// What an attempt waits for before it can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    Budget,
+    RateLimit {
+        until: Timestamp,
+    },
+    /// A checkpoint review is due before the next attempt.
+    Checkpoint,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Researcher {
+    Out {
+        slot: Slot,
+        failures: u32,
+    },
+    Done,
+    /// Went missing; the others' work is brought together without it.
+    Absent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    Full,
+    /// The open findings and the fix.
+    Scoped,
+}
+
+/// The reviewers of one round, on one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Panel {
+    pub commit: Commit,
+    pub scope: Scope,
+    pub seats: BTreeMap<ReviewerName, Seat>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seat {
+    Out {
+        slot: Slot,
+        failures: u32,
+        unclear: u32,
+    },
+    Answered(Box<Review>),
+    /// Answered, but nobody could read it; and what the policy says to that.
+    Unclear {
+        rung: Rung,
+        failures: u32,
+        unclear: u32,
+    },
+    /// Never answered; and what the policy says to that.
+    Failed {
+        rung: Rung,
+        failures: u32,
+        unclear: u32,
+    },
+}
+
+/// One fixer's share.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fix {
+    pub findings: Vec<FindingId>,
+    /// Reviewers whose raw text goes to the fixer.
+    pub unread: Vec<ReviewerName>,
+    pub failures: u32,
+    pub state: FixState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FixState {
+    /// Its turn comes.
+    Queued,
+    Out(Slot),
+    Done,
+    Failed {
+        rung: Rung,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Side by side, each in a worktree of its own.
+    AtOnce,
+    InTurn,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Question {
+    pub id: QuestionId,
+    pub about: Asked,
+    pub choices: Vec<Choice>,
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// Some reviewers are missing or unreadable, others answered.
+    PartialReview {
+        missing: Vec<ReviewerName>,
+    },
+    /// Answers came, none readable.
+    UnclearReview {
+        missing: Vec<ReviewerName>,
+    },
+    /// Nobody answered at all.
+    NoReview {
+        missing: Vec<ReviewerName>,
+    },
+    Exhausted(Reason),
+    FixerFailed,
+    ImplementerFailed,
+    Discussion {
+        by: Vec<ReviewerName>,
+    },
+}
+
+/// How a gate ended in this pass.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GateRecord {
+    pub phase: usize,
+    pub item: u32,
+    pub end: GateEnd,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateEnd {
+    /// Every reviewer was heard and nothing at or above the bar is open.
+    Approved { commit: Commit },
+    /// Went on with findings open.
+    Noted { reason: Reason },
+    /// Went on without hearing every reviewer.
+    Unheard,
+    /// There was nothing to check.
+    Unchecked,
+}
+
+/// How a loop ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Approved {
+        commit: Commit,
+    },
+    /// A person said so, without a review.
+    Accepted {
+        by: String,
+    },
+    /// Finished where no review was asked for.
+    Unreviewed,
+    CompletedWithIssues,
+    /// A bound was reached; somebody should look.
+    Exhausted,
+    Discussion,
+    Failed,
+    Stuck,
+    Cancelled,
+}
+
+impl Outcome {
+    /// The word of the JSON interfaces; work that nobody was asked to review has none.
+    pub fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Approved { .. } => Some("approved"),
+            Self::Accepted { .. } => Some("accepted"),
+            Self::Unreviewed => None,
+            Self::CompletedWithIssues => Some("completed_with_issues"),
+            Self::Exhausted => Some("exhausted"),
+            Self::Discussion => Some("discussion"),
+            Self::Failed => Some("failed"),
+            Self::Stuck => Some("stuck"),
+            Self::Cancelled => Some("cancelled"),
+        }
+    }
+
+    /// Whether the work goes on from here: to landing, to the next task, to the next group.
+    pub fn carries_on(&self) -> bool {
+        match self {
+            Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => {
+                true
+            }
+            Self::Exhausted | Self::Discussion | Self::Failed | Self::Stuck | Self::Cancelled => false,
+        }
+    }
+}
+
+/// The end of a loop, and what a person's `retry` would do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ending {
+    pub outcome: Outcome,
+    pub reason: Option<Reason>,
+    pub again: Again,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Again {
+    Nothing,
+    /// The stage that failed, with what it had finished.
+    Resume(Box<Stage>),
+    /// One more fix and review.
+    Fix,
+    Restart,
+    /// Another landing.
+    Land {
+        outcome: Outcome,
+    },
+}
+
+/// Why a loop ended, or went on without approval. The words are part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    CyclesExhausted,
+    PassesExhausted,
+    AttemptsExhausted,
+    SameFinding,
+    NoopFix,
+    RecoveryExhausted,
+    ConflictUnresolved,
+    UnclearReview,
+    ReviewerFailed,
+    FixerFailed,
+    ImplementerFailed,
+    LandingFailed,
+    GateFailed,
+    Discussion,
+    TaskStuck,
+    NoOneToAsk,
+    StoppedByPerson,
+    CancelledByPerson,
+    EditedByPerson,
+    ReviewSkipped,
+    FindingsNoted,
+    ChangedAfterReview,
+}
+
+impl Reason {
+    pub const ALL: [Self; 22] = [
+        Self::CyclesExhausted,
+        Self::PassesExhausted,
+        Self::AttemptsExhausted,
+        Self::SameFinding,
+        Self::NoopFix,
+        Self::RecoveryExhausted,
+        Self::ConflictUnresolved,
+        Self::UnclearReview,
+        Self::ReviewerFailed,
+        Self::FixerFailed,
+        Self::ImplementerFailed,
+        Self::LandingFailed,
+        Self::GateFailed,
+        Self::Discussion,
+        Self::TaskStuck,
+        Self::NoOneToAsk,
+        Self::StoppedByPerson,
+        Self::CancelledByPerson,
+        Self::EditedByPerson,
+        Self::ReviewSkipped,
+        Self::FindingsNoted,
+        Self::ChangedAfterReview,
+    ];
+}
+
+impl Default for Loop {
+    fn default() -> Self {
+        Self {
+            at: Position { pass: 1, phase: 0, item: 0 },
+            items: 1,
+            stage: Stage::Queued,
+            head: Head { commit: Commit::new(""), tree: Tree::new("") },
+            ledger: Ledger::default(),
+            tally: Tally::default(),
+            gates: Vec::new(),
+            once_done: BTreeSet::new(),
+            notes: Vec::new(),
+            next_notes: Vec::new(),
+            next_attempt: 1,
+            next_question: 1,
+        }
+    }
+}
+
+impl Loop {
+    pub fn is_done(&self) -> bool {
+        matches!(self.stage, Stage::Done(_))
+    }
+
+    /// The final verdict people see.
+    pub fn final_verdict(&self) -> Option<FinalWord> {
+        let Stage::Done(ending) = &self.stage else { return None };
+        match &ending.outcome {
+            Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
+            Outcome::Unreviewed | Outcome::Cancelled => None,
+            Outcome::CompletedWithIssues if ending.reason == Some(Reason::EditedByPerson) => {
+                Some(FinalWord::ChangesRequested)
+            }
+            Outcome::CompletedWithIssues if ending.reason == Some(Reason::FindingsNoted) => {
+                Some(FinalWord::ChangesRequested)
+            }
+            Outcome::CompletedWithIssues | Outcome::Exhausted => Some(FinalWord::MaxCyclesReached),
+            Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
+            Outcome::Failed | Outcome::Stuck => {
+                (self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
+            }
+        }
+    }
+}
+
+impl Panel {
+    /// Whether a seat still waits for its reviewer.
+    pub fn is_open(&self) -> bool {
+        self.seats.values().any(|seat| matches!(seat, Seat::Out { .. }))
+    }
+
+    /// The answers that could be read.
+    pub fn answers(&self) -> Vec<Review> {
+        let answer = |seat: &Seat| match seat {
+            Seat::Answered(review) => Some((**review).clone()),
+            Seat::Out { .. } | Seat::Unclear { .. } | Seat::Failed { .. } => None,
+        };
+        self.seats.values().filter_map(answer).collect()
+    }
+
+    /// Who was not heard.
+    pub fn missing(&self) -> Vec<ReviewerName> {
+        let heard = |seat: &Seat| matches!(seat, Seat::Answered(_));
+        self.seats.iter().filter(|(_, seat)| !heard(seat)).map(|(name, _)| name.clone()).collect()
+    }
+}

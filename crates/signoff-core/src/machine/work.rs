@@ -1,0 +1,194 @@
+//! Agent phases: an agent at work, its helpers, and the attempts that follow one another.
+
+use super::state::{Asked, Head, Hold, Loop, Outcome, Reason, Researcher, Slot, Stage};
+use super::{Choice, Policy, WorkReport, finish, fix};
+use crate::ids::AttemptId;
+use crate::policy::Rung;
+use crate::review::Finding;
+use crate::workflow::PhaseKind;
+
+/// The worktree is there.
+pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
+    if this.stage == Stage::Queued {
+        this.head = head;
+        finish::enter(this, policy);
+    }
+}
+
+/// Begins an agent phase, with its helpers first where it has some.
+pub fn begin(this: &mut Loop, policy: &Policy) {
+    let researchers = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Agent { researchers, .. }) => *researchers,
+        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 0,
+    };
+    if researchers == 0 {
+        return attempt(this, Ask::First, policy);
+    }
+    let team = (0..researchers).map(|_| Researcher::Out { slot: this.new_slot(), failures: 0 }).collect();
+    this.stage = Stage::Researching { team };
+}
+
+/// Whether an attempt begins a job or follows one that did not complete it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    First,
+    /// `failures` of the job so far.
+    Next {
+        failures: u32,
+    },
+}
+
+/// Starts the next attempt of the phase's agent, within the loop's bound.
+fn attempt(this: &mut Loop, ask: Ask, policy: &Policy) {
+    let failures = match ask {
+        Ask::First => 0,
+        Ask::Next { failures } => failures,
+    };
+    if !may_attempt(this, 1, policy) {
+        this.stage = Stage::Working { slot: Slot::Vacant, failures };
+        return attempts_exhausted(this, policy);
+    }
+    let slot = slot(this, ask != Ask::First, policy);
+    this.stage = Stage::Working { slot, failures };
+}
+
+/// Whether so many more attempts are within the loop's bound.
+pub fn may_attempt(this: &Loop, more: u32, policy: &Policy) -> bool {
+    let allowed = policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts);
+    this.tally.iteration.saturating_add(more) <= allowed
+}
+
+pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
+    let again = finish::resume(this);
+    let outcome = finish::exhausted_as(policy.workflow.attempts_exhausted_as);
+    finish::end(this, outcome, Reason::AttemptsExhausted, again);
+}
+
+/// A place for an attempt: running, or held for the checkpoint review that is due before it. The check is
+/// made only where an attempt ended without completing.
+pub fn slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> Slot {
+    let since = this.tally.iteration.saturating_sub(this.tally.last_checkpoint);
+    let due = policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
+    if after_incomplete && due {
+        return Slot::Held(Hold::Checkpoint);
+    }
+    this.tally.iteration += 1;
+    this.notes = std::mem::take(&mut this.next_notes);
+    this.new_slot()
+}
+
+/// What a checkpoint review found goes into the next attempt; if that one waited for it, it starts now.
+pub fn checkpoint_ended(this: &mut Loop, findings: Vec<Finding>) {
+    this.tally.last_checkpoint = this.tally.iteration;
+    this.next_notes.extend(findings);
+    let waiting = this.slots().into_iter().filter(|slot| **slot == Slot::Held(Hold::Checkpoint)).count();
+    if waiting > 0 {
+        this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
+        this.notes = std::mem::take(&mut this.next_notes);
+        this.release(&Hold::Checkpoint);
+    }
+}
+
+/// An agent that changes the worktree ended by itself.
+pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
+    if !this.runs(attempt) {
+        return;
+    }
+    this.tally.losses = 0;
+    if let Stage::Working { .. } = this.stage {
+        worked(this, report, policy);
+    } else if let Stage::Researching { .. } = this.stage {
+        settle_researcher(this, attempt, Researcher::Done, policy);
+    } else if let Stage::Fixing { .. } = this.stage {
+        fix::ended(this, attempt, report, policy);
+    }
+}
+
+fn worked(this: &mut Loop, report: WorkReport, policy: &Policy) {
+    match report {
+        WorkReport::Complete { head } => {
+            this.head = head;
+            finish::advance(this, policy);
+        }
+        WorkReport::Incomplete { head } => {
+            this.head = head;
+            attempt(this, Ask::Next { failures: 0 }, policy);
+        }
+        WorkReport::Stuck { head, .. } => {
+            this.head = head;
+            gave_up(this);
+        }
+    }
+}
+
+/// The agent says it cannot go on: that is an answer, not a reason to ask again.
+pub fn gave_up(this: &mut Loop) {
+    let again = finish::resume(this);
+    finish::end(this, Outcome::Stuck, Reason::TaskStuck, again);
+}
+
+/// The phase's agent ended badly.
+pub fn failed(this: &mut Loop, policy: &Policy) {
+    let Stage::Working { failures, .. } = this.stage else { return };
+    let after = failures + 1;
+    match rung(this, failures, policy) {
+        Rung::Retry => renewed(this, after, policy),
+        Rung::NextAttempt => attempt(this, Ask::Next { failures: after }, policy),
+        Rung::Ask => {
+            this.stage = Stage::Working { slot: Slot::Vacant, failures: after };
+            finish::ask(this, Asked::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
+        }
+        Rung::RequestChanges | Rung::NotPassed | Rung::Stop | Rung::Fail => {
+            let again = finish::resume(this);
+            finish::end(this, Outcome::Failed, Reason::ImplementerFailed, again);
+        }
+    }
+}
+
+/// The same job once more.
+pub fn renewed(this: &mut Loop, failures: u32, policy: &Policy) {
+    if !may_attempt(this, 1, policy) {
+        return attempts_exhausted(this, policy);
+    }
+    let slot = slot(this, false, policy);
+    this.stage = Stage::Working { slot, failures };
+}
+
+fn rung(this: &Loop, failures: u32, policy: &Policy) -> Rung {
+    finish::judge_near(this, policy)
+        .map_or(Rung::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
+}
+
+/// A helper that keeps failing is done without: the phase's own agent can still look for itself.
+pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Stage::Researching { team } = &this.stage else { return };
+    let failures = team.iter().find_map(|one| match one {
+        Researcher::Out { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
+        Researcher::Out { .. } | Researcher::Done | Researcher::Absent => None,
+    });
+    let Some(failures) = failures else { return };
+    let after = match rung(this, failures, policy) {
+        Rung::Retry => Researcher::Out { slot: this.new_slot(), failures: failures + 1 },
+        Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed | Rung::Ask | Rung::Stop | Rung::Fail => {
+            Researcher::Absent
+        }
+    };
+    settle_researcher(this, attempt, after, policy);
+}
+
+/// A helper is done with; after the last one the phase's own agent begins.
+fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: Researcher, policy: &Policy) {
+    let Stage::Researching { team } = &mut this.stage else { return };
+    let is_it = |one: &&mut Researcher| matches!(one, Researcher::Out { slot, .. } if slot.attempt() == Some(attempt));
+    if let Some(one) = team.iter_mut().find(is_it) {
+        *one = now;
+    }
+    if !team.iter().any(|one| matches!(one, Researcher::Out { .. })) {
+        self::attempt(this, Ask::First, policy);
+    }
+}
+
+/// Takes up an agent phase again after a person said so.
+pub fn again(this: &mut Loop, policy: &Policy) {
+    attempt(this, Ask::First, policy);
+}

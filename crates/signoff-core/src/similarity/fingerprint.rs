@@ -1,0 +1,79 @@
+//! What makes a finding the same from cycle to cycle.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+use super::words;
+use crate::ids::FindingId;
+use crate::review::Finding;
+
+const PREFIX: &str = "f-";
+const DIGITS: usize = 10;
+
+/// The fingerprint of a finding: file, kind and normalised words; never the line.
+///
+/// Case, punctuation, quoting, word order and lines named in the text make no difference.
+pub fn fingerprint(file: Option<&str>, kind: &str, description: &str) -> FindingId {
+    let read = words::read(description);
+    let mut said: BTreeSet<String> = read.words.into_iter().chain(read.numbers).collect();
+    if said.is_empty() {
+        said.insert(read.letters.into_iter().collect());
+    }
+    let mut hasher = Sha256::new();
+    for field in [file.map_or("", without_dot), &kind.trim().to_lowercase()] {
+        hasher.update(field);
+        hasher.update([0]);
+    }
+    for word in said {
+        hasher.update(word);
+        hasher.update([0]);
+    }
+    let mut id = PREFIX.to_owned();
+    for byte in hasher.finalize().iter().take(DIGITS / 2) {
+        // Writing to a string cannot fail.
+        let _ = write!(id, "{byte:02x}");
+    }
+    FindingId::new(id)
+}
+
+fn without_dot(file: &str) -> &str {
+    file.trim_start_matches("./")
+}
+
+/// Gives each finding its fingerprint; equal ones within one review are numbered in order of line.
+///
+/// Findings without a line come last; where lines are equal the position decides.
+pub fn assign_ids(findings: &mut [Finding]) {
+    let mut order: Vec<&mut Finding> = findings.iter_mut().collect();
+    order.sort_by_key(|finding| Reverse(finding.line.map(Reverse)));
+    let mut taken: BTreeMap<FindingId, u32> = BTreeMap::new();
+    for finding in order {
+        let id = fingerprint(finding.file.as_deref(), &finding.kind, &finding.description);
+        let count = taken.entry(id.clone()).or_insert(0);
+        *count += 1;
+        finding.id = if *count == 1 { id } else { numbered(&id, *count) };
+    }
+}
+
+/// The nth of several findings with one fingerprint.
+pub(crate) fn numbered(family: &FindingId, count: u32) -> FindingId {
+    FindingId::new(format!("{family}-{count}"))
+}
+
+/// The fingerprint without the number that [`assign_ids`] gave; any other id is its own family.
+pub(crate) fn family(id: &FindingId) -> FindingId {
+    let text = id.as_str();
+    let length = PREFIX.len() + DIGITS;
+    match text.split_at_checked(length) {
+        Some((family, rest)) if family.starts_with(PREFIX) && is_number(rest) => FindingId::new(family),
+        Some(_) | None => id.clone(),
+    }
+}
+
+fn is_number(rest: &str) -> bool {
+    rest.strip_prefix('-')
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
