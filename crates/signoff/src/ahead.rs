@@ -59,43 +59,6 @@ pub mod merge {
     }
 }
 
-pub mod workflow {
-    use serde::Serialize;
-
-    pub const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
-
-    #[derive(Serialize)]
-    pub struct Workflow {
-        name: String,
-    }
-
-    #[derive(Debug)]
-    pub struct WorkflowError {
-        pub file: String,
-        pub line: usize,
-        pub message: String,
-        pub hint: String,
-    }
-
-    pub fn preset(name: &str) -> Option<Workflow> {
-        PRESETS.contains(&name).then(|| Workflow { name: name.to_owned() })
-    }
-
-    pub fn render(workflow: &Workflow) -> String {
-        format!("{}\n", workflow.name)
-    }
-
-    pub fn parse(file: &str, text: &str) -> Result<Workflow, WorkflowError> {
-        let error = WorkflowError {
-            file: file.to_owned(),
-            line: 1,
-            message: format!("{} bytes that are no workflow", text.len()),
-            hint: "see `signoff workflow show task`".to_owned(),
-        };
-        Err(error)
-    }
-}
-
 pub mod source {
     use serde::Serialize;
 

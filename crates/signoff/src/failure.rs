@@ -3,8 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use signoff_core::workflow::WorkflowError;
+
 use crate::ahead::source::{self, SourceError};
-use crate::ahead::workflow::WorkflowError;
 use crate::console::plain_text;
 
 /// How the program ends.
@@ -82,7 +83,9 @@ impl fmt::Display for Failure {
 
 impl From<WorkflowError> for Failure {
     fn from(error: WorkflowError) -> Self {
-        Self::usage(&error.message).at(format!("{}:{}", error.file, error.line)).hint(&error.hint)
+        Self::usage(&error.message)
+            .at(format!("{}:{}", error.file, error.line))
+            .hint("`signoff workflow show task` shows the words a workflow is written in")
     }
 }
 

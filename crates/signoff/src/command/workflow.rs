@@ -1,11 +1,11 @@
 //! `signoff workflow`: the presets, and the workflows people write themselves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
+use signoff_core::workflow::{self, PRESETS, Workflow};
 
-use crate::ahead::workflow;
 use crate::console::Console;
 use crate::door;
 use crate::failure::{Exit, Failure};
@@ -24,24 +24,46 @@ enum Action {
     #[command(after_help = "Example:\n  signoff workflow show task")]
     Show {
         /// The preset's name
-        #[arg(value_parser = PossibleValuesParser::new(workflow::PRESETS))]
+        #[arg(value_parser = PossibleValuesParser::new(PRESETS))]
         preset: String,
     },
     /// List the presets
     #[command(after_help = "Example:\n  signoff workflow list")]
     List,
-    /// Check a workflow file
+    /// Check a file that holds a workflow, or several below `[workflows]`
     #[command(after_help = "Example:\n  signoff workflow check my-workflow.toml")]
     Check {
-        /// The TOML file that holds the workflow
+        /// The TOML file
         file: PathBuf,
     },
 }
 
+/// One workflow as JSON.
 #[derive(Serialize)]
-struct Listing {
+struct Shown<'a> {
     version: u32,
-    presets: [&'static str; workflow::PRESETS.len()],
+    #[serde(flatten)]
+    workflow: &'a Workflow,
+}
+
+/// The presets as JSON.
+#[derive(Serialize)]
+struct Listed<'a> {
+    version: u32,
+    presets: &'a [Entry],
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    description: String,
+}
+
+/// What a file holds, as JSON.
+#[derive(Serialize)]
+struct Checked<'a> {
+    version: u32,
+    workflows: &'a [Workflow],
 }
 
 /// Runs the command.
@@ -55,23 +77,45 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn show(name: &str, console: &Console) -> Result<(), Failure> {
-    let preset = workflow::preset(name).ok_or_else(|| {
+    let workflow = workflow::preset(name).ok_or_else(|| {
         Failure::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`")
     })?;
-    if console.json { console.json(&preset) } else { console.text(&workflow::render(&preset)) }
+    if console.json {
+        console.json(&Shown { version: 1, workflow: &workflow })
+    } else {
+        console.text(&workflow::render(&workflow))
+    }
 }
 
 fn list(console: &Console) -> Result<(), Failure> {
+    let presets: Vec<_> = PRESETS
+        .into_iter()
+        .filter_map(workflow::preset)
+        .map(|preset| Entry { name: preset.name, description: preset.description })
+        .collect();
     if console.json {
-        return console.json(&Listing { version: 1, presets: workflow::PRESETS });
+        return console.json(&Listed { version: 1, presets: &presets });
     }
-    console.text(&workflow::PRESETS.map(|name| format!("{name}\n")).concat())
+    let lines = presets.iter().map(|preset| format!("{:<8}{}\n", preset.name, preset.description));
+    console.text(&lines.collect::<String>())
 }
 
-fn check(file: &std::path::Path, console: &Console) -> Result<(), Failure> {
-    let shown = file.display().to_string();
+fn check(file: &Path, console: &Console) -> Result<(), Failure> {
+    let name = file.display().to_string();
     let bytes = door::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
-    let text = door::utf8(&shown, &bytes)?;
-    let workflow = workflow::parse(&shown, text)?;
-    if console.json { console.json(&workflow) } else { console.text(&format!("{shown}: a valid workflow\n")) }
+    let workflows = workflow::parse(&name, door::utf8(&name, &bytes)?)?;
+    if workflows.is_empty() {
+        return Err(Failure::usage(format!("{name} holds no workflow"))
+            .at(format!("{name}:1"))
+            .hint("write one below `[workflows.NAME]`"));
+    }
+    if console.json {
+        return console.json(&Checked { version: 1, workflows: &workflows });
+    }
+    console.text(&workflows.iter().map(|workflow| sound(&name, workflow)).collect::<String>())
+}
+
+fn sound(file: &str, workflow: &Workflow) -> String {
+    let phases: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
+    format!("{file}: workflow {} is sound: {}\n", workflow.name, phases.join(", "))
 }

@@ -22,20 +22,22 @@ fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
 }
 
 /// What would let the outside world into a decision.
-const IMPURE: [&str; 14] = [
+const IMPURE: [&str; 16] = [
     "std::fs",
-    "std::io",
     "std::net",
     "std::env",
     "std::process",
     "std::thread",
     "std::time::Instant",
     "SystemTime",
+    "stdin()",
+    "stdout()",
+    "stderr()",
+    "print!",
+    "println!",
     "Timestamp::now",
     "Zoned::now",
-    "println!",
     "tokio",
-    "rand::",
     "RandomState",
 ];
 
