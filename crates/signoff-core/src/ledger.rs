@@ -4,7 +4,7 @@
 //! open findings, and close their own by approving without naming them again. What a person or a check refuted,
 //! deferred or put out of scope, no reviewer opens again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -84,12 +84,10 @@ pub struct RoundChange {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Ledger {
     entries: Vec<Entry>,
-    /// Under which fingerprints each entry was reported, and by whom: words change from round to round.
+    /// Under which ids each entry was reported, and by whom: words change from round to round.
     #[serde(default)]
-    said: BTreeMap<FindingId, Fingerprints>,
+    said: BTreeMap<FindingId, matching::Said>,
 }
-
-type Fingerprints = BTreeSet<(ReviewerName, FindingId)>;
 
 impl Ledger {
     pub fn entries(&self) -> &[Entry] {

@@ -7,7 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Fingerprints, Ledger, State};
+use serde::{Deserialize, Serialize};
+
+use super::{Ledger, State};
 use crate::ids::{FindingId, ReviewerName};
 use crate::review::Finding;
 use crate::similarity::{ALIKE_PERMILLE, Signature, family};
@@ -17,13 +19,35 @@ const MOVED: u32 = 25;
 /// How far apart two reviewers may place one finding: they see the same code.
 const SAME_PLACE: u32 = 5;
 
+/// The ids an entry was reported under: for each reviewer and fingerprint the last one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Said(BTreeSet<(ReviewerName, FindingId)>);
+
+impl Said {
+    pub(super) fn add(&mut self, reviewer: &ReviewerName, id: &FindingId) {
+        let (said, _) = family(id);
+        self.0.retain(|(name, other)| name != reviewer || family(other).0 != said);
+        self.0.insert((reviewer.clone(), id.clone()));
+    }
+
+    fn families(&self) -> impl Iterator<Item = FindingId> {
+        self.0.iter().map(|(_, id)| family(id).0)
+    }
+
+    /// Which of several with one fingerprint it was in the reviewer's eyes, in order of line.
+    fn number(&self, reviewer: &ReviewerName, fingerprint: &FindingId) -> Option<u32> {
+        let mut own = self.0.iter().filter(|(name, _)| name == reviewer).map(|(_, id)| family(id));
+        own.find(|(family, _)| family == fingerprint).map(|(_, number)| number)
+    }
+}
+
 /// What matching knows of an entry.
 struct Known {
     finding: Finding,
     open: bool,
     reviewers: BTreeSet<ReviewerName>,
-    /// Under which fingerprints it was reported, and by whom.
-    said: Fingerprints,
+    said: Said,
     /// Its line when the round began.
     line_before: Option<u32>,
     reported: bool,
@@ -63,10 +87,10 @@ impl Matcher {
         matcher
     }
 
-    fn add(&mut self, finding: Finding, open: bool, said: Fingerprints) {
+    fn add(&mut self, finding: Finding, open: bool, said: Said) {
         let index = self.known.len();
-        let families: BTreeSet<_> = said.iter().map(|(_, family)| family.clone()).collect();
-        for family in families {
+        let own = family(&finding.id).0;
+        for family in said.families().chain([own]).collect::<BTreeSet<_>>() {
             self.by_family.entry(family).or_default().push(index);
         }
         self.by_file.entry(finding.file.clone()).or_default().push(index);
@@ -85,19 +109,18 @@ impl Matcher {
 
     /// Notes that an entry was reported in this round; one that is not known yet is added.
     pub(super) fn reported(&mut self, index: usize, reviewer: &ReviewerName, finding: &Finding) {
-        let said = (reviewer.clone(), family(&finding.id));
         if index == self.known.len() {
-            self.add(finding.clone(), true, Fingerprints::from([said.clone()]));
+            self.add(finding.clone(), true, Said::default());
         }
         let Some(known) = self.known.get_mut(index) else { return };
-        let entries = self.by_family.entry(said.1.clone()).or_default();
+        let entries = self.by_family.entry(family(&finding.id).0).or_default();
         if !entries.contains(&index) {
             entries.push(index);
         }
         known.finding.line = finding.line;
         known.reported = true;
         known.reviewers.insert(reviewer.clone());
-        known.said.insert(said);
+        known.said.add(reviewer, &finding.id);
     }
 
     /// The entry of each finding, where there is one.
@@ -110,18 +133,11 @@ impl Matcher {
     }
 
     fn by_fingerprint(&self, search: &mut Search<'_>) {
-        let mut families: BTreeMap<FindingId, Vec<usize>> = BTreeMap::new();
-        for (index, finding) in search.findings.iter().enumerate() {
-            families.entry(family(&finding.id)).or_default().push(index);
-        }
-        for (family, reported) in families {
-            let Some(entries) = self.by_family.get(&family) else { continue };
-            let said = (search.reviewer.clone(), family);
-            let (own, others): (Vec<usize>, Vec<usize>) = entries
-                .iter()
-                .partition(|&&entry| self.known.get(entry).is_some_and(|known| known.said.contains(&said)));
+        for (family, reported) in families(search.findings) {
+            let (own, others) = self.entries_of(&family, search.reviewer);
             if own.len() == reported.len() {
-                self.in_order(search, own, reported);
+                // As many as before: whatever moved them, they stand in the same order.
+                own.into_iter().zip(reported).for_each(|(entry, finding)| search.take(entry, finding));
             } else {
                 self.nearest(search, &own, &reported);
                 self.nearest(search, &others, &reported);
@@ -129,13 +145,18 @@ impl Matcher {
         }
     }
 
-    /// As many as before: whatever moved them, they stand in the same order.
-    fn in_order(&self, search: &mut Search<'_>, mut entries: Vec<usize>, mut reported: Vec<usize>) {
-        entries.sort_by_key(|&entry| (self.known.get(entry).map(|known| known.line_before), entry));
-        reported.sort_by_key(|&finding| (search.findings.get(finding).map(|finding| finding.line), finding));
-        for (entry, finding) in entries.into_iter().zip(reported) {
-            search.take(entry, finding);
+    /// The entries with one fingerprint: those the reviewer reported under it, in their order, and the others.
+    fn entries_of(&self, family: &FindingId, reviewer: &ReviewerName) -> (Vec<usize>, Vec<usize>) {
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for &entry in self.by_family.get(family).into_iter().flatten() {
+            let Some(known) = self.known.get(entry) else { continue };
+            match known.said.number(reviewer, family) {
+                Some(number) => own.push((number, known.line_before, entry)),
+                None => others.push(entry),
+            }
         }
+        own.sort_unstable();
+        (own.into_iter().map(|(_, _, entry)| entry).collect(), others)
     }
 
     fn nearest(&self, search: &mut Search<'_>, entries: &[usize], reported: &[usize]) {
@@ -175,7 +196,7 @@ impl Matcher {
             };
             let ours = signature.get_or_insert_with(|| Signature::of(&finding.description));
             let score = known.score(ours);
-            if score >= ALIKE_PERMILLE {
+            if score >= known.needed(finding) {
                 let rank = (Reverse(score), known.distance(finding).unwrap_or(0), !known.open);
                 found.push(Candidate { rank, entry, finding: index });
             }
@@ -200,6 +221,12 @@ impl Known {
         }
     }
 
+    /// What the words must score. Elsewhere they must be twice as sure, for the place no longer speaks for them.
+    fn needed(&self, finding: &Finding) -> u32 {
+        let moved = self.distance(finding).is_some_and(|distance| distance > SAME_PLACE);
+        if moved { 2 * ALIKE_PERMILLE } else { ALIKE_PERMILLE }
+    }
+
     fn score(&mut self, signature: &Signature) -> u32 {
         let description = &self.finding.description;
         self.signature.get_or_insert_with(|| Signature::of(description)).score(signature)
@@ -221,4 +248,18 @@ impl Search<'_> {
             *place = Some(entry);
         }
     }
+}
+
+/// The findings of each fingerprint, in the order of their numbers.
+fn families(findings: &[Finding]) -> BTreeMap<FindingId, Vec<usize>> {
+    let mut families: BTreeMap<FindingId, Vec<(u32, usize)>> = BTreeMap::new();
+    for (index, finding) in findings.iter().enumerate() {
+        let (family, number) = family(&finding.id);
+        families.entry(family).or_default().push((number, index));
+    }
+    let in_order = |mut numbered: Vec<(u32, usize)>| {
+        numbered.sort_unstable();
+        numbered.into_iter().map(|(_, index)| index).collect()
+    };
+    families.into_iter().map(|(family, numbered)| (family, in_order(numbered))).collect()
 }

@@ -80,8 +80,7 @@ fn place(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, Seat>) -> Reports {
             matcher.reported(index, reviewer, finding);
             reports.entry(index).or_default().push((reviewer.clone(), finding.clone()));
             if let Some(entry) = ledger.entries.get(index) {
-                let said = ledger.said.entry(entry.finding.id.clone()).or_default();
-                said.insert((reviewer.clone(), family(&finding.id)));
+                ledger.said.entry(entry.finding.id.clone()).or_default().add(reviewer, &finding.id);
             }
         }
     }
@@ -90,7 +89,7 @@ fn place(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, Seat>) -> Reports {
 
 fn opened(finding: &Finding, ids: &mut BTreeSet<FindingId>) -> Entry {
     let mut finding = finding.clone();
-    let family = family(&finding.id);
+    let (family, _) = family(&finding.id);
     let mut count = 2;
     while !ids.insert(finding.id.clone()) {
         finding.id = numbered(&family, count);

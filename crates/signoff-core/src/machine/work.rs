@@ -94,12 +94,14 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
     if !this.runs(attempt) {
         return;
     }
-    this.tally.losses = 0;
     if let Stage::Working { .. } = this.stage {
+        this.tally.losses = 0;
         worked(this, report, policy);
     } else if let Stage::Researching { .. } = this.stage {
+        this.tally.losses = 0;
         settle_researcher(this, attempt, Researcher::Done, policy);
     } else if let Stage::Fixing { .. } = this.stage {
+        this.tally.losses = 0;
         fix::ended(this, attempt, report, policy);
     }
 }

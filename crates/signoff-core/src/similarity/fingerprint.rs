@@ -63,17 +63,11 @@ pub(crate) fn numbered(family: &FindingId, count: u32) -> FindingId {
     FindingId::new(format!("{family}-{count}"))
 }
 
-/// The fingerprint without the number that [`assign_ids`] gave; any other id is its own family.
-pub(crate) fn family(id: &FindingId) -> FindingId {
-    let text = id.as_str();
-    let length = PREFIX.len() + DIGITS;
-    match text.split_at_checked(length) {
-        Some((family, rest)) if family.starts_with(PREFIX) && is_number(rest) => FindingId::new(family),
-        Some(_) | None => id.clone(),
-    }
-}
-
-fn is_number(rest: &str) -> bool {
-    rest.strip_prefix('-')
-        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+/// The fingerprint and the number that [`assign_ids`] gave; any other id is the first of its own family.
+pub(crate) fn family(id: &FindingId) -> (FindingId, u32) {
+    let family = id.as_str().split_at_checked(PREFIX.len() + DIGITS).and_then(|(family, rest)| {
+        let number = rest.strip_prefix('-')?.parse().ok()?;
+        family.starts_with(PREFIX).then(|| (FindingId::new(family), number))
+    });
+    family.unwrap_or_else(|| (id.clone(), 1))
 }

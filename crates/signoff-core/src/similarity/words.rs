@@ -109,7 +109,7 @@ fn is_token_char(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
-/// Whether a token names a line, seeing what stands before it; the words `line` and `to` go with it.
+/// Whether a token names a line, seeing what stands before it; the words `line` and `to` and the path go with it.
 fn mark_place(before: &mut [Token<'_>], token: &Token<'_>) -> bool {
     if token.is_anchor() {
         return true;
@@ -131,8 +131,26 @@ fn mark_place(before: &mut [Token<'_>], token: &Token<'_>) -> bool {
         last.places = true;
         return true;
     }
-    // `a.rs:45`, but not `timeout:45`.
-    token.gap == ":" && matches!(last.gap, "." | "/") && !last.is_number()
+    // `src/a.rs:45`, but not `timeout:45`.
+    let is_path = token.gap == ":" && joins_path(last.gap) && !last.is_number();
+    if is_path {
+        mark_path(before);
+    }
+    is_path
+}
+
+/// The path before a line goes with it: that a finding names its own place says nothing new.
+fn mark_path(before: &mut [Token<'_>]) {
+    for token in before.iter_mut().rev() {
+        token.places = true;
+        if !joins_path(token.gap) {
+            break;
+        }
+    }
+}
+
+fn joins_path(gap: &str) -> bool {
+    matches!(gap, "." | "/" | "-" | "\\")
 }
 
 /// The parts of an identifier: `HTTPServer_v2` is `HTTP`, `Server`, `v`, `2`.

@@ -1,0 +1,189 @@
+//! Findings of which one asks for what the other forbids.
+//!
+//! They are shown, not resolved: which reviewer is right is not a matter of words. The rule itself, with
+//! examples of what it takes for a conflict and what not, is in `docs/adr/0003-conflicting-findings.md`.
+
+mod asks;
+mod thoughts;
+mod words;
+
+use super::{Conflict, Group, Issue};
+use asks::Ask;
+pub(super) use asks::Asks;
+
+/// How many neighbours, by line, each issue of a group is held against. Only a group of more than that
+/// many issues can hide a conflict, and keeping to it keeps a merge of thousands affordable.
+const NEIGHBOURS: usize = 64;
+
+/// How many of the shared words are named.
+const NAMED: usize = 6;
+
+/// The conflicts within the groups, in the order of the issues.
+pub(super) fn among(issues: &[Issue], groups: &[Group]) -> Vec<Conflict> {
+    let mut conflicts: Vec<Conflict> = groups.iter().flat_map(|group| within(issues, group)).collect();
+    conflicts.sort_by_key(|conflict| (conflict.a, conflict.b));
+    conflicts
+}
+
+fn within(issues: &[Issue], group: &Group) -> Vec<Conflict> {
+    let mut asked: Vec<(usize, Asks)> =
+        group.issues.iter().map(|&index| (index, Asks::of(&issues[index].finding))).collect();
+    asked.sort_by_key(|(index, _)| (issues[*index].finding.line, *index));
+    let mut conflicts = Vec::new();
+    for (position, (a, asks)) in asked.iter().enumerate() {
+        for (b, other) in asked.iter().skip(position + 1).take(NEIGHBOURS) {
+            if !have_two_voices(&issues[*a], &issues[*b]) {
+                continue;
+            }
+            // Told from the more urgent one's side.
+            let (about, a, b) =
+                if a < b { (opposition(asks, other), *a, *b) } else { (opposition(other, asks), *b, *a) };
+            conflicts.extend(about.map(|about| Conflict { a, b, about }));
+        }
+    }
+    conflicts
+}
+
+/// A reviewer that contradicts only itself is no conflict between reviewers.
+fn have_two_voices(a: &Issue, b: &Issue) -> bool {
+    let voices = a.finding.sources.iter().chain(&b.finding.sources);
+    voices.clone().zip(voices.skip(1)).any(|(one, other)| one != other)
+}
+
+/// What two findings ask opposite things about, if they do.
+pub(super) fn opposition(a: &Asks, b: &Asks) -> Option<String> {
+    a.each().find_map(|one| b.each().find_map(|other| opposite(one, other)))
+}
+
+/// The same action wanted and not wanted, about the same thing: more than half of the words of
+/// whichever names fewer.
+fn opposite(a: &Ask, b: &Ask) -> Option<String> {
+    if a.action != b.action || a.wanted == b.wanted {
+        return None;
+    }
+    let mut shared: Vec<&(usize, String)> =
+        a.about.iter().filter(|(stem, _)| b.about.contains_key(*stem)).map(|(_, said)| said).collect();
+    if 2 * shared.len() <= a.about.len().min(b.about.len()) {
+        return None;
+    }
+    shared.sort();
+    let named: Vec<&str> = shared.into_iter().take(NAMED).map(|(_, word)| word.as_str()).collect();
+    Some(format!("{} against {}: {}", a.said, b.said, named.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::FindingId;
+    use crate::review::{Finding, Severity};
+
+    fn finding(kind: &str, description: &str) -> Finding {
+        Finding {
+            id: FindingId::new("f"),
+            sources: Vec::new(),
+            kind: kind.into(),
+            severity: Severity::Important,
+            file: None,
+            line: None,
+            description: description.into(),
+            requirement: None,
+            suggestion: None,
+        }
+    }
+
+    fn about(a: &str, b: &str) -> Option<String> {
+        let (a, b) = (Asks::of(&finding("bug", a)), Asks::of(&finding("bug", b)));
+        let there = opposition(&a, &b);
+        assert_eq!(there.is_some(), opposition(&b, &a).is_some(), "opposition has no direction");
+        there
+    }
+
+    #[test]
+    fn these_pairs_ask_for_opposite_things() {
+        let pairs = [
+            ("Add a null check to parse()", "Remove the null check from parse()"),
+            ("Missing input validation", "Input validation is not needed here"),
+            ("Keep the retry loop, the network is flaky", "Delete the retry; the caller retries already"),
+            ("This helper should be inlined", "Extract a helper"),
+            ("Enable TLS verification", "TLS verification must be disabled in tests"),
+            ("The result should be cached", "Do not cache the result"),
+            ("Consider logging the request body", "Never log the request body"),
+            ("Propagate the parse error", "Ignore the parse error"),
+            ("A rate limiter is required by the specification", "Unnecessary rate limiter"),
+            ("Use a mutex instead of a channel", "Replace the mutex with a channel"),
+            ("There is no rate limiting", "Rate limiting is out of scope"),
+            ("Increase the timeout", "Reduce the timeout to a second"),
+            ("Must validate the token", "Don’t validate the token"),
+            ("If the list is empty, keep the header", "Drop the footer and remove the header"),
+        ];
+        let said: Vec<String> = pairs
+            .iter()
+            .map(|(a, b)| format!("{a} | {b}\n    {}", about(a, b).unwrap_or_else(|| "NOTHING".into())))
+            .collect();
+        insta::assert_snapshot!(said.join("\n"), @"
+        Add a null check to parse() | Remove the null check from parse()
+            add against remove: null check parse
+        Missing input validation | Input validation is not needed here
+            wanted against unwanted: input validation
+        Keep the retry loop, the network is flaky | Delete the retry; the caller retries already
+            keep against delete: retry
+        This helper should be inlined | Extract a helper
+            inlined against extract: helper
+        Enable TLS verification | TLS verification must be disabled in tests
+            enable against disabled: tls verification
+        The result should be cached | Do not cache the result
+            cached against not cache: result
+        Consider logging the request body | Never log the request body
+            logging against not log: request body
+        Propagate the parse error | Ignore the parse error
+            propagate against ignore: parse error
+        A rate limiter is required by the specification | Unnecessary rate limiter
+            wanted against unwanted: rate limiter
+        Use a mutex instead of a channel | Replace the mutex with a channel
+            use against replace: mutex
+        There is no rate limiting | Rate limiting is out of scope
+            wanted against out of scope: rate limiting
+        Increase the timeout | Reduce the timeout to a second
+            increase against reduce: timeout
+        Must validate the token | Don’t validate the token
+            validate against not validate: token
+        If the list is empty, keep the header | Drop the footer and remove the header
+            keep against remove: header
+        ");
+    }
+
+    #[test]
+    fn these_pairs_do_not() {
+        let pairs = [
+            ("User input is not sanitized", "Sanitize the user input"),
+            ("The null check was removed", "Add the null check back"),
+            ("Removing the null check broke parse()", "Keep the null check"),
+            ("Fails to add the header", "Add the header"),
+            ("Does not close the file", "Close the file"),
+            ("Opens the file and never closes it", "Close the file"),
+            ("Null check checks the wrong thing", "Checks a and never null-checks the wrong thing"),
+            ("end is computed from start instead of stop", "end should use stop"),
+            ("Creates an instance", "Unused instance"),
+            ("Throws if no credential exists", "The id is lost when trying to manage or delete a credential"),
+            ("These calls have no effect on the result", "Discards the result"),
+            ("Fails with: expected a number, not datetime", "Datetime fields are compared"),
+            ("Missing input validation", "User input not sanitized"),
+            ("Add validation for user input", "Remove the unused user import"),
+            ("Add error handling", "Remove the error variable"),
+            ("Remove the retry loop", "Remove the retry loop"),
+            ("Missing OAuth flow implementation", "Magic number could be a constant"),
+            ("No need to add a test", "Do not add a test"),
+            ("", ""),
+        ];
+        for (a, b) in pairs {
+            assert_eq!(about(a, b), None, "{a} | {b}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_a_finding_says_what_it_asks_for() {
+        let missing = Asks::of(&finding("missing_requirement", "Retry with backoff"));
+        let extra = Asks::of(&finding("over-engineering", "Retry with backoff for one local call"));
+        insta::assert_snapshot!(opposition(&missing, &extra).unwrap_or_default(), @"missing_requirement against over-engineering: retry backoff");
+    }
+}

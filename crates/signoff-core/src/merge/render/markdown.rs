@@ -1,0 +1,149 @@
+//! A report for people: the review artifact, a comment on a pull request.
+//!
+//! It can be read back: the verdict line is ours, stands before anything an agent wrote, and nothing an
+//! agent wrote can look like one.
+
+use super::plain_text::{one_line, visible};
+use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
+use crate::merge::{Action, Issue, Merged, Overall, SeatResult};
+use crate::review::{Bar, Confidence};
+
+pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
+    let mut out = format!("# Review\n\n{}\n\n", verdict(merged));
+    merged.seats.iter().for_each(|one| seat(&mut out, one));
+    issues(&mut out, merged, bar);
+    conflicts(&mut out, merged);
+    notes(&mut out, merged);
+    out.push_str(&format!("\nOverall: {}. Action: {}.\n", merged.overall.word(), merged.action.sentence()));
+    out
+}
+
+fn seat(out: &mut String, seat: &SeatResult) {
+    out.push_str(&format!("- {} Review: {}", escaped(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
+    if seat.confidence != Confidence::Unstated {
+        out.push_str(&format!(" ({} confidence)", seat.confidence.word()));
+    }
+    out.push_str(&reason(seat).map(|reason| format!(" - {}", escaped(&reason))).unwrap_or_default());
+    out.push('\n');
+    paragraph(out, "- ".len(), "", &seat.summary);
+}
+
+/// What the bar makes of the panel, in the words of the markdown contract. Without a verdict of every
+/// reviewer there is none, and nothing that could be taken for one.
+fn verdict(merged: &Merged) -> &'static str {
+    match (merged.overall, merged.action) {
+        (Overall::Inconclusive, _) => {
+            "This review is inconclusive: at least one reviewer gave no usable answer."
+        }
+        (Overall::NeedsDiscussion, _) => "**Verdict: NEEDS_DISCUSSION**",
+        (_, Action::FixAndRereview) => "**Verdict: CHANGES_REQUESTED**",
+        (_, Action::Proceed | Action::ProceedWithNotes) => "**Verdict: APPROVED**",
+    }
+}
+
+fn issues(out: &mut String, merged: &Merged, bar: Bar) {
+    let Some(heading) = issues_heading(merged, bar) else { return };
+    out.push_str(&format!("\n## {heading}\n"));
+    for (index, issue) in merged.issues.iter().enumerate() {
+        item(out, merged, bar, (index + 1, issue));
+    }
+}
+
+fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &Issue)) {
+    let finding = &issue.finding;
+    let head = format!("{number}. ");
+    let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", code(&place)));
+    let kind = Some(escaped(&finding.kind)).filter(|kind| !kind.is_empty()).map(|kind| format!(" ({kind})"));
+    out.push_str(&format!(
+        "\n{head}[{}]{}{}\n",
+        escaped(&label(issue, bar)),
+        place.unwrap_or_default(),
+        kind.unwrap_or_default(),
+    ));
+    let mut paragraph = |name: &str, text: &str| paragraph(out, head.len(), name, text);
+    paragraph("", &finding.description);
+    finding.requirement.iter().for_each(|text| paragraph("Requirement: ", text));
+    finding.suggestion.iter().for_each(|text| paragraph("Fix: ", text));
+    standing_action(&finding.kind).into_iter().for_each(|text| paragraph("Action: ", text));
+    related(merged, issue).iter().for_each(|numbers| paragraph("Related: ", numbers));
+}
+
+fn conflicts(out: &mut String, merged: &Merged) {
+    if merged.conflicts.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\n## Conflicts ({}), not resolved\n\n", merged.conflicts.len()));
+    for conflict in &merged.conflicts {
+        let (a, b) = (conflict.a + 1, conflict.b + 1);
+        out.push_str(&format!("- {a} and {b}: {}\n", escaped(&conflict.about)));
+    }
+}
+
+fn notes(out: &mut String, merged: &Merged) {
+    if merged.minor.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\n## Minor Notes ({})\n\n", merged.minor.len()));
+    for sourced in &merged.minor {
+        let note = &sourced.note;
+        let place = location(note.file.as_deref(), note.line).map(|place| format!("{} - ", code(&place)));
+        let (place, source) = (place.unwrap_or_default(), escaped(sourced.source.as_str()));
+        out.push_str(&format!("- {place}{} ({source})\n", escaped(&one_line(&note.description))));
+    }
+}
+
+/// One paragraph of a list item per paragraph of the text.
+fn paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
+    let indent = " ".repeat(indent);
+    let mut name = name;
+    let mut after_blank = true;
+    for line in visible(text).lines().map(str::trim) {
+        if line.is_empty() {
+            after_blank = true;
+            continue;
+        }
+        let gap = if after_blank { "\n" } else { "" };
+        out.push_str(&format!("{gap}{indent}{name}{}\n", escaped_line(line, name.is_empty())));
+        (name, after_blank) = ("", false);
+    }
+}
+
+/// A path as code where it is a plain one.
+fn code(place: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || " /._-:+@()".contains(c);
+    let place = one_line(place);
+    if place.chars().all(plain) { format!("`{place}`") } else { escaped(&place) }
+}
+
+fn escaped(text: &str) -> String {
+    escaped_line(&one_line(text), true)
+}
+
+/// Text of one line that Markdown shows as it is: no emphasis, link, HTML, code, heading or list. A word
+/// that announces a verdict loses its colon's meaning, even to readers that do not know Markdown.
+fn escaped_line(line: &str, starts_line: bool) -> String {
+    let digits = line.chars().take_while(char::is_ascii_digit).count();
+    let mut out = String::with_capacity(line.len() + 8);
+    let mut before = ' ';
+    let mut chars = line.chars().enumerate().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map_or(' ', |(_, next)| *next);
+        let opens = starts_line && at == 0 && "#>-+=:".contains(c);
+        let numbers = starts_line && digits > 0 && at == digits && matches!(c, '.' | ')');
+        match c {
+            '<' => out.push_str("&lt;"),
+            '_' if before.is_alphanumeric() && next.is_alphanumeric() => out.push('_'),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '&' | '$' => out.extend(['\\', c]),
+            ':' if announces_verdict(&out) => out.push_str("\\:"),
+            _ if opens || numbers => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+fn announces_verdict(before: &str) -> bool {
+    let tail = before.len().saturating_sub("verdict".len());
+    before.as_bytes()[tail..].eq_ignore_ascii_case(b"verdict")
+}

@@ -1,0 +1,118 @@
+//! SARIF 2.1.0, for code scanning services.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::reason;
+use crate::merge::{Issue, Merged, Overall, SourcedNote};
+use crate::review::Severity;
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// The rule of findings whose reviewer named no kind, and of minor notes.
+const UNNAMED: &str = "finding";
+const NOTE: &str = "note";
+
+pub(super) fn sarif(merged: &Merged) -> String {
+    let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run(merged)] });
+    let mut sarif = serde_json::to_string_pretty(&document).expect("a JSON value always serialises");
+    sarif.push('\n');
+    sarif
+}
+
+fn run(merged: &Merged) -> Value {
+    let results: Vec<Value> = merged.issues.iter().map(issue).chain(merged.minor.iter().map(note)).collect();
+    json!({
+        "tool": { "driver": {
+            "name": "signoff",
+            "version": env!("CARGO_PKG_VERSION"),
+            "rules": rules(merged),
+        } },
+        "invocations": [invocation(merged)],
+        "results": results,
+        "properties": { "overallVerdict": merged.overall, "action": merged.action },
+    })
+}
+
+/// A review that did not take place must not read as one without results.
+fn invocation(merged: &Merged) -> Value {
+    let unheard: Vec<Value> = merged
+        .seats
+        .iter()
+        .filter_map(|seat| {
+            let text = format!("{}: {}", seat.reviewer, reason(seat)?);
+            Some(json!({ "level": "error", "message": { "text": text } }))
+        })
+        .collect();
+    json!({
+        "executionSuccessful": merged.overall != Overall::Inconclusive,
+        "toolExecutionNotifications": unheard,
+    })
+}
+
+fn rules(merged: &Merged) -> Vec<Value> {
+    let kinds = merged.issues.iter().map(|issue| rule(&issue.finding.kind));
+    let ids: BTreeSet<&str> = kinds.chain(merged.minor.iter().map(|_| NOTE)).collect();
+    ids.into_iter().map(|id| json!({ "id": id })).collect()
+}
+
+fn rule(kind: &str) -> &str {
+    if kind.trim().is_empty() { UNNAMED } else { kind }
+}
+
+fn issue(issue: &Issue) -> Value {
+    let finding = &issue.finding;
+    let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
+    result.extend(locations(finding.file.as_deref(), finding.line));
+    result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
+    let properties = json!({ "sources": finding.sources, "priority": issue.priority, "group": issue.group });
+    result.insert("properties".into(), properties);
+    result.into()
+}
+
+fn note(sourced: &SourcedNote) -> Value {
+    let note = &sourced.note;
+    let mut result = result(NOTE, "note", &note.description);
+    result.extend(locations(note.file.as_deref(), note.line));
+    result.insert("properties".into(), json!({ "sources": [sourced.source], "priority": 5 }));
+    result.into()
+}
+
+fn result(rule: &str, level: &str, description: &str) -> Map<String, Value> {
+    // Services refuse a message without text.
+    let text = if description.trim().is_empty() { rule } else { description };
+    let fields = [("ruleId", json!(rule)), ("level", json!(level)), ("message", json!({ "text": text }))];
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "error",
+        Severity::Important => "warning",
+        Severity::Minor => "note",
+    }
+}
+
+fn locations(file: Option<&str>, line: Option<u32>) -> Option<(String, Value)> {
+    let mut physical = json!({ "artifactLocation": { "uri": uri(file?) } });
+    if let Some(line) = line.filter(|line| *line >= 1) {
+        physical["region"] = json!({ "startLine": line });
+    }
+    Some(("locations".to_owned(), json!([{ "physicalLocation": physical }])))
+}
+
+/// A path as a URI reference: relative ones stay relative to the repository.
+fn uri(file: &str) -> String {
+    let path = file.replace('\\', "/");
+    let path = path.strip_prefix("./").unwrap_or(&path);
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    path.bytes().fold(scheme.to_owned(), |mut uri, byte| {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+        uri
+    })
+}

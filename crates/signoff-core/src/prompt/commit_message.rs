@@ -1,0 +1,29 @@
+//! What the program writes when it commits an agent's work.
+
+use crate::prompt::material::one_line;
+
+/// The commit that ends an implementation.
+pub fn initial(title: &str) -> String {
+    match one_line(title) {
+        title if title.is_empty() => "Initial implementation".to_owned(),
+        title => format!("{title} - initial implementation"),
+    }
+}
+
+/// The commit that ends the fix of a cycle.
+pub fn feedback(cycle: u32) -> String {
+    format!("Address review feedback (cycle {cycle})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_line() {
+        insta::assert_snapshot!(initial("Add feature X"), @"Add feature X - initial implementation");
+        insta::assert_snapshot!(initial(" Add\r\n\n feature\u{1b}[31m\u{2028}X\0 "), @"Add feature [31m X - initial implementation");
+        insta::assert_snapshot!(initial(" \n"), @"Initial implementation");
+        insta::assert_snapshot!(feedback(2), @"Address review feedback (cycle 2)");
+    }
+}

@@ -1,0 +1,185 @@
+//! Findings as prompts show them.
+
+use crate::ledger::{Entry, State};
+use crate::prompt::material::{CHARACTER_CAP, fenced, one_line, one_short_line};
+use crate::review::Finding;
+
+/// How much of a settled finding is repeated.
+const SHORT_LINE: usize = 200;
+
+/// A numbered list in a fence. What does not fit the cap is counted, never cut in two.
+pub(super) fn numbered(findings: &[&Finding]) -> String {
+    listed(findings.iter().enumerate().map(|(index, finding)| entry(index + 1, finding)))
+}
+
+/// One line for each finding that is decided: enough to recognise it, not enough to argue it again.
+pub(super) fn settled(entries: &[&Entry]) -> String {
+    listed(entries.iter().map(|entry| settled_line(entry)))
+}
+
+/// Two findings that ask for opposite things, side by side, as many as there are.
+pub(super) fn pairs(conflicts: &[(&Finding, &Finding)]) -> String {
+    listed(conflicts.iter().enumerate().map(|(index, (a, b))| {
+        format!("{}. {} and {}\n", index + 1, one_line(a.id.as_str()), one_line(b.id.as_str()))
+    }))
+}
+
+fn listed(mut entries: impl ExactSizeIterator<Item = String>) -> String {
+    let (mut shown, mut left, mut missing) = (String::new(), CHARACTER_CAP, 0);
+    while let Some(entry) = entries.next() {
+        let size = entry.chars().count();
+        // The first one is shown in any case: a list of none would read as nothing to do.
+        if size > left && !shown.is_empty() {
+            missing = entries.len() + 1;
+            break;
+        }
+        shown += &entry;
+        left = left.saturating_sub(size);
+    }
+    let block = fenced(&shown, "");
+    match missing {
+        0 => block,
+        more => block + &format!("\n\n({more} more not shown here.)"),
+    }
+}
+
+fn entry(number: usize, finding: &Finding) -> String {
+    let mut out = format!(
+        "{number}. [{}] {} {} ({}{})\n",
+        finding.severity.word(),
+        one_line(finding.id.as_str()),
+        place(finding),
+        one_line(&finding.kind),
+        sources(finding),
+    );
+    out += &indented("", &finding.description);
+    let requirement = finding.requirement.as_deref().map(|text| indented("Requirement: ", text));
+    let suggestion = finding.suggestion.as_deref().map(|text| indented("Suggestion: ", text));
+    out.extend([requirement, suggestion].into_iter().flatten());
+    out
+}
+
+fn place(finding: &Finding) -> String {
+    match (&finding.file, finding.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", one_line(file)),
+        (Some(file), None) => one_line(file),
+        (None, Some(_) | None) => "no place given".to_owned(),
+    }
+}
+
+fn sources(finding: &Finding) -> String {
+    let names: Vec<String> = finding.sources.iter().map(|name| one_line(name.as_str())).collect();
+    if names.is_empty() { String::new() } else { format!(", said by {}", names.join(" and ")) }
+}
+
+/// Every line behind the number's column, so that no text can pose as the next entry.
+fn indented(label: &str, text: &str) -> String {
+    let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty());
+    lines
+        .enumerate()
+        .map(|(index, line)| format!("   {}{line}\n", if index == 0 { label } else { "" }))
+        .collect()
+}
+
+fn settled_line(entry: &Entry) -> String {
+    let finding = &entry.finding;
+    let evidence = entry.decisions.last().map(|decision| one_short_line(&decision.evidence, SHORT_LINE));
+    let because = evidence.filter(|text| !text.is_empty()).map(|text| format!(" | {text}"));
+    format!(
+        "- {} {} {}: {}{}\n",
+        one_line(finding.id.as_str()),
+        state(entry.state),
+        place(finding),
+        one_short_line(&finding.description, SHORT_LINE),
+        because.unwrap_or_default(),
+    )
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Open => "open",
+        State::Fixed => "fixed",
+        State::Refuted => "refuted",
+        State::Deferred => "deferred",
+        State::OutOfScope => "out of scope",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ids::FindingId;
+    use crate::review::Severity;
+
+    fn finding(id: &str, description: &str) -> Finding {
+        Finding {
+            id: FindingId::new(id),
+            sources: vec!["spec".into(), "code".into()],
+            kind: "bug".to_owned(),
+            severity: Severity::Critical,
+            file: Some("src/auth.ts".to_owned()),
+            line: Some(45),
+            description: description.to_owned(),
+            requirement: None,
+            suggestion: None,
+        }
+    }
+
+    #[test]
+    fn a_finding_shows_all_it_knows() {
+        let full = Finding {
+            requirement: Some("Support OAuth 2.0 login".to_owned()),
+            suggestion: Some("Call `begin_flow`\nbefore the redirect".to_owned()),
+            ..finding("f1", "Missing OAuth flow implementation\n\n2. [minor] not an entry")
+        };
+        let bare = Finding { sources: Vec::new(), file: None, ..finding("f2", "Too slow") };
+        insta::assert_snapshot!(numbered(&[&full, &bare]), @r"
+        ```
+        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
+           Missing OAuth flow implementation
+           2. [minor] not an entry
+           Requirement: Support OAuth 2.0 login
+           Suggestion: Call `begin_flow`
+           before the redirect
+        2. [critical] f2 no place given (bug)
+           Too slow
+        ```
+        ");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let long = finding("f1", &"x".repeat(60_000));
+        let shown = numbered(&[&long, &finding("f2", "second"), &finding("f3", "third")]);
+        let filler = "x".repeat(49_000);
+        insta::assert_snapshot!(shown.replace(&filler, "(49000 x)").replace(&"x".repeat(900), "(900 x)"), @r"
+        ```
+        1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
+           (49000 x)(900 x)xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+        ```
+
+        (Cut: these are the first 50000 characters, 10065 more are not shown.)
+
+        (2 more not shown here.)
+        ");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_poses_as_an_entry(
+            texts in prop::collection::vec("([0-9]\\. \\[|\n|\r|`{1,4}|.){0,12}", 1..6),
+        ) {
+            let findings: Vec<Finding> = texts.iter().map(|text| Finding {
+                kind: text.clone(),
+                file: Some(text.clone()),
+                requirement: Some(text.clone()),
+                ..finding(text, text)
+            }).collect();
+            let list = numbered(&findings.iter().collect::<Vec<_>>());
+            let numbers = list.split(['\n', '\r']).filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+            prop_assert_eq!(numbers.count(), findings.len());
+        }
+    }
+}

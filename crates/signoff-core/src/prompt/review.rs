@@ -1,0 +1,189 @@
+//! The prompt of a review: one for every subject, depth, kind of reviewer and contract.
+
+use crate::contract::{self, Ask, Contract};
+use crate::ledger::Entry;
+use crate::prompt::material::{fenced, one_line};
+use crate::prompt::other_loops::{self, OtherLoop};
+use crate::prompt::pieces::Pieces;
+use crate::prompt::{Depth, DiffContext, TaskBrief, finding_list, text};
+use crate::review::Finding;
+
+mod guidance;
+
+/// What a reviewer is told.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewContext<'a> {
+    /// A person's own words in place of the built-in opening, focus and quality checks. The depth's
+    /// sections stay: they are the policy's.
+    pub opening: Option<&'a str>,
+    pub contract: Contract,
+    pub ask: &'a Ask,
+    pub depth: Depth,
+    pub subject: Subject<'a>,
+    /// From the second review on.
+    pub rereview: Option<Rereview<'a>>,
+}
+
+/// What is judged.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// A task whose implementer is done.
+    Task(Work<'a>),
+    /// A snapshot of a task whose implementer is not done.
+    Checkpoint(Work<'a>),
+    /// Everything a run changed; the specification stands in the place of the task.
+    Run(Work<'a>),
+    /// Something written before anything is built.
+    Document(Document<'a>),
+}
+
+/// Work in a worktree.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work<'a> {
+    pub task: TaskBrief<'a>,
+    pub worktree: &'a str,
+    pub other_loops: &'a [OtherLoop<'a>],
+    /// How many agents work at once in this repository.
+    pub agents_at_once: usize,
+    /// In a scoped re-review the diff of the fix, else the whole one.
+    pub diff: DiffContext<'a>,
+    /// The implementer's final message. Given only where the gate's `author_output` says so: what an
+    /// author claims makes reviewers see less.
+    pub author_output: Option<&'a str>,
+}
+
+/// A text that was made from another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    pub kind: DocumentKind<'a>,
+    pub text: &'a str,
+    pub worktree: &'a str,
+}
+
+/// What a document is, and what it must do justice to.
+#[derive(Debug, Clone, Copy)]
+pub enum DocumentKind<'a> {
+    TaskList { specification: &'a str },
+    Groups { tasks: &'a str },
+    Plan { task: TaskBrief<'a> },
+}
+
+/// What a reviewer has to know of the reviews before: the findings, not their prose.
+#[derive(Debug, Clone, Copy)]
+pub struct Rereview<'a> {
+    /// Fixes made so far: this is review `attempt + 1`.
+    pub attempt: u32,
+    pub extent: Extent,
+    pub open: &'a [&'a Finding],
+    pub settled: &'a [&'a Entry],
+    /// What the last fix was asked to do, where the preset hands it on.
+    pub previous_follow_up: Option<&'a str>,
+}
+
+/// How much of the work a re-review goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    Full,
+    /// The open findings and the diff of the fix.
+    Scoped,
+}
+
+/// Writes the prompt of a review.
+pub fn review(context: &ReviewContext<'_>) -> String {
+    let mut pieces = guidance::opening(context);
+    pieces.add(text::REVIEW_RULES);
+    subject(&mut pieces, context);
+    if let Some(rereview) = &context.rereview {
+        again(&mut pieces, rereview);
+    }
+    guidance::sections(&mut pieces, context);
+    report(&mut pieces, context);
+    pieces.prompt()
+}
+
+fn subject(pieces: &mut Pieces, context: &ReviewContext<'_>) {
+    match &context.subject {
+        Subject::Task(work) | Subject::Checkpoint(work) => {
+            task(pieces, work);
+            pieces.add(text::OtherLoops { summary: &other_loops::summary(work.other_loops) }.fill());
+            pieces.add(text::WorkingDirectory { worktree: &one_line(work.worktree) }.fill());
+            changes(pieces, work, context.rereview.as_ref());
+        }
+        Subject::Run(work) => {
+            task(pieces, work);
+            pieces.add(text::Repository { path: &one_line(work.worktree) }.fill());
+            changes(pieces, work, context.rereview.as_ref());
+        }
+        Subject::Document(written) => document(pieces, written),
+    }
+}
+
+fn task(pieces: &mut Pieces, work: &Work<'_>) {
+    pieces.add(work.task.under_review());
+    pieces.add_some(work.task.plan_to_compare());
+}
+
+fn changes(pieces: &mut Pieces, work: &Work<'_>, rereview: Option<&Rereview<'_>>) {
+    if work.agents_at_once > 1 {
+        pieces.add(text::ParallelWarning { count: &work.agents_at_once.to_string() }.fill());
+    }
+    let output = |output| text::AuthorOutput { output: &fenced(output, "") }.fill();
+    pieces.add_some(work.author_output.map(output));
+    let diff = &work.diff.render();
+    pieces.add(match rereview.map(|rereview| rereview.extent) {
+        None | Some(Extent::Full) => text::DiffUnderReview { diff }.fill(),
+        Some(Extent::Scoped) => text::DiffOfFix { diff }.fill(),
+    });
+}
+
+fn document(pieces: &mut Pieces, written: &Document<'_>) {
+    let specification = |text| text::Specification { specification: &fenced(text, "") }.fill();
+    let heading = match written.kind {
+        DocumentKind::TaskList { specification: source } => {
+            pieces.add(specification(source));
+            "The Task List"
+        }
+        DocumentKind::Groups { tasks } => {
+            pieces.add(specification(tasks));
+            "The Groups"
+        }
+        DocumentKind::Plan { task } => {
+            pieces.add(task.under_review());
+            pieces.add_some(task.plan_to_compare());
+            "The Plan"
+        }
+    };
+    pieces.add(text::Repository { path: &one_line(written.worktree) }.fill());
+    pieces.add(text::DocumentUnderReview { heading, document: &fenced(written.text, "") }.fill());
+}
+
+fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {
+    let (attempt, review) = (&rereview.attempt.to_string(), &rereview.attempt.saturating_add(1).to_string());
+    pieces.add(match rereview.extent {
+        Extent::Full => text::RereviewFull { review, attempt }.fill(),
+        Extent::Scoped => text::RereviewScoped { review, attempt }.fill(),
+    });
+    let follow_up = |text| text::PreviousFollowUp { follow_up: &fenced(text, "") }.fill();
+    pieces.add_some(rereview.previous_follow_up.map(follow_up));
+    if !rereview.open.is_empty() {
+        pieces.add(text::OpenFindings { findings: &finding_list::numbered(rereview.open) }.fill());
+    }
+    if !rereview.settled.is_empty() {
+        pieces.add(text::SettledFindings { findings: &finding_list::settled(rereview.settled) }.fill());
+    }
+}
+
+/// How to answer stands last, behind everything the reviewer has to read.
+fn report(pieces: &mut Pieces, context: &ReviewContext<'_>) {
+    pieces.add(text::REPORT);
+    let nonce = context.ask.nonce.as_ref();
+    pieces.add_some(nonce.map(|nonce| text::Nonce { nonce: nonce.as_str() }.fill()));
+    let instructions = contract::instructions(context.contract, context.ask);
+    if !instructions.trim_start().starts_with('#') {
+        pieces.add(text::HOW_TO_REPORT);
+    }
+    pieces.add(instructions.trim_end());
+    if context.contract == Contract::Tool {
+        pieces.add(text::REVIEW_COMPLETE);
+    }
+}

@@ -1,0 +1,403 @@
+//! Walks through every state a policy can reach, and checks the laws at each step.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use signoff_core::ids::{AttemptId, Commit, QuestionId, ReviewerName};
+use signoff_core::machine::{
+    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
+    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
+};
+use signoff_core::review::{Judged, Review, Severity, Verdict};
+use signoff_core::workflow::{Completion, PhaseKind};
+
+use crate::say;
+
+/// How much the world may misbehave on one path, beyond what agents answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Patience {
+    /// Lost attempts, rate limits, pauses, foreign commits.
+    pub disturbances: u8,
+    /// Answers and commands of a person that make the loop do something again.
+    pub repeats: u8,
+}
+
+/// A state with what the explorer knows about how it came about.
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub state: Loop,
+    pub patience: Patience,
+    /// The commit each reviewer last approved, in a full review that could be read.
+    pub approved: BTreeMap<ReviewerName, Commit>,
+    pub parent: Option<(usize, Event)>,
+}
+
+pub struct Explored {
+    pub nodes: Vec<Node>,
+    pub edges: Vec<(usize, usize)>,
+    pub steps: usize,
+}
+
+impl Explored {
+    /// The events that led to a node.
+    pub fn path(&self, mut index: usize) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some((parent, event)) = &self.nodes[index].parent {
+            events.push(event.clone());
+            index = *parent;
+        }
+        events.reverse();
+        events
+    }
+}
+
+/// Visits every state. `check` sees each step once.
+pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> Explored {
+    let first = Node { state: Loop::default(), patience, approved: BTreeMap::new(), parent: None };
+    let mut known = HashMap::from([(key(&first), 0)]);
+    let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
+    let mut queue = VecDeque::from([0]);
+    while let Some(index) = queue.pop_front() {
+        if explored.nodes.len() > 60_000 && explored.nodes.len() % 5_000 < 3 {
+            eprintln!("{} queue {}", explored.nodes.len(), queue.len());
+        }
+        if explored.nodes.len() > 100_000 {
+            for n in explored.nodes.iter().rev().step_by(997).take(10) {
+                eprintln!("{}", key(n));
+            }
+            panic!("too many");
+        }
+        for (event, cost) in events(&explored.nodes[index], policy) {
+            let node = &explored.nodes[index];
+            let Some(patience) = cost.paid_by(node.patience) else { continue };
+            let (state, effects) = step(node.state.clone(), event.clone(), policy);
+            explored.steps += 1;
+            check(&Taken { before: node, event: &event, cost, after: &state, effects: &effects });
+            if state == node.state {
+                continue;
+            }
+            let approved = heard(node, &event);
+            let next = Node { state, patience, approved, parent: Some((index, event)) };
+            let target = *known.entry(key(&next)).or_insert_with(|| {
+                explored.nodes.push(next);
+                queue.push_back(explored.nodes.len() - 1);
+                explored.nodes.len() - 1
+            });
+            explored.edges.push((index, target));
+        }
+    }
+    explored
+}
+
+/// One step, as the laws see it.
+pub struct Taken<'a> {
+    pub before: &'a Node,
+    pub event: &'a Event,
+    pub cost: Cost,
+    pub after: &'a Loop,
+    pub effects: &'a [Effect],
+}
+
+/// What an event costs of the world's patience.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    Free,
+    Disturbance,
+    Repeat,
+    /// It does not fit the state at all, and must change nothing.
+    Misfit,
+}
+
+impl Cost {
+    fn paid_by(self, patience: Patience) -> Option<Patience> {
+        let Patience { disturbances, repeats } = patience;
+        match self {
+            Self::Free | Self::Misfit => Some(patience),
+            Self::Disturbance => {
+                disturbances.checked_sub(1).map(|disturbances| Patience { disturbances, repeats })
+            }
+            Self::Repeat => repeats.checked_sub(1).map(|repeats| Patience { disturbances, repeats }),
+        }
+    }
+}
+
+/// Two states with the same key behave the same: ids, commits and the prose of the ledger are renamed away.
+fn key(node: &Node) -> String {
+    let mut value = serde_json::to_value(&node.state).expect("a state is JSON");
+    let mut names = Names::default();
+    names.rename(&mut value, "");
+    let approved: Vec<_> =
+        node.approved.iter().map(|(name, commit)| (name.as_str(), names.commit(commit.as_str()))).collect();
+    format!("{value} {:?} {approved:?}", node.patience)
+}
+
+#[derive(Default)]
+struct Names {
+    commits: HashMap<String, String>,
+    attempts: HashMap<u64, u64>,
+}
+
+impl Names {
+    fn commit(&mut self, name: &str) -> String {
+        let next = format!("k{}", self.commits.len());
+        self.commits.entry(name.to_owned()).or_insert(next).clone()
+    }
+
+    fn rename(&mut self, value: &mut serde_json::Value, under: &str) {
+        match value {
+            serde_json::Value::Object(map) => {
+                for gone in ["next_attempt", "next_question", "decisions", "said", "minor", "description"] {
+                    map.remove(gone);
+                }
+                for (name, child) in map.iter_mut() {
+                    self.rename(child, name);
+                }
+            }
+            serde_json::Value::Array(list) => {
+                for child in list.iter_mut() {
+                    self.rename(child, under);
+                }
+            }
+            serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "from") => {
+                *text = self.commit(&text.replacen('t', "c", 1));
+            }
+            serde_json::Value::Number(number) if matches!(under, "running" | "out") => {
+                let next = self.attempts.len() as u64;
+                let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
+                *number = renamed.into();
+            }
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
+        }
+    }
+}
+
+/// Everything that could happen next.
+fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
+    let this = &node.state;
+    let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
+    let mut all: Vec<(Event, Cost)> = Vec::new();
+    if this.stage == Stage::Queued {
+        all.push((Event::Started { head: say::head(0) }, Cost::Free));
+    }
+    for wish in outstanding(this, policy) {
+        match wish {
+            Effect::Spawn(job) => {
+                all.extend(free(reports(this, &job, policy)));
+                all.extend(disturbances(&job));
+            }
+            Effect::Ask(question) => {
+                all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
+                all.extend(free(vec![
+                    answered(QuestionId(99), Choice::Stop),
+                    answered(question.id, Choice::ALL[0]),
+                ]));
+            }
+            Effect::Wait { hold: Hold::Checkpoint } => {
+                let note = say::finding("x.rs", Severity::Important);
+                all.extend(free(vec![
+                    Event::CheckpointEnded { findings: vec![] },
+                    Event::CheckpointEnded { findings: vec![note] },
+                ]));
+            }
+            Effect::Wait { hold } => all.push((Event::Resumed { hold }, Cost::Free)),
+            Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
+            Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
+        }
+    }
+    all.extend(always(this));
+    all.extend(misfits(this, policy).into_iter().map(|event| (event, Cost::Misfit)));
+    all
+}
+
+fn next_head(this: &Loop) -> Head {
+    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+    say::head(number + 1)
+}
+
+fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
+    let attempt = job.attempt;
+    let (same, changed) = (this.head.clone(), next_head(this));
+    let work = |report| Event::WorkEnded { attempt, report };
+    let failed = Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } };
+    match &job.kind {
+        JobKind::Work { .. } if policy.workflow.completion == Completion::Marker => vec![
+            work(WorkReport::Complete { head: changed.clone() }),
+            work(WorkReport::Incomplete { head: changed }),
+            work(WorkReport::Stuck { head: same, reason: "no way on".into() }),
+            failed,
+        ],
+        JobKind::Work { .. } => vec![work(WorkReport::Complete { head: changed }), failed],
+        JobKind::Research { .. } => vec![work(WorkReport::Complete { head: same }), failed],
+        JobKind::Fix { side_by_side, .. } => {
+            let mut reports = vec![work(WorkReport::Complete { head: changed }), failed];
+            if !side_by_side {
+                reports.push(work(WorkReport::Complete { head: same }));
+            }
+            reports
+        }
+        JobKind::Check => vec![
+            Event::CheckEnded { attempt, report: CheckReport::Passed },
+            Event::CheckEnded { attempt, report: CheckReport::Failed { findings: vec![check_finding()] } },
+            Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
+            failed,
+        ],
+        JobKind::Review { reviewer, .. } => {
+            let name = reviewer.as_str();
+            let elsewhere = Review {
+                judged: Judged { commit: Some("elsewhere".into()), diff_digest: None },
+                ..say::approves(name)
+            };
+            let answers = [
+                say::approves(name),
+                say::objects(name, &["x.rs"]),
+                say::objects(name, &["x.rs", "y.rs"]),
+                say::discusses(name),
+                say::mumbles(name),
+                elsewhere,
+            ];
+            let arrived = |review: Review| Event::ReviewArrived { attempt, review: Box::new(review) };
+            answers.into_iter().map(arrived).chain([failed]).collect()
+        }
+        JobKind::Combine => vec![
+            Event::FixesCombined { attempt, head: changed.clone() },
+            Event::FixesOverlapped { attempt, kept: vec![0], head: changed },
+            failed,
+        ],
+        JobKind::Land => vec![
+            Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } },
+            Event::LandingEnded {
+                attempt,
+                report: LandReport::SentBack { head: changed, findings: vec![landing_finding()] },
+            },
+            failed,
+        ],
+    }
+}
+
+fn check_finding() -> signoff_core::review::Finding {
+    signoff_core::review::Finding {
+        sources: vec!["checks".into()],
+        ..say::finding("test.rs", Severity::Critical)
+    }
+}
+
+fn landing_finding() -> signoff_core::review::Finding {
+    signoff_core::review::Finding {
+        sources: vec!["landing".into()],
+        ..say::finding("z.rs", Severity::Critical)
+    }
+}
+
+fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
+    let attempt = job.attempt;
+    let until = jiff_epoch();
+    [
+        Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until) },
+        Event::BudgetReached,
+    ]
+    .into_iter()
+    .map(|event| (event, Cost::Disturbance))
+    .collect()
+}
+
+fn jiff_epoch() -> jiff::Timestamp {
+    jiff::Timestamp::UNIX_EPOCH
+}
+
+fn answered(question: QuestionId, choice: Choice) -> Event {
+    Event::PersonAnswered { question, choice, by: "ann".into() }
+}
+
+fn answer(question: QuestionId, choice: Choice) -> (Event, Cost) {
+    let cost = match choice {
+        Choice::Retry | Choice::Continue | Choice::Restart | Choice::Fix => Cost::Repeat,
+        Choice::Proceed | Choice::Skip | Choice::Stop => Cost::Free,
+    };
+    (answered(question, choice), cost)
+}
+
+fn always(this: &Loop) -> Vec<(Event, Cost)> {
+    let edited = |verdict| Event::PersonEdited { verdict, by: "ann".into(), reason: "enough".into() };
+    vec![
+        (Event::Cancelled { by: "ann".into() }, Cost::Free),
+        (Event::PersonRetried { by: "ann".into() }, Cost::Repeat),
+        (edited(FinalWord::Approved), Cost::Repeat),
+        (edited(FinalWord::ChangesRequested), Cost::Repeat),
+        (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
+    ]
+}
+
+/// Reports that fit nothing: from an attempt long gone, and of the wrong kind from one that runs.
+fn misfits(this: &Loop, policy: &Policy) -> Vec<Event> {
+    let mut all = every_report(say::NOBODY, this);
+    for wish in outstanding(this, policy) {
+        if let Effect::Spawn(job) = wish {
+            let fits = reports(this, &job, policy);
+            let kind = std::mem::discriminant::<Event>;
+            let wrong = every_report(job.attempt, this)
+                .into_iter()
+                .filter(|event| !fits.iter().any(|fit| kind(fit) == kind(event)));
+            all.extend(wrong);
+        }
+    }
+    all
+}
+
+fn every_report(attempt: AttemptId, this: &Loop) -> Vec<Event> {
+    let head = next_head(this);
+    vec![
+        Event::WorkEnded { attempt, report: WorkReport::Complete { head: head.clone() } },
+        Event::CheckEnded { attempt, report: CheckReport::Passed },
+        Event::ReviewArrived { attempt, review: Box::new(say::approves("general")) },
+        Event::FixesCombined { attempt, head: head.clone() },
+        Event::FixesOverlapped { attempt, kept: vec![], head },
+        Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } },
+    ]
+}
+
+/// Who approved what, told from the events alone.
+fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
+    let mut approved = node.approved.clone();
+    let (Event::ReviewArrived { attempt, review }, Stage::Reviewing(panel)) = (event, &node.state.stage)
+    else {
+        return approved;
+    };
+    let running = node.state.runs(*attempt);
+    let bound = review.judged.commit.as_ref().is_none_or(|commit| *commit == panel.commit);
+    if !running {
+        return approved;
+    }
+    approved.remove(&review.reviewer);
+    if review.verdict == Verdict::Approved && bound && panel.scope == Scope::Full {
+        approved.insert(review.reviewer.clone(), panel.commit.clone());
+    }
+    approved
+}
+
+/// The reviewers whose approval the end of this workflow rests on.
+pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
+    let gates = policy.workflow.phases.iter().filter_map(|phase| match &phase.kind {
+        PhaseKind::Gate(judge) if judge.gate.enabled => Some(judge.gate.reviewers.clone()),
+        PhaseKind::Gate(_) | PhaseKind::Check(_) | PhaseKind::Agent { .. } => None,
+    });
+    gates.last().unwrap_or_default()
+}
+
+/// The outcome a state has reached or is about to land with.
+pub fn outcome(this: &Loop) -> Option<&Outcome> {
+    match &this.stage {
+        Stage::Done(ending) => Some(&ending.outcome),
+        Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => Some(outcome),
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::Waiting { .. } => None,
+    }
+}

@@ -1,0 +1,196 @@
+//! Laws that hold in every state a preset can reach under small bounds.
+
+use std::collections::BTreeSet;
+
+use signoff_core::ids::AttemptId;
+use signoff_core::machine::{Effect, Event, Loop, Outcome, Policy, Slot, Stage, outstanding, replay, step};
+use signoff_core::workflow::new_project;
+
+use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
+use crate::say;
+
+const PATIENCE: Patience = Patience { disturbances: 1, repeats: 1 };
+
+#[test]
+fn task_keeps_the_laws() {
+    hold(&say::small("task"), PATIENCE, 1_000);
+}
+
+#[test]
+fn slots_keep_the_laws() {
+    hold(&say::small("slots"), PATIENCE, 1_000);
+}
+
+#[test]
+fn plan_keeps_the_laws() {
+    hold(&say::small("plan"), PATIENCE, 1_000);
+}
+
+#[test]
+fn loops_keep_the_laws() {
+    hold(&say::small("loops"), PATIENCE, 1_000);
+}
+
+#[test]
+fn phases_keep_the_laws() {
+    hold(&say::small("phases"), Patience { disturbances: 0, repeats: 0 }, 1_000);
+}
+
+#[test]
+fn a_new_project_keeps_the_laws() {
+    hold(&Policy::of(new_project().expect("shipped")), PATIENCE, 1_000);
+}
+
+fn hold(policy: &Policy, patience: Patience, at_least: usize) {
+    let explored = explore(policy, patience, |step| {
+        misfits_change_nothing(step);
+        done_is_final(step);
+        if step.after != &step.before.state {
+            nothing_is_left_running(step);
+            wishes_are_what_a_crash_would_resume(step, policy);
+            attempts_are_never_reused(step);
+            bounds_hold(step, policy);
+        }
+    });
+    for (index, node) in explored.nodes.iter().enumerate() {
+        let why = || format!("after {:#?}", explored.path(index));
+        no_state_is_stuck(node, policy, &why);
+        approval_rests_on_reviews(node, policy, &why);
+    }
+    every_repetition_ends(&explored);
+    replaying_gives_the_same_state(&explored, policy);
+    println!("{}: {} states, {} steps", policy.workflow.name, explored.nodes.len(), explored.steps);
+    assert!(explored.nodes.len() >= at_least, "only {} states", explored.nodes.len());
+}
+
+fn done_is_final(step: &Taken) {
+    let by_person = matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
+    if step.before.state.is_done() && !by_person {
+        assert_eq!(&step.before.state, step.after, "{:?} changed an ended loop", step.event);
+        assert!(step.effects.is_empty(), "{:?} made an ended loop ask for {:?}", step.event, step.effects);
+    }
+}
+
+fn misfits_change_nothing(step: &Taken) {
+    if step.cost == Cost::Misfit {
+        assert_eq!(&step.before.state, step.after, "{:?} does not fit here", step.event);
+        assert!(step.effects.is_empty());
+    }
+}
+
+fn nothing_is_left_running(step: &Taken) {
+    let still = running(step.after);
+    let killed: BTreeSet<_> = step
+        .effects
+        .iter()
+        .filter_map(|effect| if let Effect::Kill { attempt } = effect { Some(*attempt) } else { None })
+        .collect();
+    for attempt in running(&step.before.state) {
+        let ended = step.event.ends_attempt() == Some(attempt);
+        assert!(
+            still.contains(&attempt) || ended || killed.contains(&attempt),
+            "{attempt} goes on spending after {:?}",
+            step.event
+        );
+    }
+    if step.after.is_done() {
+        assert!(still.is_empty(), "something runs after the end");
+    }
+}
+
+fn wishes_are_what_a_crash_would_resume(step: &Taken, policy: &Policy) {
+    let resumed = outstanding(step.after, policy);
+    for effect in step.effects {
+        let asks =
+            matches!(effect, Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding);
+        assert!(!asks || resumed.contains(effect), "a crash would forget {effect:?}");
+    }
+    let before = outstanding(&step.before.state, policy);
+    for wish in resumed {
+        let known = before.contains(&wish) || step.effects.contains(&wish);
+        assert!(known, "{wish:?} is outstanding but was never asked for");
+    }
+}
+
+fn attempts_are_never_reused(step: &Taken) {
+    let newest = highest(&step.before.state);
+    for attempt in running(step.after).difference(&running(&step.before.state)) {
+        assert!(*attempt > newest, "{attempt} was used before");
+    }
+}
+
+fn bounds_hold(step: &Taken, policy: &Policy) {
+    let Loop { tally, at, .. } = step.after;
+    let limits = &policy.workflow.limits;
+    assert!(tally.iteration <= limits.max_attempts + tally.granted.attempts, "{tally:?}");
+    assert!(at.pass <= limits.max_passes + tally.granted.passes);
+    assert!(tally.conflicts <= limits.max_conflicts + tally.granted.conflicts);
+    assert!(tally.losses <= limits.max_recoveries + 1);
+    let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.judge());
+    if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
+        assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");
+    }
+}
+
+fn running(this: &Loop) -> BTreeSet<AttemptId> {
+    this.slots().into_iter().filter_map(Slot::attempt).collect()
+}
+
+fn highest(this: &Loop) -> AttemptId {
+    let value = serde_json::to_value(this).expect("a state is JSON");
+    AttemptId(value["next_attempt"].as_u64().expect("a number") - 1)
+}
+
+fn no_state_is_stuck(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+    let fresh = node.state.stage == Stage::Queued;
+    let moves = !outstanding(&node.state, policy).is_empty();
+    assert!(fresh || moves != node.state.is_done(), "stuck in {:?} {}", node.state.stage, why());
+}
+
+fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+    let Some(Outcome::Approved { commit }) = outcome(&node.state) else { return };
+    for reviewer in last_panel(policy) {
+        let heard = node.approved.get(&reviewer);
+        assert_eq!(heard, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());
+    }
+}
+
+/// A way back to a state that was there before could be gone forever.
+fn every_repetition_ends(explored: &Explored) {
+    let mut incoming = vec![0usize; explored.nodes.len()];
+    let mut next = vec![Vec::new(); explored.nodes.len()];
+    for (from, to) in &explored.edges {
+        incoming[*to] += 1;
+        next[*from].push(*to);
+    }
+    let mut free: Vec<_> = (0..incoming.len()).filter(|index| incoming[*index] == 0).collect();
+    let mut sorted = 0;
+    while let Some(index) = free.pop() {
+        sorted += 1;
+        for target in &next[index] {
+            incoming[*target] -= 1;
+            if incoming[*target] == 0 {
+                free.push(*target);
+            }
+        }
+    }
+    let looping = (0..incoming.len()).find(|index| incoming[*index] > 0);
+    assert_eq!(
+        sorted,
+        explored.nodes.len(),
+        "an endless repetition: {:#?}",
+        looping.map(|index| (explored.path(index), &explored.nodes[index].state))
+    );
+}
+
+fn replaying_gives_the_same_state(explored: &Explored, policy: &Policy) {
+    for index in (0..explored.nodes.len()).step_by(97) {
+        let events = explored.path(index);
+        let mut stepped = Loop::default();
+        for event in &events {
+            stepped = step(stepped, event.clone(), policy).0;
+        }
+        assert_eq!(replay(events, policy), explored.nodes[index].state);
+        assert_eq!(stepped, explored.nodes[index].state);
+    }
+}

@@ -1,0 +1,6 @@
+//! The machine: stories of single loops, and laws over all states it can reach.
+
+mod explore;
+mod laws;
+mod say;
+mod stories;

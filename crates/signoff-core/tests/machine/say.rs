@@ -1,0 +1,89 @@
+//! Short words for events, so that the tests read like what happens.
+
+use signoff_core::ids::{AttemptId, Commit, Tree};
+use signoff_core::machine::{Head, Policy};
+use signoff_core::policy::Bound;
+use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
+use signoff_core::workflow::{PhaseKind, preset};
+
+pub fn head(number: u32) -> Head {
+    Head { commit: Commit::new(format!("c{number}")), tree: Tree::new(format!("t{number}")) }
+}
+
+pub fn finding(file: &str, severity: Severity) -> Finding {
+    let mut findings = [Finding {
+        id: "".into(),
+        sources: vec!["someone".into()],
+        kind: "bug".into(),
+        severity,
+        file: Some(file.to_owned()),
+        line: Some(7),
+        description: format!("the error of the call in {file} is thrown away"),
+        requirement: None,
+        suggestion: None,
+    }];
+    signoff_core::similarity::assign_ids(&mut findings);
+    let [finding] = findings;
+    finding
+}
+
+pub fn review(reviewer: &str, verdict: Verdict, files: &[&str]) -> Review {
+    let from = |file: &&str| Finding { sources: vec![reviewer.into()], ..finding(file, Severity::Critical) };
+    Review {
+        findings: files.iter().map(from).collect(),
+        ..Review::of(reviewer.into(), ReviewerKind::General, verdict)
+    }
+}
+
+pub fn approves(reviewer: &str) -> Review {
+    review(reviewer, Verdict::Approved, &[])
+}
+
+pub fn objects(reviewer: &str, files: &[&str]) -> Review {
+    review(reviewer, Verdict::ChangesRequested, files)
+}
+
+pub fn discusses(reviewer: &str) -> Review {
+    review(reviewer, Verdict::NeedsDiscussion, &[])
+}
+
+pub fn mumbles(reviewer: &str) -> Review {
+    let violation = Violation::new(ViolationCode::NoVerdict, 0, "no verdict");
+    Review::inconclusive(reviewer.into(), ReviewerKind::General, violation)
+}
+
+/// A preset with its gates switched on.
+pub fn reviewed(name: &str) -> Policy {
+    let mut workflow = preset(name).expect(name);
+    for phase in &mut workflow.phases {
+        if let PhaseKind::Gate(judge) = &mut phase.kind {
+            judge.gate.enabled = true;
+        }
+    }
+    Policy::of(workflow)
+}
+
+/// The same with bounds small enough to walk through all states.
+pub fn small(name: &str) -> Policy {
+    let mut policy = reviewed(name);
+    let workflow = &mut policy.workflow;
+    workflow.limits.max_attempts = 3;
+    workflow.limits.max_passes = 2;
+    workflow.limits.max_recoveries = 1;
+    workflow.limits.max_conflicts = 1;
+    workflow.checkpoint_interval = workflow.checkpoint_interval.map(|_| 2);
+    for phase in &mut workflow.phases {
+        if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
+            *researchers = (*researchers).min(1);
+        }
+        if let Some(judge) = phase.judge_mut() {
+            judge.gate.bound = match judge.gate.bound {
+                Bound::MaxCycles(_) => Bound::MaxCycles(2),
+                Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(1),
+            };
+        }
+    }
+    policy
+}
+
+pub const NOBODY: AttemptId = AttemptId(9_999);

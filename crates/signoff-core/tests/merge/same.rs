@@ -1,0 +1,133 @@
+//! The same finding said by several reviewers.
+
+use signoff_core::merge::{Merged, merge};
+use signoff_core::review::{Bar, Finding, Review};
+
+use crate::panel::*;
+
+const SAID: &str = "The session token is written to the log in clear text";
+
+fn merged(reviews: &[Review]) -> Merged {
+    merge(reviews, Bar::Medium)
+}
+
+fn said_at(place: &str) -> Finding {
+    finding(CRITICAL, place, SAID)
+}
+
+#[test]
+fn said_by_two_it_is_one_finding_with_two_sources() {
+    let code = issues("code", [Finding { suggestion: Some("Redact it".into()), ..said_at("a.rs:12") }]);
+    let spec = issues(
+        "spec",
+        [Finding {
+            requirement: Some("No secrets in logs".into()),
+            kind: "misunderstanding".into(),
+            ..said_at("a.rs:10")
+        }],
+    );
+    let merged = merged(&[code, spec]);
+    insta::assert_debug_snapshot!(merged.issues, @r#"
+    [
+        Issue {
+            finding: Finding {
+                id: FindingId(
+                    "The session token is written to the log in clear text@a.rs:10",
+                ),
+                sources: [
+                    ReviewerName(
+                        "spec",
+                    ),
+                    ReviewerName(
+                        "code",
+                    ),
+                ],
+                kind: "misunderstanding",
+                severity: Critical,
+                file: Some(
+                    "a.rs",
+                ),
+                line: Some(
+                    10,
+                ),
+                description: "The session token is written to the log in clear text",
+                requirement: Some(
+                    "No secrets in logs",
+                ),
+                suggestion: Some(
+                    "Redact it",
+                ),
+            },
+            aliases: [
+                FindingId(
+                    "The session token is written to the log in clear text@a.rs:12",
+                ),
+            ],
+            priority: 1,
+            group: None,
+        },
+    ]
+    "#);
+    assert!(merged.groups.is_empty(), "one finding is not related to itself");
+}
+
+#[test]
+fn the_most_urgent_voice_leads_and_the_worst_severity_stays() {
+    let spec = issues("spec", [Finding { severity: IMPORTANT, ..said_at("a.rs:10") }]);
+    let code = issues("code", [said_at("a.rs:12")]);
+    let security = issues("security", [said_at("a.rs:14")]);
+    insta::assert_snapshot!(listing(&merged(&[spec, code, security])), @"2 group - [code+spec+security] a.rs:12 The session token is written to the log in clear text");
+}
+
+#[test]
+fn elsewhere_it_is_another_finding() {
+    let elsewhere = ["a.rs:16", "b.rs:10", "a.rs", ""];
+    for place in elsewhere {
+        let panel = [issues("spec", [said_at("a.rs:10")]), issues("code", [said_at(place)])];
+        assert_eq!(merged(&panel).issues.len(), 2, "{place}");
+    }
+}
+
+#[test]
+fn without_a_line_the_file_is_the_place() {
+    for place in ["a.rs", ""] {
+        let panel = [issues("spec", [said_at(place)]), issues("code", [said_at(place)])];
+        assert_eq!(merged(&panel).issues.len(), 1, "{place:?}");
+    }
+}
+
+#[test]
+fn one_reviewer_that_says_it_twice_found_two_things() {
+    let panel = [issues("code", [said_at("a.rs:10"), said_at("a.rs:12")])];
+    assert_eq!(merged(&panel).issues.len(), 2);
+}
+
+#[test]
+fn each_repetition_finds_its_own_partner() {
+    let spec = issues("spec", [said_at("a.rs:10"), said_at("a.rs:13")]);
+    let code = issues("code", [said_at("a.rs:13"), said_at("a.rs:10")]);
+    insta::assert_snapshot!(listing(&merged(&[spec, code])), @"
+    1 group 0 [spec+code] a.rs:10 The session token is written to the log in clear text
+    1 group 0 [spec+code] a.rs:13 The session token is written to the log in clear text
+    ");
+}
+
+#[test]
+fn a_crowded_line_still_finds_what_is_said_word_for_word() {
+    let crowd = |name: &str| {
+        issues(
+            name,
+            (0..300).map(|n| finding(CRITICAL, "a.rs:1", &format!("finding number {n} of this line"))),
+        )
+    };
+    assert_eq!(merged(&[crowd("spec"), crowd("code")]).issues.len(), 300);
+}
+
+#[test]
+fn merging_the_same_finding_never_changes_the_verdict() {
+    let spec = issues("spec", [Finding { severity: IMPORTANT, ..said_at("a.rs:10") }]);
+    let code = issues("code", [said_at("a.rs:12")]);
+    let merged = merged(&[spec, code]);
+    assert_eq!(merged.overall.word(), "CODE_CRITICAL");
+    assert_eq!(merged.issues[0].priority, 2);
+}

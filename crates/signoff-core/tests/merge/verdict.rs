@@ -1,0 +1,134 @@
+//! The panel's word and what follows from it.
+
+use signoff_core::merge::merge;
+use signoff_core::review::{Bar, Review, Verdict};
+
+use crate::panel::*;
+
+fn word(reviews: &[Review], bar: Bar) -> String {
+    let merged = merge(reviews, bar);
+    format!("{} -> {}", merged.overall.word(), merged.action.word())
+}
+
+fn at_medium(reviews: &[Review]) -> String {
+    word(reviews, Bar::Medium)
+}
+
+fn spec_critical() -> Review {
+    issues("spec", [finding(CRITICAL, "a.rs:1", "wrong thing built")])
+}
+
+fn code(severity: signoff_core::review::Severity) -> Review {
+    issues("code", [finding(severity, "b.rs:9", "handle is leaked")])
+}
+
+#[test]
+fn each_word_outranks_the_ones_below_it() {
+    let discussion = || review("code", Verdict::NeedsDiscussion);
+    let with_minor = || review("code", Verdict::ApprovedWithMinor);
+    let rows = [
+        ("nobody reviewed", at_medium(&[])),
+        (
+            "a seat is unheard, beside everything else",
+            at_medium(&[spec_critical(), discussion(), unheard("tests")]),
+        ),
+        ("a discussion, beside a spec critical", at_medium(&[spec_critical(), discussion()])),
+        ("spec critical, beside code critical", at_medium(&[spec_critical(), code(CRITICAL)])),
+        ("code critical", at_medium(&[approved("spec"), code(CRITICAL)])),
+        (
+            "security critical ranks with code",
+            at_medium(&[
+                approved("spec"),
+                issues("security", [finding(CRITICAL, "c.rs:1", "sql injection")]),
+            ]),
+        ),
+        (
+            "code critical, beside spec important",
+            at_medium(&[issues("spec", [finding(IMPORTANT, "a.rs:1", "extra flag")]), code(CRITICAL)]),
+        ),
+        ("code important", at_medium(&[approved("spec"), code(IMPORTANT)])),
+        (
+            "spec important, code approved with minor",
+            at_medium(&[issues("spec", [finding(IMPORTANT, "a.rs:1", "extra flag")]), with_minor()]),
+        ),
+        ("code approved with minor", at_medium(&[approved("spec"), with_minor()])),
+        ("both approved", at_medium(&[approved("spec"), approved("code")])),
+    ];
+    let table: Vec<String> = rows.iter().map(|(case, word)| format!("{case}: {word}")).collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+    nobody reviewed: INCONCLUSIVE -> FIX_AND_REREVIEW
+    a seat is unheard, beside everything else: INCONCLUSIVE -> FIX_AND_REREVIEW
+    a discussion, beside a spec critical: NEEDS_DISCUSSION -> FIX_AND_REREVIEW
+    spec critical, beside code critical: SPEC_CRITICAL -> FIX_AND_REREVIEW
+    code critical: CODE_CRITICAL -> FIX_AND_REREVIEW
+    security critical ranks with code: CODE_CRITICAL -> FIX_AND_REREVIEW
+    code critical, beside spec important: CODE_CRITICAL -> FIX_AND_REREVIEW
+    code important: ISSUES -> FIX_AND_REREVIEW
+    spec important, code approved with minor: ISSUES -> FIX_AND_REREVIEW
+    code approved with minor: APPROVED_WITH_MINOR -> PROCEED_WITH_NOTES
+    both approved: APPROVED -> PROCEED
+    ");
+}
+
+#[test]
+fn the_bar_decides_the_action_and_never_the_word() {
+    let panel = |severity| [approved("spec"), code(severity)];
+    let mut table = Vec::new();
+    for severity in [CRITICAL, IMPORTANT, MINOR] {
+        for bar in [Bar::Low, Bar::Medium, Bar::High, Bar::None] {
+            table.push(format!("{} under {bar:?}: {}", severity.word(), word(&panel(severity), bar)));
+        }
+    }
+    insta::assert_snapshot!(table.join("\n"), @"
+    critical under Low: CODE_CRITICAL -> FIX_AND_REREVIEW
+    critical under Medium: CODE_CRITICAL -> FIX_AND_REREVIEW
+    critical under High: CODE_CRITICAL -> FIX_AND_REREVIEW
+    critical under None: CODE_CRITICAL -> PROCEED_WITH_NOTES
+    important under Low: ISSUES -> FIX_AND_REREVIEW
+    important under Medium: ISSUES -> FIX_AND_REREVIEW
+    important under High: ISSUES -> PROCEED_WITH_NOTES
+    important under None: ISSUES -> PROCEED_WITH_NOTES
+    minor under Low: APPROVED -> FIX_AND_REREVIEW
+    minor under Medium: APPROVED -> PROCEED_WITH_NOTES
+    minor under High: APPROVED -> PROCEED_WITH_NOTES
+    minor under None: APPROVED -> PROCEED_WITH_NOTES
+    ");
+}
+
+#[test]
+fn no_bar_waives_an_unheard_seat_or_a_discussion() {
+    assert_eq!(word(&[approved("spec"), unheard("code")], Bar::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+    let discussion = review("code", Verdict::NeedsDiscussion);
+    assert_eq!(word(&[approved("spec"), discussion], Bar::None), "NEEDS_DISCUSSION -> FIX_AND_REREVIEW");
+    assert_eq!(word(&[], Bar::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+}
+
+#[test]
+fn changes_requested_without_saying_which_is_not_a_pass() {
+    let bare = [approved("spec"), issues("code", [])];
+    assert_eq!(word(&bare, Bar::Low), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(word(&bare, Bar::High), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(word(&bare, Bar::None), "ISSUES -> PROCEED_WITH_NOTES");
+}
+
+#[test]
+fn a_finding_outranks_the_word_beside_it() {
+    let mut generous = code(CRITICAL);
+    generous.verdict = Verdict::Approved;
+    assert_eq!(at_medium(&[approved("spec"), generous]), "CODE_CRITICAL -> FIX_AND_REREVIEW");
+}
+
+#[test]
+fn notes_never_block() {
+    let mut noted = approved("code");
+    noted.minor.push(note("a.rs", 3, "magic number"));
+    assert_eq!(word(&[approved("spec"), noted], Bar::Low), "APPROVED -> PROCEED_WITH_NOTES");
+}
+
+#[test]
+fn seats_are_spec_code_and_the_others_by_name() {
+    let reviews = ["zoe", "tests", "code", "general", "spec", "anna"].map(approved);
+    let seats: Vec<String> =
+        merge(&reviews, Bar::Medium).seats.iter().map(|seat| seat.reviewer.to_string()).collect();
+    assert_eq!(seats, ["spec", "code", "anna", "general", "tests", "zoe"]);
+}

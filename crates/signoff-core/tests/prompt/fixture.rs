@@ -1,0 +1,136 @@
+//! One task, its findings and its diff, for all stories.
+
+use signoff_core::contract::{Ask, Contract};
+use signoff_core::ids::FindingId;
+use signoff_core::ledger::{DecidedBy, Decision, Entry, State};
+use signoff_core::prompt::{
+    Depth, DiffContext, LeftOut, LeftOutWhy, OtherLoop, ReviewContext, Subject, TaskBrief, Work,
+};
+use signoff_core::review::{Bar, Finding, ReviewerKind, Severity};
+
+pub const CONTRACTS: [(&str, Contract); 7] = [
+    ("markdown", Contract::Markdown),
+    ("json", Contract::Json),
+    ("xml", Contract::Xml),
+    ("prefix", Contract::Prefix),
+    ("severity", Contract::Severity),
+    ("tool", Contract::Tool),
+    ("auto", Contract::Auto),
+];
+
+pub const TASK: TaskBrief<'_> = TaskBrief {
+    id: "29",
+    title: "Add user authentication",
+    description: "Users log in with OAuth 2.0.\nA session ends after 30 minutes without a request.",
+    status: "in_progress",
+    priority: "1",
+    plan: None,
+};
+
+pub const PLAN: &str = "# Login Implementation Plan\n\n1. `begin_flow` redirects\n2. the session expires\n";
+
+pub const OTHERS: [OtherLoop<'_>; 2] = [
+    OtherLoop {
+        name: "A",
+        status: "completed",
+        summary: "Implemented user authentication endpoints",
+        iteration: None,
+    },
+    OtherLoop {
+        name: "C",
+        status: "in_progress",
+        summary: "Working on database migrations",
+        iteration: Some(3),
+    },
+];
+
+pub const DIFF: DiffContext<'_> = DiffContext {
+    base: Some("4f2a91c"),
+    stat: " src/auth.ts | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
+    diff: "diff --git a/src/auth.ts b/src/auth.ts\n--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -44,2 +44,3 @@\n function login() {\n-  return null\n+  const user = find()\n+  return user.name\n",
+    left_out: &[LeftOut { path: "assets/logo.png", why: LeftOutWhy::Binary }],
+};
+
+pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";
+
+pub fn ask(kind: ReviewerKind) -> Ask {
+    Ask {
+        reviewer: kind.word().into(),
+        kind,
+        nonce: Some("k7Qm2xVt".into()),
+        require_nonce: false,
+        fail_on: Bar::Medium,
+        commit: Some("9d1be07".into()),
+        loop_id: Some("B".into()),
+        task: Some("29".to_owned()),
+    }
+}
+
+pub fn work() -> Work<'static> {
+    Work {
+        task: TASK,
+        worktree: WORKTREE,
+        other_loops: &OTHERS,
+        agents_at_once: 1,
+        diff: DIFF,
+        author_output: None,
+    }
+}
+
+pub fn review(ask: &Ask) -> ReviewContext<'_> {
+    ReviewContext {
+        opening: None,
+        contract: Contract::Markdown,
+        ask,
+        depth: Depth::Standard,
+        subject: Subject::Task(work()),
+        rereview: None,
+    }
+}
+
+pub fn spec_finding() -> Finding {
+    Finding {
+        id: FindingId::new("f-oauth"),
+        sources: vec!["spec".into()],
+        kind: "missing_requirement".to_owned(),
+        severity: Severity::Critical,
+        file: Some("src/auth.ts".to_owned()),
+        line: Some(45),
+        description: "Missing OAuth flow implementation".to_owned(),
+        requirement: Some("Support OAuth 2.0 login".to_owned()),
+        suggestion: None,
+    }
+}
+
+pub fn code_finding() -> Finding {
+    Finding {
+        id: FindingId::new("f-null"),
+        sources: vec!["code".into()],
+        kind: "bug".to_owned(),
+        severity: Severity::Important,
+        file: Some("src/auth.ts".to_owned()),
+        line: Some(46),
+        description: "`find()` can return null.\nThen `user.name` throws.".to_owned(),
+        requirement: None,
+        suggestion: Some("Answer 401 when there is no user".to_owned()),
+    }
+}
+
+/// A finding that was wrong, and why.
+pub fn refuted() -> Entry {
+    Entry {
+        finding: Finding {
+            id: FindingId::new("f-race"),
+            description: "Two logins at once share a session".to_owned(),
+            ..code_finding()
+        },
+        state: State::Refuted,
+        seen: Vec::new(),
+        decisions: vec![Decision {
+            state: State::Refuted,
+            by: DecidedBy::Person("ada".to_owned()),
+            commit: None,
+            evidence: "sessions are keyed by a fresh id, src/session.ts:12".to_owned(),
+        }],
+    }
+}

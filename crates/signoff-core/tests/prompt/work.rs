@@ -1,0 +1,162 @@
+//! The prompts of those who work: implement, fix, resolve, plan, research, simplify.
+
+use signoff_core::prompt::{
+    self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext,
+    ImplementContext, PlanContext, PlanDocumentContext, PlannedTask, ResearchContext, SecondTry,
+    SimplifyContext, SynthesisContext, TaskBrief,
+};
+
+use crate::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
+
+fn implement() -> ImplementContext<'static> {
+    ImplementContext { task: TASK, worktree: WORKTREE, attempt: 1, ..ImplementContext::default() }
+}
+
+fn fix<'a>() -> FixContext<'a> {
+    FixContext { task: TASK, worktree: WORKTREE, ..FixContext::default() }
+}
+
+fn brainstorm<'a>() -> BrainstormContext<'a> {
+    BrainstormContext { task: TASK, worktree: WORKTREE, pass: 1, ..BrainstormContext::default() }
+}
+
+#[test]
+fn a_first_attempt_that_ends_by_its_exit_code() {
+    insta::assert_snapshot!("implement_exit", prompt::implement(&implement()));
+}
+
+#[test]
+fn a_later_attempt_that_ends_with_a_marker() {
+    let finding = code_finding();
+    let context = ImplementContext {
+        task: TaskBrief { plan: Some(PLAN), ..TASK },
+        other_loops: &OTHERS,
+        agents_at_once: 3,
+        attempt: 4,
+        previous_message: Some("The redirect works.\nITERATION_DONE"),
+        findings: &[&finding],
+        ends_with_marker: true,
+        ..implement()
+    };
+    insta::assert_snapshot!("implement_marker", prompt::implement(&context));
+}
+
+#[test]
+fn a_persons_opening_for_a_tracker_task() {
+    let context =
+        ImplementContext { opening: Some("You are our developer."), may_stop_picking: true, ..implement() };
+    insta::assert_snapshot!("implement_own_opening", prompt::implement(&context));
+}
+
+#[test]
+fn a_fix_deals_with_its_findings_only() {
+    let (spec, code, refuted) = (spec_finding(), code_finding(), refuted());
+    let earlier = [
+        EarlierCycle { cycle: 1, reported: 4, fixed: 3, refuted: 1, regressed: 0 },
+        EarlierCycle { cycle: 2, reported: 1, fixed: 0, refuted: 0, regressed: 1 },
+    ];
+    let context = FixContext {
+        findings: &[&spec, &code],
+        conflicts: &[(&spec, &code)],
+        earlier: &earlier,
+        settled: &[&refuted],
+        only_files: &["src/auth.ts"],
+        diff: Some(DIFF),
+        guidance: Some("Keep the old cookie name."),
+        ..fix()
+    };
+    insta::assert_snapshot!("fix_findings", prompt::fix(&context));
+}
+
+#[test]
+fn a_fix_by_follow_up() {
+    let context = FixContext {
+        follow_up: Some("Missing error handling in auth module."),
+        may_stop_picking: true,
+        ..fix()
+    };
+    insta::assert_snapshot!("fix_follow_up", prompt::fix(&context));
+}
+
+#[test]
+fn a_fix_of_a_review_nobody_could_read() {
+    let context = FixContext { unread_review: Some("Hm, line 46 looks off to me."), ..fix() };
+    insta::assert_snapshot!("fix_unread_review", prompt::fix(&context));
+}
+
+#[test]
+fn a_conflict_is_resolved_in_the_loops_own_worktree() {
+    let context = ConflictContext {
+        task: TASK,
+        worktree: WORKTREE,
+        onto: "main",
+        files: &["src/auth.ts", "src/session.ts"],
+        output: Some("CONFLICT (content): Merge conflict in src/auth.ts\n"),
+        ..ConflictContext::default()
+    };
+    insta::assert_snapshot!("conflict", prompt::conflict(&context));
+}
+
+#[test]
+fn tasks_are_listed_as_json_or_through_tools() {
+    let finding = spec_finding();
+    let json = EnumerateContext {
+        name: "SHOP.md",
+        specification: "# Shop\n\nA shop with a login.\n",
+        second_try: SecondTry::Refused { reason: "task `b` depends on `c`, which is not in the list" },
+        ..EnumerateContext::default()
+    };
+    insta::assert_snapshot!("enumerate_json", prompt::enumerate(&json));
+    let second_try = SecondTry::Reviewed { answer: r#"{"tasks":[]}"#, findings: &[&finding] };
+    let tools = EnumerateContext { answer_by: AnswerBy::Tools, second_try, ..json };
+    insta::assert_snapshot!("enumerate_tools", prompt::enumerate(&tools));
+}
+
+#[test]
+fn groups_are_given_as_json_or_through_tools() {
+    let tasks = [
+        PlannedTask { id: "login", title: "Login", description: "OAuth", depends_on: &[] },
+        PlannedTask { id: "cart", title: "Cart", description: "A cart", depends_on: &["login"] },
+    ];
+    let json = PlanContext { tasks: &tasks, ..PlanContext::default() };
+    insta::assert_snapshot!("plan_json", prompt::plan(&json));
+    let tools = PlanContext { answer_by: AnswerBy::Tools, ..json };
+    insta::assert_snapshot!("plan_tools", prompt::plan(&tools));
+}
+
+#[test]
+fn the_phases_before_a_plan() {
+    let finding = spec_finding();
+    insta::assert_snapshot!("brainstorm", prompt::brainstorm(&brainstorm()));
+    let again = BrainstormContext { pass: 2, findings: &[&finding], ..brainstorm() };
+    insta::assert_snapshot!("brainstorm_second_pass", prompt::brainstorm(&again));
+    for number in 1..=3 {
+        let context = ResearchContext { base: brainstorm(), number, researchers: 3, question: None };
+        insta::assert_snapshot!(format!("research_{number}"), prompt::research(&context));
+    }
+    let reports = ["Sessions live in src/session.ts:12.", "```\nThey live in Redis."];
+    let context = SynthesisContext { base: brainstorm(), reports: &reports };
+    insta::assert_snapshot!("synthesis", prompt::synthesis(&context));
+}
+
+#[test]
+fn a_plan_document_after_a_failed_pass() {
+    let finding = spec_finding();
+    let context = PlanDocumentContext {
+        task: TASK,
+        worktree: WORKTREE,
+        preparation: Some("Use the library that is there."),
+        pass: 2,
+        previous_plan: Some(PLAN),
+        findings: &[&finding],
+        ..PlanDocumentContext::default()
+    };
+    insta::assert_snapshot!("plan_document", prompt::plan_document(&context));
+}
+
+#[test]
+fn finished_work_is_made_simpler() {
+    let context =
+        SimplifyContext { task: TASK, worktree: WORKTREE, diff: DIFF, ..SimplifyContext::default() };
+    insta::assert_snapshot!("simplify", prompt::simplify(&context));
+}
