@@ -164,7 +164,9 @@ impl From<Violation> for Inconclusive {
                 Self::Contradictory(violation)
             }
             ViolationCode::Truncated => Self::Truncated(violation),
-            ViolationCode::NonceMissing | ViolationCode::CommitMismatch => Self::Unbound(violation),
+            ViolationCode::NonceMissing | ViolationCode::CommitMismatch | ViolationCode::WrongLoop => {
+                Self::Unbound(violation)
+            }
             ViolationCode::TooLarge
             | ViolationCode::TooDeep
             | ViolationCode::NotUtf8
@@ -217,6 +219,8 @@ pub enum ViolationCode {
     /// The nonce was required and no answer carries it.
     NonceMissing,
     CommitMismatch,
+    /// A report about another loop than the one under review.
+    WrongLoop,
 }
 
 impl ViolationCode {
@@ -238,6 +242,7 @@ impl ViolationCode {
             Self::IssuesWithoutIssue => "issues_without_issue",
             Self::NonceMissing => "nonce_missing",
             Self::CommitMismatch => "commit_mismatch",
+            Self::WrongLoop => "wrong_loop",
         }
     }
 }
@@ -293,6 +298,28 @@ pub struct Finding {
     pub description: String,
     pub requirement: Option<String>,
     pub suggestion: Option<String>,
+}
+
+impl Finding {
+    /// A finding of one reviewer about no place in particular. Its id is given once all are known.
+    pub fn of(
+        source: &ReviewerName,
+        kind: impl Into<String>,
+        severity: Severity,
+        description: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: FindingId::new(""),
+            sources: vec![source.clone()],
+            kind: kind.into(),
+            severity,
+            file: None,
+            line: None,
+            description: description.into(),
+            requirement: None,
+            suggestion: None,
+        }
+    }
 }
 
 /// A remark that never blocks.

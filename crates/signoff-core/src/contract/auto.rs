@@ -1,0 +1,69 @@
+//! Whichever contract the answer satisfies. A tool report wins over text.
+
+use super::binding::{self, Candidate, Standing};
+use super::message::{self, Message};
+use super::{Answer, Ask, json, markdown, severity, tool, xml};
+use crate::review::{Review, Violation, ViolationCode};
+
+const NOTHING: &str = "the message is no answer in any of the known formats";
+
+pub(super) fn parse(answer: Answer<'_>, ask: &Ask) -> Result<Review, Violation> {
+    if answer.tool.is_some() {
+        return tool::parse(answer.tool, ask);
+    }
+    message::read(answer.text, |message| weigh(dialects(message, ask)?, ask))
+}
+
+/// What each contract finds in the message, in the order in which they are preferred: the ones that say
+/// more first.
+fn dialects(message: &Message<'_>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Violation> {
+    Ok(vec![
+        xml::candidates_or_prefix(message, ask)?,
+        markdown::candidates(message, ask)?,
+        json::candidates(message, ask)?,
+        severity::candidates(message, ask)?,
+    ])
+}
+
+/// The nonce counts across contracts; then an approval stands only if no other contract contradicts it.
+fn weigh(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Review, Violation> {
+    let results: Vec<_> = counted(dialects, ask)?
+        .into_iter()
+        .filter(|candidates| !candidates.is_empty())
+        .map(|candidates| binding::settle(candidates, ask, NOTHING))
+        .collect();
+    let mut approval: Option<Review> = None;
+    let mut request: Option<Review> = None;
+    let mut broken: Option<Violation> = None;
+    for result in results {
+        match result {
+            Ok(review) if review.verdict.approves() => drop(approval.get_or_insert(review)),
+            Ok(review) => drop(request.get_or_insert(review)),
+            Err(violation) if violation.code == ViolationCode::NoVerdict => {}
+            Err(violation) => drop(broken.get_or_insert(violation)),
+        }
+    }
+    match (approval, request, broken) {
+        (Some(_), Some(_), _) => Err(binding::disagreement(0)),
+        (_, _, Some(violation)) => Err(violation),
+        (Some(review), None, None) | (None, Some(review), None) => Ok(review),
+        (None, None, None) => Err(Violation::new(ViolationCode::NoVerdict, 0, NOTHING)),
+    }
+}
+
+/// Applies the nonce to all contracts at once, and drops remarks where there is a verdict.
+fn counted(mut dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Violation> {
+    let bound = dialects.iter().flatten().any(|candidate| candidate.binding.carries(ask));
+    for candidates in &mut dialects {
+        if bound {
+            candidates.retain(|candidate| candidate.binding.carries(ask));
+        }
+    }
+    let says_more = |candidate: &Candidate| candidate.standing == Standing::Plain;
+    if dialects.iter().flatten().any(says_more) {
+        for candidates in &mut dialects {
+            candidates.retain(|candidate| candidate.standing != Standing::Remark);
+        }
+    }
+    dialects.into_iter().map(|candidates| binding::counted(candidates, ask)).collect()
+}

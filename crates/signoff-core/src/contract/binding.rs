@@ -1,0 +1,176 @@
+//! Which candidate answers count, and whether they agree.
+
+use std::rc::Rc;
+
+use super::Ask;
+use super::message::Message;
+use crate::review::{Review, Violation, ViolationCode};
+use crate::similarity;
+
+/// More answers than this in one message are not an answer.
+pub(super) const MAX_CANDIDATES: usize = 1000;
+
+/// What an answer says it belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub nonce: Option<String>,
+    pub commit: Option<String>,
+}
+
+impl Binding {
+    pub fn carries(&self, ask: &Ask) -> bool {
+        let asked = ask.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty());
+        asked.is_some() && self.nonce.as_deref() == asked
+    }
+}
+
+/// An answer bound to another commit than the one under review answers another question.
+pub(super) fn check_commit(binding: &Binding, ask: &Ask, offset: usize) -> Result<(), Violation> {
+    let (Some(said), Some(asked)) = (&binding.commit, &ask.commit) else { return Ok(()) };
+    if same_commit(said, asked.as_str()) {
+        return Ok(());
+    }
+    let message = format!("the answer is bound to commit `{}`, not to the one under review", clip(said));
+    Err(Violation::new(ViolationCode::CommitMismatch, offset, message))
+}
+
+/// Equal, or one the other's abbreviation as git prints them.
+fn same_commit(a: &str, b: &str) -> bool {
+    const SHORTEST: usize = 7;
+    let length = a.len().min(b.len());
+    let prefixes = a.as_bytes().get(..length).zip(b.as_bytes().get(..length));
+    let alike = prefixes.is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+    alike && (a.len() == b.len() || length >= SHORTEST)
+}
+
+/// How much a candidate's surroundings let it say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Plain,
+    /// A bare "nothing found" that other contracts' reviews contain in passing: a verdict goes before it.
+    Remark,
+    /// Shown, not said: inside a block quote, inline code, a diff, … It can contradict, it cannot answer.
+    Quoted,
+}
+
+/// One answer found in a message.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub offset: usize,
+    pub binding: Binding,
+    pub standing: Standing,
+    /// Shared, because the same verdict said twice is the same review of the same body.
+    pub answer: Result<Rc<Review>, Violation>,
+}
+
+/// The whole way from the candidates of one contract to its review.
+pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
+    settle(counted(candidates, ask)?, ask, nothing)
+}
+
+/// Where any candidate carries the right nonce, only those count; where it is required, no others do.
+pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
+        candidates.retain(|candidate| candidate.binding.carries(ask));
+        for candidate in &mut candidates {
+            candidate.standing = Standing::Plain;
+        }
+    } else if ask.require_nonce && !candidates.is_empty() {
+        return Err(unbound(&candidates));
+    }
+    Ok(candidates)
+}
+
+/// Says what is broken where an answer broke before its nonce, and otherwise that the nonce is missing.
+fn unbound(candidates: &[Candidate]) -> Violation {
+    let broken =
+        candidates.iter().filter(|candidate| candidate.standing != Standing::Quoted).find_map(|one| {
+            one.answer.as_ref().err().filter(|violation| {
+                matches!(
+                    violation.code,
+                    ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep
+                )
+            })
+        });
+    broken.cloned().unwrap_or_else(|| {
+        let offset = candidates.first().map_or(0, |candidate| candidate.offset);
+        Violation::new(ViolationCode::NonceMissing, offset, "no answer carries the nonce of this review")
+    })
+}
+
+/// All that count must be whole, bound to this commit, and say the same.
+pub(super) fn settle(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
+    let said = candidates.iter().any(|candidate| candidate.standing != Standing::Quoted);
+    if let (Some(first), false) = (candidates.first(), said) {
+        let message = "the only answer is quoted text; state it as the answer itself";
+        return Err(Violation::new(ViolationCode::NoVerdict, first.offset, message));
+    }
+    let mut agreed: Option<Rc<Review>> = None;
+    for candidate in candidates {
+        check_commit(&candidate.binding, ask, candidate.offset)?;
+        let review = candidate.answer?;
+        if agreed.as_ref().is_some_and(|first| !Rc::ptr_eq(first, &review) && **first != *review) {
+            return Err(disagreement(candidate.offset));
+        }
+        agreed.get_or_insert(review);
+    }
+    let review = agreed.ok_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))?;
+    Ok(finish(Rc::unwrap_or_clone(review), ask))
+}
+
+pub(super) fn disagreement(offset: usize) -> Violation {
+    Violation::new(ViolationCode::Disagreement, offset, "two answers in one message say different things")
+}
+
+pub(super) fn too_many(offset: usize) -> Violation {
+    let message = format!("the message holds more than {MAX_CANDIDATES} answers");
+    Violation::new(ViolationCode::TooLarge, offset, message)
+}
+
+/// What every review gets, whatever it was written in: findings outrank words, ids, what was judged.
+pub(super) fn finish(review: Review, ask: &Ask) -> Review {
+    let mut review = review.with_findings_outranking_words(ask.fail_on);
+    similarity::assign_ids(&mut review.findings);
+    review.judged.commit.clone_from(&ask.commit);
+    review
+}
+
+/// A short form of a reviewer's own words, for messages.
+pub(super) fn clip(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(LONGEST).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Reads `<!-- signoff:NONCE -->` or `<!-- signoff:NONCE COMMIT -->`, alone on its line.
+pub(super) fn comment_line(line: &str) -> Option<Binding> {
+    let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim().strip_prefix("signoff:")?;
+    let mut words = inner.split_whitespace();
+    let binding = Binding { nonce: words.next().map(str::to_owned), commit: words.next().map(str::to_owned) };
+    words.next().is_none().then_some(binding)
+}
+
+/// The binding of an answer at `start..end` by a comment line before or after it, with only blank lines
+/// between. Of two, the one with the right nonce.
+pub(super) fn beside(message: &Message<'_>, start: usize, end: usize, ask: &Ask) -> Binding {
+    let text = message.text();
+    let before = last_line(&text[..message.line_at(start).start]).and_then(comment_line);
+    let after = first_line(&text[message.line_at(end).end..]).and_then(comment_line);
+    match (before, after) {
+        (Some(before), Some(after)) if !before.carries(ask) => after,
+        (Some(binding), _) | (None, Some(binding)) => binding,
+        (None, None) => Binding::default(),
+    }
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.trim_end().rsplit('\n').next()
+}
+
+fn first_line(text: &str) -> Option<&str> {
+    text.trim_start().split('\n').next()
+}

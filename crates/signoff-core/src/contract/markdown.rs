@@ -1,0 +1,117 @@
+//! `**Verdict: APPROVED|CHANGES_REQUESTED|NEEDS_DISCUSSION**`, alone on its line, and the review around it.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::Ask;
+use super::binding::{self, Candidate, MAX_CANDIDATES, Standing, clip, comment_line, too_many};
+use super::item::{self, Item};
+use super::message::{Message, is_alone};
+use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
+
+pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
+     `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
+
+const OPENING: &str = "**Verdict:";
+
+pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    if !message.text().contains(OPENING) {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut reviews: Vec<(Verdict, Rc<Review>)> = Vec::new();
+    for (range, word) in verdict_lines(message) {
+        if found.len() >= MAX_CANDIDATES {
+            return Err(too_many(range.start));
+        }
+        let answer =
+            verdict(word, range.start).map(|verdict| review_once(&mut reviews, verdict, message, ask));
+        let binding = binding::beside(message, range.start, range.end, ask);
+        found.push(Candidate { offset: range.start, binding, standing: Standing::Plain, answer });
+    }
+    Ok(found)
+}
+
+/// The verdict lines that are said, with the word of each.
+fn verdict_lines<'m>(message: &'m Message<'_>) -> impl Iterator<Item = (Range<usize>, &'m str)> {
+    let text = message.text();
+    message.outline().bold().filter_map(move |bold| {
+        let word = text[bold.clone()].strip_prefix(OPENING)?.strip_suffix("**")?;
+        is_alone(text, &bold).then_some((bold, word.trim()))
+    })
+}
+
+fn verdict(word: &str, offset: usize) -> Result<Verdict, Violation> {
+    match word {
+        "APPROVED" => Ok(Verdict::Approved),
+        "CHANGES_REQUESTED" => Ok(Verdict::ChangesRequested),
+        "NEEDS_DISCUSSION" => Ok(Verdict::NeedsDiscussion),
+        _ => {
+            let message = format!(
+                "the verdict must be APPROVED, CHANGES_REQUESTED or NEEDS_DISCUSSION, not `{}`",
+                clip(word)
+            );
+            Err(Violation::new(ViolationCode::UnknownVerdict, offset, message))
+        }
+    }
+}
+
+/// The review of this message under `verdict`: the body is long, so it is read once per verdict.
+fn review_once(
+    reviews: &mut Vec<(Verdict, Rc<Review>)>,
+    verdict: Verdict,
+    message: &Message<'_>,
+    ask: &Ask,
+) -> Rc<Review> {
+    if let Some((_, review)) = reviews.iter().find(|(known, _)| *known == verdict) {
+        return Rc::clone(review);
+    }
+    let review = Rc::new(review(verdict.clone(), message, ask));
+    reviews.push((verdict, Rc::clone(&review)));
+    review
+}
+
+fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
+    let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
+    review.summary = body(message);
+    let notes_only = review.verdict.approves();
+    for item in message.outline().items() {
+        let (offset, text) = item::own_text(message, item);
+        let Some(said) = Item::of(message, offset, text).filter(|said| said.place.is_some()) else {
+            continue;
+        };
+        if notes_only && said.severity.is_none() {
+            review.minor.push(said.note());
+        } else {
+            review.findings.push(said.finding("changes", ask));
+        }
+    }
+    if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
+        review.findings.push(body_finding(&review.summary, ask));
+    }
+    review
+}
+
+fn body_finding(body: &str, ask: &Ask) -> Finding {
+    let description = if body.is_empty() { "Changes requested, without a reason." } else { body };
+    Finding::of(&ask.reviewer, "changes", Severity::Critical, description)
+}
+
+/// The message without its verdict and nonce lines.
+fn body(message: &Message<'_>) -> String {
+    let text = message.text();
+    let mut body = String::with_capacity(text.len());
+    let mut from = 0;
+    for (range, _) in verdict_lines(message) {
+        push_lines(&mut body, &text[from..range.start]);
+        from = range.end;
+    }
+    push_lines(&mut body, &text[from..]);
+    body.trim().to_owned()
+}
+
+fn push_lines(body: &mut String, text: &str) {
+    for line in text.split_inclusive('\n').filter(|line| comment_line(line).is_none()) {
+        body.push_str(line);
+    }
+}

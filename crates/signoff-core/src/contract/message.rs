@@ -1,0 +1,79 @@
+//! From bytes to text: the size bound, UTF-8, the byte order mark, and the Markdown outline on demand.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use super::outline::Outline;
+use crate::review::{Review, Violation, ViolationCode};
+
+/// The longest final message that is read at all.
+pub const MAX_BYTES: usize = 10 * 1024 * 1024;
+
+/// A final message, as every contract sees it.
+pub(super) struct Message<'a> {
+    text: &'a str,
+    outline: OnceCell<Outline>,
+}
+
+impl<'a> Message<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { text, outline: OnceCell::new() }
+    }
+
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// What Markdown makes of the text. Built on first use: most answers in other contracts need little of it.
+    pub fn outline(&self) -> &Outline {
+        self.outline.get_or_init(|| Outline::of(self.text))
+    }
+
+    /// The line around `offset`, without its line break.
+    pub fn line_at(&self, offset: usize) -> Range<usize> {
+        let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text[offset..].find('\n').map_or(self.text.len(), |at| offset + at);
+        start..end
+    }
+}
+
+/// Takes the bytes of a message through the bounds every contract shares. Offsets count from its first byte.
+pub(super) fn read(
+    bytes: &[u8],
+    contract: impl FnOnce(&Message<'_>) -> Result<Review, Violation>,
+) -> Result<Review, Violation> {
+    let text = decode(bytes)?;
+    let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if unmarked.trim().is_empty() {
+        return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
+    }
+    let mark = text.len() - unmarked.len();
+    contract(&Message::new(unmarked))
+        .map_err(|violation| Violation { offset: violation.offset + mark, ..violation })
+}
+
+/// The text of an answer within the size bound.
+pub(super) fn decode(bytes: &[u8]) -> Result<&str, Violation> {
+    if bytes.len() > MAX_BYTES {
+        let message = format!("the answer has {} bytes; at most {MAX_BYTES} are read", bytes.len());
+        return Err(Violation::new(ViolationCode::TooLarge, MAX_BYTES, message));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        Violation::new(ViolationCode::NotUtf8, error.valid_up_to(), "the answer is not UTF-8 text")
+    })
+}
+
+/// The trimmed part of a range of `text`, as a range.
+pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let slice = &text[range.clone()];
+    let start = range.start + (slice.len() - slice.trim_start().len());
+    start..start + slice.trim().len()
+}
+
+/// Whether there is only white space beside a range on its lines. Looks no further than that white space.
+pub(super) fn is_alone(text: &str, range: &Range<usize>) -> bool {
+    let blank = |c: char| c.is_whitespace() && c != '\n';
+    let before = text[..range.start].trim_end_matches(blank);
+    let after = text[range.end..].trim_start_matches(blank);
+    (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with('\n'))
+}

@@ -1,0 +1,320 @@
+//! What Markdown makes of a message: which text is said, which is only shown, and the list items.
+
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+use super::message::trimmed;
+
+/// Why a stretch of text is shown rather than said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    Code,
+    /// A code block marked as a diff, or a hunk without a fence around it.
+    Diff,
+    Quote,
+    InlineCode,
+    Html,
+    Comment,
+    Struck,
+    Link,
+}
+
+#[derive(Debug, Clone)]
+struct Span {
+    range: Range<usize>,
+    shown: Shown,
+    /// The text inside, for code blocks: without fences.
+    content: Option<Range<usize>>,
+}
+
+/// The Markdown structure of a text, as byte ranges of it.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    /// Outermost ones only: ordered and disjoint.
+    spans: Vec<Span>,
+    comments: Vec<Range<usize>>,
+    hunks: Vec<Range<usize>>,
+    bold: Vec<Range<usize>>,
+    plain: Vec<Range<usize>>,
+    items: Vec<ListItem>,
+}
+
+/// A list item, up to the first block nested in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ListItem {
+    pub range: Range<usize>,
+    pub nested: bool,
+}
+
+impl Outline {
+    pub fn of(text: &str) -> Self {
+        let mut builder =
+            Builder { text, outline: Self { hunks: hunks(text), ..Self::default() }, ..Builder::default() };
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+            builder.take(event, range);
+        }
+        builder.outline
+    }
+
+    /// Bold text that is said, in order.
+    pub fn bold(&self) -> impl Iterator<Item = Range<usize>> {
+        self.bold.iter().filter(|range| covering(&self.hunks, range.start).is_none()).cloned()
+    }
+
+    /// List items that are said, in order.
+    pub fn items(&self) -> impl Iterator<Item = &ListItem> {
+        self.items.iter().filter(|item| covering(&self.hunks, item.range.start).is_none())
+    }
+
+    /// Whether `range` is plain text that is said, without any markup in it.
+    pub fn is_plain(&self, range: &Range<usize>) -> bool {
+        let holds = covering(&self.plain, range.start).is_some_and(|plain| range.end <= plain.end);
+        holds && covering(&self.hunks, range.start).is_none()
+    }
+
+    /// Why the text at `offset` is only shown, if it is.
+    pub fn shown(&self, offset: usize) -> Option<Shown> {
+        if covering(&self.hunks, offset).is_some() {
+            return Some(Shown::Diff);
+        }
+        if covering(&self.comments, offset).is_some() {
+            return Some(Shown::Comment);
+        }
+        self.span(offset).map(|span| span.shown)
+    }
+
+    /// Whether a machine-readable answer is quoted from elsewhere; `end` is none where it breaks off.
+    /// Fences and HTML do not quote it, unless the fence holds more than the answer: then it shows a file.
+    pub fn quotes(&self, text: &str, start: usize, end: Option<usize>) -> bool {
+        if follows_diff_marker(text, start) {
+            return true;
+        }
+        match self.shown(start) {
+            None | Some(Shown::Html) => false,
+            Some(Shown::Code) => {
+                let content = self.span(start).and_then(|span| span.content.clone());
+                !content.is_some_and(|content| is_all_of(text, trimmed(text, content), start, end))
+            }
+            Some(
+                Shown::Diff | Shown::Quote | Shown::InlineCode | Shown::Comment | Shown::Struck | Shown::Link,
+            ) => true,
+        }
+    }
+
+    fn span(&self, offset: usize) -> Option<&Span> {
+        let after = self.spans.partition_point(|span| span.range.start <= offset);
+        self.spans.get(after.checked_sub(1)?).filter(|span| offset < span.range.end)
+    }
+}
+
+/// Whether the code block's content is the answer, an XML declaration or a nonce comment before it aside.
+fn is_all_of(text: &str, content: Range<usize>, start: usize, end: Option<usize>) -> bool {
+    let before = text.get(content.start..start).unwrap_or_default().trim();
+    let after = end.and_then(|end| text.get(end..content.end)).unwrap_or_default().trim();
+    let is_markup = |side: &str| {
+        side.is_empty()
+            || super::binding::comment_line(side).is_some()
+            || (side.starts_with("<?xml") && side.ends_with("?>"))
+    };
+    is_markup(before) && is_markup(after)
+}
+
+/// `+{…` and `-{…`: the answer is a line of a diff. `- {…` is a list item.
+fn follows_diff_marker(text: &str, start: usize) -> bool {
+    let before = text[..start].trim_end_matches([' ', '\t']);
+    let spaced = before.len() < start;
+    let marker = before.chars().next_back();
+    let at_line_start =
+        matches!(before.len().checked_sub(2).map(|at| before.as_bytes()[at]), None | Some(b'\n'));
+    at_line_start && (marker == Some('+') || (marker == Some('-') && !spaced))
+}
+
+fn covering(ranges: &[Range<usize>], offset: usize) -> Option<&Range<usize>> {
+    let after = ranges.partition_point(|range| range.start <= offset);
+    ranges.get(after.checked_sub(1)?).filter(|range| offset < range.end)
+}
+
+#[derive(Default)]
+struct Builder<'t> {
+    text: &'t str,
+    outline: Outline,
+    /// How many open elements show what is inside them.
+    showing: usize,
+    /// The open list items, and whether a nested block has ended each one's own text.
+    open_items: Vec<(usize, bool)>,
+}
+
+impl Builder<'_> {
+    fn take(&mut self, event: Event<'_>, range: Range<usize>) {
+        if let Event::Start(tag) = event {
+            self.start(&tag, range);
+        } else if let Event::End(tag) = event {
+            self.end(tag);
+        } else if matches!(event, Event::Text(_)) {
+            self.text(range);
+        } else if matches!(event, Event::Code(_)) {
+            self.show(range, Shown::InlineCode);
+        } else if matches!(event, Event::InlineHtml(_)) {
+            let comment = self.text[range.clone()].starts_with("<!--");
+            self.show(range, if comment { Shown::Comment } else { Shown::Html });
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>, range: Range<usize>) {
+        if is_block(tag) {
+            self.end_item_text(range.start);
+        }
+        if let Some(shown) = shown_by(tag) {
+            if shown == Shown::Html && self.showing == 0 {
+                self.comments_in(range.clone());
+            }
+            self.show(range, shown);
+            self.showing += 1;
+        } else if matches!(tag, Tag::Strong) && self.showing == 0 {
+            self.outline.bold.push(range);
+        } else if matches!(tag, Tag::Item) && self.showing == 0 {
+            let nested = !self.open_items.is_empty();
+            self.open_items.push((self.outline.items.len(), false));
+            self.outline.items.push(ListItem { range, nested });
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        if ends_shown(tag) {
+            self.showing = self.showing.saturating_sub(1);
+        } else if matches!(tag, TagEnd::Item) && self.showing == 0 {
+            self.open_items.pop();
+        }
+    }
+
+    fn text(&mut self, range: Range<usize>) {
+        if self.showing == 0 {
+            self.outline.plain.push(range);
+        } else if let Some(span) = self.outline.spans.last_mut()
+            && matches!(span.shown, Shown::Code | Shown::Diff)
+        {
+            let start = span.content.as_ref().map_or(range.start, |content| content.start);
+            span.content = Some(start..range.end);
+        }
+    }
+
+    fn show(&mut self, range: Range<usize>, shown: Shown) {
+        if self.showing == 0 {
+            self.outline.spans.push(Span { range, shown, content: None });
+        }
+    }
+
+    fn end_item_text(&mut self, at: usize) {
+        if let Some((item, ended)) = self.open_items.last_mut()
+            && !*ended
+        {
+            self.outline.items[*item].range.end = at;
+            *ended = true;
+        }
+    }
+
+    /// Comments inside a block of HTML, which the Markdown parser does not tell apart.
+    fn comments_in(&mut self, block: Range<usize>) {
+        let mut from = block.start;
+        while let Some(start) = self.text[from..block.end].find("<!--").map(|at| from + at) {
+            let close = self.text[start..block.end].find("-->").map(|at| start + at + 3);
+            from = close.unwrap_or(block.end);
+            self.outline.comments.push(start..from);
+        }
+    }
+}
+
+fn is_block(tag: &Tag<'_>) -> bool {
+    matches!(tag, Tag::List(_) | Tag::BlockQuote(_) | Tag::CodeBlock(_) | Tag::HtmlBlock)
+}
+
+fn shown_by(tag: &Tag<'_>) -> Option<Shown> {
+    if let Tag::CodeBlock(CodeBlockKind::Fenced(info)) = tag {
+        let word = info.split_whitespace().next().unwrap_or_default();
+        let diff = word.eq_ignore_ascii_case("diff") || word.eq_ignore_ascii_case("patch");
+        return Some(if diff { Shown::Diff } else { Shown::Code });
+    }
+    let kinds = [
+        (matches!(tag, Tag::CodeBlock(_)), Shown::Code),
+        (matches!(tag, Tag::BlockQuote(_)), Shown::Quote),
+        (matches!(tag, Tag::HtmlBlock), Shown::Html),
+        (matches!(tag, Tag::Strikethrough), Shown::Struck),
+        (matches!(tag, Tag::Link { .. } | Tag::Image { .. }), Shown::Link),
+    ];
+    kinds.into_iter().find_map(|(is, shown)| is.then_some(shown))
+}
+
+fn ends_shown(tag: TagEnd) -> bool {
+    matches!(
+        tag,
+        TagEnd::CodeBlock
+            | TagEnd::BlockQuote(_)
+            | TagEnd::HtmlBlock
+            | TagEnd::Strikethrough
+            | TagEnd::Link
+            | TagEnd::Image
+    )
+}
+
+/// Diff hunks that stand in the text without a fence: their context lines look like lines of their own.
+fn hunks(text: &str) -> Vec<Range<usize>> {
+    let mut hunks = Vec::new();
+    if !text.contains("@@ -") {
+        return hunks;
+    }
+    let mut open: Option<Hunk> = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        if let Some(next) = Hunk::opened_by(line) {
+            open = Some(next);
+        } else if open.as_mut().is_some_and(|hunk| hunk.takes(line)) {
+            hunks.push(start..end);
+        } else {
+            open = None;
+        }
+        start = end;
+    }
+    hunks
+}
+
+/// How many lines of the old and the new file a hunk still has.
+struct Hunk {
+    old: u64,
+    new: u64,
+}
+
+impl Hunk {
+    /// Reads `@@ -1,4 +1,6 @@`.
+    fn opened_by(line: &str) -> Option<Self> {
+        let mut words = line.trim_start().strip_prefix("@@ -")?.split_whitespace();
+        let old = length(words.next()?)?;
+        let new = length(words.next()?.strip_prefix('+')?)?;
+        words.next()?.starts_with("@@").then_some(Self { old, new })
+    }
+
+    fn takes(&mut self, line: &str) -> bool {
+        if self.old == 0 && self.new == 0 {
+            return false;
+        }
+        let (old, new) = match line.bytes().next() {
+            Some(b' ' | b'\t' | b'\n' | b'\r') => (1, 1),
+            Some(b'-') => (1, 0),
+            Some(b'+') => (0, 1),
+            Some(b'\\') => (0, 0),
+            Some(_) | None => return false,
+        };
+        self.old = self.old.saturating_sub(old);
+        self.new = self.new.saturating_sub(new);
+        true
+    }
+}
+
+/// The length in `12,4`; a missing one is 1.
+fn length(range: &str) -> Option<u64> {
+    match range.split_once(',') {
+        Some((_, length)) => length.parse().ok(),
+        None => range.parse::<u64>().ok().map(|_| 1),
+    }
+}

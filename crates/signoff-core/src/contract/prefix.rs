@@ -1,0 +1,143 @@
+//! `APPROVED:`, `APPROVED_WITH_MINOR:` or `ISSUES:` at the very start of the message.
+
+use std::rc::Rc;
+
+use super::Ask;
+use super::binding::{self, Candidate, Standing, comment_line};
+use super::item::{self, Item};
+use super::message::Message;
+use super::outline::ListItem;
+use super::xml::{verdict_word, words};
+use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
+
+pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APPROVED_WITH_MINOR: or ISSUES:";
+
+const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
+
+pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    let text = message.text();
+    let start = answer_start(text);
+    let Some(word) = word_at(&text[start..]) else { return Ok(Vec::new()) };
+    let line = message.line_at(start);
+    let answer = review(message, start, word, ask).map(Rc::new);
+    let binding = binding::beside(message, start, line.end, ask);
+    let first = Candidate { offset: start, binding, standing: Standing::Plain, answer };
+    let mut found = vec![first];
+    // The same word again adds nothing; another one takes the first back.
+    if let Some((offset, other)) = contradiction(message, line.end, word) {
+        let binding = found[0].binding.clone();
+        let verdict = verdict_word(other, ask.kind).unwrap_or(Verdict::ChangesRequested);
+        let answer = Ok(Rc::new(Review::of(ask.reviewer.clone(), ask.kind, verdict)));
+        found.push(Candidate { offset, binding, standing: Standing::Plain, answer });
+    }
+    Ok(found)
+}
+
+/// Where the message starts, white space and a nonce line aside.
+fn answer_start(text: &str) -> usize {
+    let start = text.len() - text.trim_start().len();
+    let line = text[start..].split('\n').next().unwrap_or_default();
+    if comment_line(line).is_none() {
+        return start;
+    }
+    let rest = &text[start + line.len()..];
+    text.len() - rest.trim_start().len()
+}
+
+fn word_at(text: &str) -> Option<&'static str> {
+    WORDS.into_iter().find(|word| text.strip_prefix(word).is_some_and(|rest| rest.starts_with(':')))
+}
+
+/// The first later line that begins with another of the words and is said, not shown.
+fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
+    let text = message.text();
+    let mut start = from;
+    for line in text[from..].split_inclusive('\n') {
+        let at = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let Some(other) = word_at(line.trim_start()).filter(|other| *other != word) else { continue };
+        if message.outline().shown(at).is_none() {
+            return Some((at, other));
+        }
+    }
+    None
+}
+
+fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<Review, Violation> {
+    let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
+        let text = format!("the verdict must be {}, not {word}", words(ask.kind));
+        Violation::new(ViolationCode::UnknownVerdict, start, text)
+    })?;
+    let said = start + word.len() + 1;
+    let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
+    let summary_end = read_items(&mut review, message, said, ask);
+    review.summary = without_comments(&message.text()[said..summary_end]);
+    if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
+        if review.summary.is_empty() {
+            let text = "ISSUES: without any issue";
+            return Err(Violation::new(ViolationCode::IssuesWithoutIssue, start, text));
+        }
+        review.findings.push(Finding::of(&ask.reviewer, "issue", Severity::Critical, review.summary.clone()));
+    }
+    Ok(review)
+}
+
+/// Takes the list items after `from` into the review. Returns where the text before the lists ends.
+fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask) -> usize {
+    let mut reader = Reader { message, done: from, heading: None, under_label: false, summary_end: None };
+    for item in message.outline().items().filter(|item| item.range.start >= from) {
+        let Some(said) = reader.read(item) else { continue };
+        let blocks = said.severity.is_some_and(|severity| severity > Severity::Minor);
+        if review.verdict.approves() && !blocks {
+            review.minor.push(said.note());
+        } else {
+            review.findings.push(said.finding("issue", ask));
+        }
+    }
+    reader.summary_end.unwrap_or(message.text().len())
+}
+
+/// Goes through the items with the severity announced above them.
+struct Reader<'r, 'm> {
+    message: &'r Message<'m>,
+    done: usize,
+    heading: Option<Severity>,
+    /// Whether the items nested here have a severity for their parent.
+    under_label: bool,
+    summary_end: Option<usize>,
+}
+
+impl Reader<'_, '_> {
+    fn read(&mut self, item: &ListItem) -> Option<Item> {
+        self.pass_headings(item.range.start);
+        let (offset, text) = item::own_text(self.message, item);
+        self.done = offset + text.len();
+        let label = item::label(text);
+        self.heading = label.or(self.heading);
+        if !item.nested {
+            self.under_label = label.is_some();
+        }
+        let mut said = Item::of(self.message, offset, text).filter(|_| label.is_none())?;
+        said.severity = said.severity.or(self.heading);
+        // A nested item without a place of its own explains its parent.
+        let own = !item.nested || self.under_label || said.place.is_some();
+        own.then_some(said)
+    }
+
+    fn pass_headings(&mut self, to: usize) {
+        let mut start = self.done.min(to);
+        for line in self.message.text()[start..to].split_inclusive('\n') {
+            if let Some(severity) = item::label(line) {
+                self.heading = Some(severity);
+                self.summary_end.get_or_insert(start);
+            }
+            start += line.len();
+        }
+        self.summary_end.get_or_insert(to);
+    }
+}
+
+fn without_comments(text: &str) -> String {
+    let lines = text.split_inclusive('\n').filter(|line| comment_line(line).is_none());
+    lines.collect::<String>().trim().to_owned()
+}

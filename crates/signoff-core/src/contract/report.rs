@@ -1,0 +1,178 @@
+//! The JSON of `signoff parse`: one review, or the violation that stands in its place.
+
+use serde::{Deserialize, Serialize};
+
+use super::Ask;
+use crate::ids::ReviewerName;
+use crate::review::{
+    Confidence, Finding, Inconclusive, IntentSatisfied, Note, Review, ReviewerKind, Verdict, Violation,
+};
+
+/// The version this program writes and reads.
+const VERSION: u32 = 1;
+
+/// What one answer was read as. What `parse` prints, `merge-reviews` reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Incoming", into = "Outgoing")]
+pub struct ParseReport {
+    review: Review,
+    violation: Option<Violation>,
+}
+
+/// Why a JSON object is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    #[error("version {0} is not known; this program reads version {VERSION}")]
+    Version(u32),
+    #[error("the verdict `{0}` is not known")]
+    Verdict(String),
+    #[error("the verdict is `inconclusive` exactly where there is a `violation`")]
+    Violation,
+    #[error("`findings` is missing")]
+    Findings,
+}
+
+impl ParseReport {
+    pub fn new(result: &Result<Review, Violation>, ask: &Ask) -> Self {
+        match result {
+            Ok(review) => Self { review: review.clone(), violation: None },
+            Err(violation) => {
+                let review = Review::inconclusive(ask.reviewer.clone(), ask.kind, violation.clone());
+                Self { review, violation: Some(violation.clone()) }
+            }
+        }
+    }
+
+    /// The review; an inconclusive one where the answer broke its contract.
+    pub fn into_review(self) -> Review {
+        self.review
+    }
+
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outgoing {
+    Violated {
+        version: u32,
+        reviewer: ReviewerName,
+        role: ReviewerKind,
+        verdict: &'static str,
+        violation: Violation,
+    },
+    Read(Box<OutgoingReview>),
+}
+
+#[derive(Serialize)]
+struct OutgoingReview {
+    version: u32,
+    reviewer: ReviewerName,
+    role: ReviewerKind,
+    verdict: &'static str,
+    confidence: Confidence,
+    findings: Vec<Finding>,
+    minor: Vec<Note>,
+    checked: Vec<String>,
+    summary: String,
+    follow_up_prompt: Option<String>,
+    interpreted_intent: Option<String>,
+    /// True, false, or null where the reviewer did not say.
+    intent_satisfied: Option<bool>,
+}
+
+impl From<ParseReport> for Outgoing {
+    fn from(ParseReport { review, violation }: ParseReport) -> Self {
+        let (version, verdict) = (VERSION, review.verdict.word());
+        if let Some(violation) = violation {
+            let Review { reviewer, kind: role, .. } = review;
+            return Self::Violated { version, reviewer, role, verdict, violation };
+        }
+        Self::Read(Box::new(OutgoingReview {
+            version,
+            reviewer: review.reviewer,
+            role: review.kind,
+            verdict,
+            confidence: review.confidence,
+            findings: review.findings,
+            minor: review.minor,
+            checked: review.checked,
+            summary: review.summary,
+            follow_up_prompt: review.follow_up_prompt,
+            interpreted_intent: review.interpreted_intent,
+            intent_satisfied: match review.intent_satisfied {
+                IntentSatisfied::Yes => Some(true),
+                IntentSatisfied::No => Some(false),
+                IntentSatisfied::Unstated => None,
+            },
+        }))
+    }
+}
+
+/// What is read back. Only what a merge cannot do without is required.
+#[derive(Deserialize)]
+struct Incoming {
+    version: u32,
+    verdict: String,
+    role: Option<ReviewerKind>,
+    reviewer: Option<ReviewerName>,
+    violation: Option<Violation>,
+    findings: Option<Vec<Finding>>,
+    #[serde(default)]
+    confidence: Confidence,
+    #[serde(default)]
+    minor: Vec<Note>,
+    #[serde(default)]
+    checked: Vec<String>,
+    #[serde(default)]
+    summary: String,
+    follow_up_prompt: Option<String>,
+    interpreted_intent: Option<String>,
+    intent_satisfied: Option<bool>,
+}
+
+impl TryFrom<Incoming> for ParseReport {
+    type Error = ReportError;
+
+    fn try_from(report: Incoming) -> Result<Self, ReportError> {
+        if report.version != VERSION {
+            return Err(ReportError::Version(report.version));
+        }
+        let kind = report.role.unwrap_or(ReviewerKind::General);
+        let reviewer = report.reviewer.clone().unwrap_or_else(|| ReviewerName::new(kind.word()));
+        if let Some(violation) = report.violation {
+            let inconclusive = report.verdict == "inconclusive";
+            let review = Review::inconclusive(reviewer, kind, Inconclusive::from(violation.clone()));
+            let report = Self { review, violation: Some(violation) };
+            return inconclusive.then_some(report).ok_or(ReportError::Violation);
+        }
+        let review = Review {
+            confidence: report.confidence,
+            findings: report.findings.ok_or(ReportError::Findings)?,
+            minor: report.minor,
+            checked: report.checked,
+            summary: report.summary,
+            follow_up_prompt: report.follow_up_prompt,
+            interpreted_intent: report.interpreted_intent,
+            intent_satisfied: match report.intent_satisfied {
+                Some(true) => IntentSatisfied::Yes,
+                Some(false) => IntentSatisfied::No,
+                None => IntentSatisfied::Unstated,
+            },
+            ..Review::of(reviewer, kind, verdict(&report.verdict)?)
+        };
+        Ok(Self { review, violation: None })
+    }
+}
+
+fn verdict(word: &str) -> Result<Verdict, ReportError> {
+    if word == "inconclusive" {
+        return Err(ReportError::Violation);
+    }
+    let known =
+        [Verdict::Approved, Verdict::ApprovedWithMinor, Verdict::ChangesRequested, Verdict::NeedsDiscussion];
+    let found = known.into_iter().find(|verdict| verdict.word() == word);
+    found.ok_or_else(|| ReportError::Verdict(word.to_owned()))
+}

@@ -1,0 +1,247 @@
+//! Findings as `{severity, message, location}` or as lines with HIGH, MEDIUM or LOW and a `file:line`.
+//!
+//! There is no verdict word: nothing found has to be *said*, or the answer is inconclusive.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use super::Ask;
+use super::binding::{self, Binding, Candidate, MAX_CANDIDATES, Standing, too_many};
+use super::item::Item;
+use super::json_text::{self, JsonText};
+use super::json_value::{Object, Value, missing, wrong_type};
+use super::message::{Message, is_alone, trimmed};
+use super::{place, stated};
+use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
+
+pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
+     that says so";
+
+const CLEAN: [&str; 3] = ["NO ISSUES", "No issues found.", "Plan looks good to proceed."];
+
+/// The kind of a finding whose reviewer named none.
+const KIND: &str = "issue";
+
+pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    let mut found = Vec::new();
+    let mut taken = Vec::new();
+    for json in json_text::scan(message.text()) {
+        if found.len() >= MAX_CANDIDATES {
+            return Err(too_many(json.range.start));
+        }
+        if let Some(shape) = Shape::of(&json) {
+            found.extend(json_candidate(&json, shape, message, ask));
+            taken.push(json.range);
+        }
+    }
+    let lines = line_candidates(message, &taken, ask)?;
+    found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
+    found.sort_by_key(|candidate| candidate.offset);
+    Ok(found)
+}
+
+/// Whether findings in lines are the prose to findings in JSON that come to the same.
+fn retells(line: &Candidate, json: &[Candidate], ask: &Ask) -> bool {
+    let told = |candidate: &Candidate| {
+        let review = candidate.answer.as_ref().ok()?;
+        (!review.findings.is_empty() && candidate.standing != Standing::Quoted)
+            .then(|| review.verdict.approves())
+    };
+    !line.binding.carries(ask)
+        && told(line).is_some_and(|approves| json.iter().any(|candidate| told(candidate) == Some(approves)))
+}
+
+/// What a JSON text is to this contract.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// An object with `issues`, or an array of things that look like issues.
+    Issues,
+    Empty,
+    /// An issue that is in no list: part of a broken one, or a log line.
+    Stray,
+}
+
+impl Shape {
+    fn of(json: &JsonText) -> Option<Self> {
+        if let Ok(Value::Array(values)) = &json.value {
+            let is_issue = |value: &Value| matches!(value, Value::Object(one) if one.has("severity") || one.has("message"));
+            let listed = values.iter().any(is_issue).then_some(Self::Issues);
+            return if values.is_empty() { Some(Self::Empty) } else { listed };
+        }
+        let stray = json.seen.has("severity").then_some(Self::Stray);
+        if json.seen.has("issues") { Some(Self::Issues) } else { stray }
+    }
+}
+
+fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
+    let offset = json.range.start;
+    let alone = is_alone(message.text(), &json.range);
+    let said = json.standing(message)?;
+    let standing = match shape {
+        Shape::Issues => said,
+        // `[]` is ordinary in code and prose: it answers only where nothing else is on its line.
+        Shape::Empty if !alone || said == Standing::Quoted => return None,
+        Shape::Empty => Standing::Remark,
+        Shape::Stray if said == Standing::Quoted && json.value.is_ok() && !json.in_ruins() => return None,
+        Shape::Stray => Standing::Remark,
+    };
+    let mut binding = json.binding();
+    if binding.nonce.is_none() && alone {
+        binding = beside_fence(message, &json.range, ask);
+    }
+    let answer = match shape {
+        Shape::Stray => Err(stray(offset)),
+        Shape::Issues | Shape::Empty => {
+            json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
+        }
+    };
+    Some(Candidate { offset, binding, standing, answer })
+}
+
+fn stray(offset: usize) -> Violation {
+    let message = "an issue stands in no list; write `[…]` or `{\"issues\": […]}`";
+    Violation::new(ViolationCode::Malformed, offset, message)
+}
+
+/// The nonce line of an answer in JSON. The fence around it is no text between them.
+fn beside_fence(message: &Message<'_>, range: &Range<usize>, ask: &Ask) -> Binding {
+    let direct = binding::beside(message, range.start, range.end, ask);
+    if direct.nonce.is_some() {
+        return direct;
+    }
+    let text = message.text();
+    let is_fence = |line: &str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+    let above = trimmed(text, 0..message.line_at(range.start).start).end;
+    let below = text.len() - text[message.line_at(range.end).end..].trim_start().len();
+    let (above, below) = (message.line_at(above), message.line_at(below));
+    if is_fence(&text[above.clone()]) && is_fence(&text[below.clone()]) {
+        return binding::beside(message, above.start, below.end, ask);
+    }
+    direct
+}
+
+fn review_of(value: &Value, offset: usize, ask: &Ask) -> Result<Review, Violation> {
+    let issues = match value {
+        Value::Array(issues) => issues,
+        Value::Object(object) => match object.get("issues") {
+            Some(Value::Array(issues)) => issues,
+            Some(other) => return Err(wrong_type("issues", "an array", other, offset)),
+            None => return Err(missing("issues", "an array", offset)),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
+            return Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING));
+        }
+    };
+    let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
+    Ok(review(findings, ask))
+}
+
+fn finding(value: &Value, offset: usize, ask: &Ask) -> Result<Finding, Violation> {
+    let Value::Object(issue) = value else {
+        return Err(wrong_type("issues", "an array of objects", value, offset));
+    };
+    let message = issue.required_text("message", offset)?;
+    let (file, line) = location(issue, offset)?;
+    let kind = issue.text("kind").or_else(|| issue.text("type")).filter(|kind| !kind.is_empty());
+    let severity = Severity::from_word(issue.optional_text("severity", offset)?);
+    let finding =
+        Finding::of(&ask.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
+    Ok(Finding { file, line, suggestion: issue.text("suggestion"), ..finding })
+}
+
+fn location(issue: &Object, offset: usize) -> Result<(Option<String>, Option<u32>), Violation> {
+    Ok(issue.optional_text("location", offset)?.map_or((None, None), place::of_location))
+}
+
+/// What the findings amount to: the bar decides, since this contract has no verdict of its own.
+fn review(findings: Vec<Finding>, ask: &Ask) -> Review {
+    let blocked = findings.iter().any(|finding| ask.fail_on.is_reached_by(finding.severity));
+    let verdict = if blocked { Verdict::ChangesRequested } else { Verdict::Approved };
+    Review { findings, ..Review::of(ask.reviewer.clone(), ask.kind, verdict) }
+}
+
+/// The finding lines, which are one answer together, and each line that says there are none.
+fn line_candidates(
+    message: &Message<'_>,
+    taken: &[Range<usize>],
+    ask: &Ask,
+) -> Result<Vec<Candidate>, Violation> {
+    let mut lines = Lines::default();
+    let text = message.text();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        // Lines that hold JSON answers are read as JSON.
+        let next = taken.partition_point(|json| json.end <= start);
+        if taken.get(next).is_none_or(|json| end <= json.start) {
+            lines.take(message, trimmed(text, start..end), ask);
+        }
+        start = end;
+        if lines.clean.len() > MAX_CANDIDATES {
+            return Err(too_many(start));
+        }
+    }
+    Ok(lines.candidates(ask))
+}
+
+#[derive(Default)]
+struct Lines {
+    findings: Vec<Finding>,
+    first: Option<usize>,
+    binding: Binding,
+    clean: Vec<Candidate>,
+    /// A line that opens with a severity and names no place: not a finding, and not nothing either.
+    vague: Option<usize>,
+}
+
+impl Lines {
+    fn take(&mut self, message: &Message<'_>, line: Range<usize>, ask: &Ask) {
+        let text = &message.text()[line.clone()];
+        if CLEAN.contains(&text) && message.outline().is_plain(&line) {
+            let binding = binding::beside(message, line.start, line.end, ask);
+            let answer = Ok(Rc::new(review(Vec::new(), ask)));
+            self.clean.push(Candidate { offset: line.start, binding, standing: Standing::Remark, answer });
+        } else if let Some((_, stated)) = stated::severity(text)
+            && message.outline().shown(line.start).is_none()
+            && message.outline().shown(line.start + stated.start).is_none()
+        {
+            self.take_severity(message, line, &stated, ask);
+        }
+    }
+
+    fn take_severity(&mut self, message: &Message<'_>, line: Range<usize>, stated: &Range<usize>, ask: &Ask) {
+        let text = &message.text()[line.clone()];
+        let opens = !text[..stated.start].contains(char::is_alphanumeric);
+        let Some(item) = Item::of(message, line.start, text) else { return };
+        if item.place.is_some() {
+            let binding = binding::beside(message, line.start, line.end, ask);
+            if self.first.is_none() || binding.carries(ask) {
+                self.binding = binding;
+            }
+            self.first.get_or_insert(line.start);
+            self.findings.push(item.finding(KIND, ask));
+        } else if opens && !counts_none(&text[stated.end..]) {
+            self.vague.get_or_insert(line.start);
+        }
+    }
+
+    fn candidates(self, ask: &Ask) -> Vec<Candidate> {
+        let mut found = self.clean;
+        if let Some(offset) = self.first {
+            let review = review(self.findings, ask);
+            let standing = if review.verdict.approves() { Standing::Remark } else { Standing::Plain };
+            let answer = Ok(Rc::new(review));
+            found.push(Candidate { offset, binding: self.binding, standing, answer });
+        } else if let (Some(offset), Some(clean)) = (self.vague, found.first()) {
+            let (binding, standing) = (clean.binding.clone(), Standing::Plain);
+            found.push(Candidate { offset, binding, standing, answer: Err(binding::disagreement(offset)) });
+        }
+        found
+    }
+}
+
+/// `HIGH: 0` and `LOW: none` count findings, they are none.
+fn counts_none(after: &str) -> bool {
+    let mut words = after.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.next().is_some_and(|word| word == "0" || word.eq_ignore_ascii_case("none"))
+}

@@ -1,0 +1,155 @@
+//! The argument object of `set_loop_review_result` and `set_review_result`.
+//!
+//! The caller's bearer token is the nonce here, so whoever hands the object over has checked it.
+
+use super::Ask;
+use super::binding::{self, Binding, clip};
+use super::json_value::{self, Object, Value, missing, wrong_type};
+use super::message::decode;
+use crate::review::{Finding, IntentSatisfied, Note, Review, Severity, Verdict, Violation, ViolationCode};
+
+/// The kind of a finding that is about the task's intent as a whole.
+const INTENT: &str = "spec-intent-mismatch";
+
+pub(super) fn parse(arguments: Option<&[u8]>, ask: &Ask) -> Result<Review, Violation> {
+    let Some(bytes) = arguments else {
+        return Err(Violation::new(ViolationCode::Empty, 0, "the reviewer did not report its result"));
+    };
+    let text = decode(bytes)?;
+    let report = object(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    check_binding(&report, ask)?;
+    let review = review(&report, ask)?;
+    Ok(binding::finish(review, ask))
+}
+
+/// The argument object and nothing else.
+fn object(text: &str) -> Result<Object, Violation> {
+    if text.trim().is_empty() {
+        return Err(Violation::new(ViolationCode::Empty, 0, "the argument object is empty"));
+    }
+    let attempt = json_value::read(text);
+    let value = attempt.value.map_err(|(code, error)| {
+        Violation::new(code, attempt.length, format!("the arguments are not a JSON object: {error}"))
+    })?;
+    if !text[attempt.length..].trim().is_empty() {
+        let message = "there is more than one argument object";
+        return Err(Violation::new(ViolationCode::Malformed, attempt.length, message));
+    }
+    if let Some(key) = attempt.seen.duplicate() {
+        let message = format!("the key `{}` appears twice in one object", clip(&key));
+        return Err(Violation::new(ViolationCode::DuplicateKey, 0, message));
+    }
+    as_object(value)
+}
+
+fn as_object(value: Value) -> Result<Object, Violation> {
+    if let Value::Object(object) = value {
+        return Ok(object);
+    }
+    let message = format!("the arguments must be an object, not {}", value.what());
+    Err(Violation::new(ViolationCode::WrongType, 0, message))
+}
+
+/// A loop review names its loop; a commit, where one is named, is the one under review.
+fn check_binding(report: &Object, ask: &Ask) -> Result<(), Violation> {
+    let said = report.optional_text("loopId", 0)?;
+    report.optional_text("taskId", 0)?;
+    if let Some(asked) = &ask.loop_id {
+        let said = said.ok_or_else(|| missing("loopId", "a string", 0))?;
+        if said != asked.as_str() {
+            let message =
+                format!("`loopId` must be \"{asked}\", the loop under review, not \"{}\"", clip(said));
+            return Err(Violation::new(ViolationCode::WrongLoop, 0, message));
+        }
+    }
+    let commit = report.optional_text("commit", 0)?.map(str::to_owned);
+    binding::check_commit(&Binding { nonce: None, commit }, ask, 0)
+}
+
+fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
+    let passed = boolean(report, "passed")?.ok_or_else(|| missing("passed", "true or false", 0))?;
+    let intent = report.optional_text("interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
+    let satisfied = boolean(report, "intentSatisfied")?;
+    let issues = issues(report, ask)?;
+    let mut review = Review::of(ask.reviewer.clone(), ask.kind, Verdict::Approved);
+    review.interpreted_intent = intent.map(str::to_owned);
+    review.intent_satisfied = match satisfied {
+        Some(true) => IntentSatisfied::Yes,
+        Some(false) => IntentSatisfied::No,
+        None => IntentSatisfied::Unstated,
+    };
+    if passed {
+        review.minor = issues.into_iter().map(note).collect();
+    } else {
+        review.findings = issues;
+    }
+    let unnamed = !passed && review.findings.is_empty();
+    if unnamed || satisfied == Some(false) && passed {
+        review.findings.push(intent_finding(intent, unnamed, ask));
+    }
+    if !review.findings.is_empty() {
+        review.verdict = Verdict::ChangesRequested;
+    }
+    Ok(review)
+}
+
+fn intent_finding(intent: Option<&str>, unnamed: bool, ask: &Ask) -> Finding {
+    let description = match (intent, unnamed) {
+        (Some(intent), true) => intent.to_owned(),
+        (None, true) => "The review did not pass and names no issue.".to_owned(),
+        (Some(intent), false) => format!("The intent is not satisfied: {intent}"),
+        (None, false) => "The intent is not satisfied.".to_owned(),
+    };
+    Finding::of(&ask.reviewer, INTENT, Severity::Critical, description)
+}
+
+fn note(issue: Finding) -> Note {
+    Note { file: issue.file, line: issue.line, description: issue.description }
+}
+
+fn boolean(object: &Object, key: &str) -> Result<Option<bool>, Violation> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(value)) => Ok(Some(*value)),
+        Some(other) => Err(wrong_type(key, "true or false", other, 0)),
+    }
+}
+
+fn issues(report: &Object, ask: &Ask) -> Result<Vec<Finding>, Violation> {
+    match report.get("issues") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(issues)) => {
+            issues.iter().enumerate().map(|(at, one)| issue(at, one, ask)).collect()
+        }
+        Some(other) => Err(wrong_type("issues", "an array of objects", other, 0)),
+    }
+}
+
+fn issue(at: usize, value: &Value, ask: &Ask) -> Result<Finding, Violation> {
+    let Value::Object(issue) = value else {
+        return Err(wrong_type(&format!("issues[{at}]"), "an object", value, 0));
+    };
+    let within = |violation: Violation| Violation {
+        message: format!("issues[{at}]: {}", violation.message),
+        ..violation
+    };
+    let field = |key| issue.optional_text(key, 0).map_err(within).map(|text| text.map(str::to_owned));
+    let (kind, suggestion) = (field("type")?, field("suggestion")?);
+    let description = field("description")?.or_else(|| suggestion.clone()).or_else(|| kind.clone());
+    let description = description.unwrap_or_else(|| "An issue without a description.".to_owned());
+    let kind = kind.unwrap_or_else(|| "unstated".to_owned());
+    let finding = Finding::of(&ask.reviewer, kind, Severity::Critical, description);
+    Ok(Finding { file: field("file")?, line: line(issue).map_err(within)?, suggestion, ..finding })
+}
+
+fn line(issue: &Object) -> Result<Option<u32>, Violation> {
+    match issue.get("line") {
+        None | Some(Value::Null) => Ok(None),
+        // A fraction or a negative number names no line, but the issue is still one.
+        Some(Value::Number(number)) => {
+            let whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+            Ok(whole.then_some(*number as u32))
+        }
+        Some(other) => Err(wrong_type("line", "a number", other, 0)),
+    }
+}

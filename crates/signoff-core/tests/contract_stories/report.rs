@@ -1,0 +1,108 @@
+use signoff_core::contract::{Contract, ParseReport};
+
+use super::told::{ask, looped, read, spec};
+
+#[test]
+fn a_review_as_json() {
+    let asked = spec(Contract::Prefix);
+    let text = "ISSUES:\n- [Critical] src/a.rs:1 it burns";
+    let report = ParseReport::new(&read(Contract::Prefix, text, &asked), &asked);
+    let id = report.clone().into_review().findings[0].id.as_str().to_owned();
+    let written = serde_json::to_string_pretty(&report).unwrap();
+    let id = serde_json::to_string(&id).unwrap();
+    insta::assert_snapshot!(written.replace(&id, "(a fingerprint)"), @r#"
+    {
+      "version": 1,
+      "reviewer": "spec",
+      "role": "spec",
+      "verdict": "changes_requested",
+      "confidence": "unstated",
+      "findings": [
+        {
+          "id": (a fingerprint),
+          "sources": [
+            "spec"
+          ],
+          "kind": "issue",
+          "severity": "critical",
+          "file": "src/a.rs",
+          "line": 1,
+          "description": "it burns",
+          "requirement": null,
+          "suggestion": null
+        }
+      ],
+      "minor": [],
+      "checked": [],
+      "summary": "",
+      "follow_up_prompt": null,
+      "interpreted_intent": null,
+      "intent_satisfied": null
+    }
+    "#);
+}
+
+#[test]
+fn a_violation_as_json() {
+    let asked = ask(Contract::Json);
+    let report = ParseReport::new(&read(Contract::Json, "pass", &asked), &asked);
+    insta::assert_json_snapshot!(report, @r#"
+    {
+      "version": 1,
+      "reviewer": "code",
+      "role": "code",
+      "verdict": "inconclusive",
+      "violation": {
+        "code": "no_verdict",
+        "message": "there is no JSON object with a `verdict` key",
+        "offset": 0
+      }
+    }
+    "#);
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let asked = looped(Contract::Auto);
+    let texts = [
+        "ISSUES: it burns",
+        "{\"verdict\":\"pass\",\"followUpPrompt\":\"x\"}",
+        "**Verdict: NEEDS_DISCUSSION**",
+        "?",
+    ];
+    for text in texts {
+        let result = read(Contract::Auto, text, &asked);
+        let report = ParseReport::new(&result, &asked);
+        let written = serde_json::to_string(&report).unwrap();
+        let back: ParseReport = serde_json::from_str(&written).unwrap();
+        assert_eq!(back.violation(), result.as_ref().err());
+        let (back, was) = (back.into_review(), report.into_review());
+        assert_eq!((back.verdict, back.findings, back.minor), (was.verdict, was.findings, was.minor));
+    }
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let bad = [
+        r#"{"version":2,"verdict":"approved","findings":[]}"#,
+        r#"{"version":1,"verdict":"fine","findings":[]}"#,
+        r#"{"version":1,"verdict":"approved"}"#,
+        r#"{"version":1,"verdict":"inconclusive","findings":[]}"#,
+        r#"{"version":1,"verdict":"approved","violation":{"code":"empty","message":"","offset":0}}"#,
+        r#"{"version":1,"verdict":"approved","findings":[{"severity":"critical"}]}"#,
+        r#"{"verdict":"approved","findings":[]}"#,
+        r#"[]"#,
+    ];
+    let errors: Vec<_> =
+        bad.iter().map(|text| serde_json::from_str::<ParseReport>(text).unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(errors.join("\n"), @"
+    version 2 is not known; this program reads version 1
+    the verdict `fine` is not known
+    `findings` is missing
+    the verdict is `inconclusive` exactly where there is a `violation`
+    the verdict is `inconclusive` exactly where there is a `violation`
+    missing field `id` at line 1 column 69
+    missing field `version` at line 1 column 36
+    invalid length 0, expected struct Incoming with 13 elements at line 1 column 2
+    ");
+}
