@@ -1,0 +1,230 @@
+//! beads: the output of `bd ready --json`, or `.beads/issues.jsonl` with the rule of what is ready.
+
+mod ready;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::json::{self, Id, LineIndex, Members};
+use super::lines::Lines;
+use super::order;
+use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+
+const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
+
+pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(Format::Beads);
+    let issues =
+        if is_lines(source.text) { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
+    let whole = is_lines(source.text);
+    let issues = last_of_each(&mut file, issues);
+    let states = ready::states(source, &mut file, &issues, whole);
+    let mut ages = std::collections::HashMap::new();
+    for (issue, state) in issues.into_iter().zip(states) {
+        ages.insert(issue.id.0.clone(), created(&issue));
+        let task = task(&mut file, issue, state);
+        file.push(source, task)?;
+    }
+    // Without a date it is taken as the youngest.
+    let age = |task: &SourceTask| ages.get(&task.id).copied().flatten().unwrap_or(jiff::Timestamp::MAX);
+    order::at_once(&mut file, |task| (task.priority, age(task), task.id.clone()));
+    Ok(file)
+}
+
+/// Whether an object looks like an answer of `bd`.
+pub fn fits(members: &Members<'_>) -> bool {
+    ["data", "issues"].iter().any(|key| members.get(key).is_some_and(|list| list.get().starts_with('[')))
+        || is_issue(members)
+}
+
+fn is_issue(members: &Members<'_>) -> bool {
+    let has = |key| members.get(key).is_some();
+    has("id") && has("title") && (has("status") || has("issue_type")) || has("_type")
+}
+
+/// Whether the text is one object a line, not one JSON value.
+fn is_lines(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(first) = lines.next() else { return true };
+    match serde_json::from_str::<Members<'_>>(first) {
+        Ok(members) => lines.next().is_some() || !has_envelope(&members),
+        Err(error) => {
+            first.starts_with('{') && error.is_eof() && lines.next().is_none() && !first.contains("[{")
+        }
+    }
+}
+
+fn has_envelope(members: &Members<'_>) -> bool {
+    members.get("data").is_some() || members.get("issues").is_some()
+}
+
+#[derive(Deserialize)]
+struct Issue {
+    id: Id,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    design: Option<String>,
+    #[serde(default)]
+    acceptance_criteria: Option<String>,
+    #[serde(default)]
+    notes: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    priority: Option<Id>,
+    #[serde(default)]
+    issue_type: Option<String>,
+    #[serde(default)]
+    dependencies: Option<Vec<Dependency>>,
+    #[serde(default)]
+    created_at: Option<String>,
+    #[serde(default)]
+    defer_until: Option<String>,
+    #[serde(skip)]
+    line: u32,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    #[serde(default)]
+    depends_on_id: Option<Id>,
+    #[serde(default, rename = "type")]
+    kind: Option<String>,
+}
+
+fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, SourceError> {
+    let mut issues = Vec::new();
+    let last = source.text.trim_end().len();
+    let mut offset = 0;
+    for (index, line) in source.text.split_inclusive('\n').enumerate() {
+        offset += line.len();
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let text = line.trim();
+        if text.is_empty() {
+            continue;
+        }
+        match issue(text) {
+            Ok(issue) => issues.extend(issue.map(|issue| Issue { line: number, ..issue })),
+            Err(error) if error.is_eof() && offset >= last => {
+                file.warn(number, "the last line is cut off and was left out");
+            }
+            Err(error) => {
+                let message = format!("{}; expected one issue a line", json::explained(&error));
+                return Err(source.error(number, message));
+            }
+        }
+        if issues.len() > order::MAX_TASKS {
+            return Err(source.error(number, format!("more than {} issues", order::MAX_TASKS)));
+        }
+    }
+    Ok(issues)
+}
+
+/// An issue, or none for a line of another type and for an empty object.
+fn issue(text: &str) -> Result<Option<Issue>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Kind {
+        #[serde(default)]
+        _type: Option<String>,
+        #[serde(default)]
+        id: Option<Id>,
+    }
+    let kind: Kind = serde_json::from_str(text)?;
+    let other = kind._type.is_some_and(|kind| kind != "issue");
+    if other || kind.id.is_none_or(|id| id.0.is_empty()) {
+        return Ok(None);
+    }
+    serde_json::from_str(text).map(Some)
+}
+
+fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, SourceError> {
+    let lines = LineIndex::of(source.text);
+    let text = source.text.trim();
+    let list: &str = if text.starts_with('[') {
+        text
+    } else if !text.starts_with('{') {
+        return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
+    } else {
+        let members: Members<'_> = json::read(source, &lines, text)?;
+        let list = members.get("data").or_else(|| members.get("issues"));
+        list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
+    };
+    let items: Option<Vec<&RawValue>> = json::read(source, &lines, list)?;
+    let mut issues = Vec::new();
+    for raw in items.unwrap_or_default() {
+        let line = lines.line_of(source.text, raw.get());
+        let read = issue(raw.get()).map_err(|error| source.error(line, json::explained(&error)))?;
+        match read {
+            Some(issue) => issues.push(Issue { line, ..issue }),
+            None => file.warn(line, "this is not an issue and was left out"),
+        }
+    }
+    Ok(issues)
+}
+
+/// The same id twice: the later line is the newer one.
+fn last_of_each(file: &mut TaskFile, issues: Vec<Issue>) -> Vec<Issue> {
+    let mut seen = std::collections::HashMap::new();
+    for issue in issues.iter().rev() {
+        seen.entry(issue.id.0.clone()).or_insert(issue.line);
+    }
+    let is_last = |issue: &Issue| seen.get(&issue.id.0) == Some(&issue.line);
+    let (kept, dropped): (Vec<Issue>, Vec<Issue>) = issues.into_iter().partition(is_last);
+    for issue in dropped {
+        file.warn(issue.line, format!("{} is there again further down; that line counts", issue.id.0));
+    }
+    kept
+}
+
+fn created(issue: &Issue) -> Option<jiff::Timestamp> {
+    issue.created_at.as_deref().and_then(|text| text.parse().ok())
+}
+
+fn task(file: &mut TaskFile, issue: Issue, state: State) -> SourceTask {
+    let title = issue.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let mut task = SourceTask::new(issue.id.0.as_str(), title.unwrap_or(&issue.id.0), issue.line);
+    task.state = state;
+    task.priority = Some(priority(file, &issue));
+    for dependency in issue.dependencies.iter().flatten() {
+        let Some(id) = &dependency.depends_on_id else { continue };
+        if dependency.kind.as_deref() == Some("parent-child") {
+            task.parent = Some(id.0.clone());
+        } else if ready::blocks(dependency) {
+            task.depends_on.push(id.0.clone());
+        }
+    }
+    let criteria = issue.acceptance_criteria.as_deref().unwrap_or_default().lines().map(str::trim);
+    task.acceptance = criteria.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    task.section = issue.issue_type.as_deref().map(super::lines::short);
+    task.body = paragraphs([&issue.description, &issue.design, &issue.notes]);
+    task
+}
+
+fn paragraphs(parts: [&Option<String>; 3]) -> String {
+    let parts = parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// 0 is highest, 4 lowest, 2 the default.
+fn priority(file: &mut TaskFile, issue: &Issue) -> u8 {
+    let Some(Id(word)) = &issue.priority else { return 2 };
+    match word.trim_start_matches(['P', 'p']).parse() {
+        Ok(priority @ 0..=4) => priority,
+        Ok(_) | Err(_) => {
+            let word = super::lines::short(word);
+            file.warn(issue.line, format!("{} has the priority {word}, not 0 to 4: taken as 2", issue.id.0));
+            2
+        }
+    }
+}
+
+/// Whether the text of a file without a telling name is made of issues.
+pub fn looks_like_lines(source: &Source<'_>) -> bool {
+    let first = Lines::of(source).map(|line| line.text.trim()).find(|line| !line.is_empty());
+    first
+        .and_then(|line| serde_json::from_str::<Members<'_>>(line).ok())
+        .is_some_and(|members| is_issue(&members))
+}

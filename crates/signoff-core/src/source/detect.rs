@@ -1,0 +1,136 @@
+//! Which format a file has: by its path, else by its content.
+
+use super::json::Members;
+use super::lines::{Line, Lines};
+use super::{Format, Source, SourceError, beads, bmad, kiro, plan_markdown, spec_kit, sprint, task_master};
+
+pub fn format(source: &Source<'_>) -> Result<Format, SourceError> {
+    if let Some(format) = by_path(source.path) {
+        return Ok(format);
+    }
+    if has_ending(source.path, &["json"]) || looks_like_json(source) {
+        return by_json(source);
+    }
+    if sprint::is_sprint(source.path)
+        && source.text.lines().any(|line| line.starts_with("development_status:"))
+    {
+        return Ok(Format::Bmad);
+    }
+    Ok(by_markdown(source))
+}
+
+/// The error for text that must hold tasks and holds none.
+pub fn nothing_fits(source: &Source<'_>) -> SourceError {
+    let tried = "plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)";
+    let first = Lines::of(source).find(|line| !line.text.trim().is_empty());
+    source.error(first.map_or(1, |line| line.number), format!("no tasks found; formats tried: {tried}"))
+}
+
+fn has_ending(path: &str, endings: &[&str]) -> bool {
+    let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| endings.contains(&ending.as_str()))
+}
+
+fn by_path(path: &str) -> Option<Format> {
+    let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
+    match parts.as_slice() {
+        [.., ".kiro", "specs", _, "tasks.md"] => Some(Format::Kiro),
+        [before @ .., "tasks.md"] if before.windows(2).any(|pair| pair == ["openspec", "changes"]) => {
+            Some(Format::OpenSpec)
+        }
+        [.., "specs", feature, "tasks.md"] if is_numbered(feature) => Some(Format::SpecKit),
+        [.., ".taskmaster", "tasks", "tasks.json"] => Some(Format::TaskMaster),
+        [.., "sprint-status.yaml" | "sprint-status.yml"] => Some(Format::Bmad),
+        [.., name] if has_ending(name, &["jsonl"]) => Some(Format::Beads),
+        _ => None,
+    }
+}
+
+/// `001-user-login`.
+fn is_numbered(feature: &str) -> bool {
+    feature.split_once('-').is_some_and(|(number, name)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty()
+    })
+}
+
+/// Markdown may begin with a bracket, so that alone is not JSON.
+fn looks_like_json(source: &Source<'_>) -> bool {
+    let text = source.text.trim_start();
+    if has_ending(source.path, &["md", "markdown", "txt"]) {
+        return false;
+    }
+    text.starts_with('{')
+        || text.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn by_json(source: &Source<'_>) -> Result<Format, SourceError> {
+    let text = source.text.trim();
+    if text.starts_with('[') || text.is_empty() || beads::looks_like_lines(source) {
+        return Ok(Format::Beads);
+    }
+    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+        let line = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1);
+        let skipped = source.text.len() - source.text.trim_start().len();
+        let before = super::lines::line_at(source.text.as_bytes(), skipped) - 1;
+        let message = format!("{}; formats tried: Task Master, beads", super::json::explained(&error));
+        source.error(before.saturating_add(line), message)
+    })?;
+    if task_master::fits(&members) {
+        return Ok(Format::TaskMaster);
+    }
+    if beads::fits(&members) {
+        return Ok(Format::Beads);
+    }
+    Err(source.error(
+        1,
+        "JSON without tasks; formats tried: Task Master ({\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}}), beads ([…], {\"data\": […]}, {\"issues\": […]} or one issue a line)",
+    ))
+}
+
+/// What the lines of a Markdown file speak for.
+#[derive(Default)]
+struct Signs {
+    story: bool,
+    story_tasks: bool,
+    plan: bool,
+    spec_kit: bool,
+    /// A whole-numbered box at the margin, or a tag only Kiro has.
+    kiro: bool,
+    /// `- [ ] 1.1 …` under `## 1. …`.
+    open_spec: bool,
+    in_numbered_section: bool,
+}
+
+fn by_markdown(source: &Source<'_>) -> Format {
+    let mut signs = Signs::default();
+    for line in Lines::of(source).filter(Line::is_prose) {
+        signs.take(&line);
+    }
+    match signs {
+        Signs { story: true, story_tasks: true, .. } => Format::Bmad,
+        Signs { plan: true, .. } => Format::PlanMarkdown,
+        Signs { spec_kit: true, .. } => Format::SpecKit,
+        Signs { kiro: true, .. } => Format::Kiro,
+        Signs { open_spec: true, .. } => Format::OpenSpec,
+        Signs { .. } => Format::Text,
+    }
+}
+
+impl Signs {
+    fn take(&mut self, line: &Line<'_>) {
+        self.plan |= plan_markdown::is_task(line);
+        self.spec_kit |= spec_kit::is_task(line);
+        if let Some((level, text)) = line.heading() {
+            self.story |= bmad::story_heading(line).is_some();
+            self.story_tasks |= level == 2 && text.to_ascii_lowercase().starts_with("tasks");
+            self.in_numbered_section = level == 2 && text.starts_with(|c: char| c.is_ascii_digit());
+        }
+        if let Some(item) = kiro::item(line) {
+            let top = !item.id.contains('.');
+            self.kiro |= top && line.text.starts_with('-') && !self.in_numbered_section || item.optional;
+            self.open_spec |= self.in_numbered_section && !top;
+        }
+        let is_numbered_tag = |tag| kiro::tagged(line.text, tag).is_some();
+        self.kiro |= (self.kiro || self.open_spec) && is_numbered_tag("_Requirements:");
+    }
+}

@@ -1,0 +1,17 @@
+//! Why a task file could not be read.
+
+/// A file that cannot be read as tasks, with the place and what was expected there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct SourceError {
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+    pub message: String,
+}
+
+impl SourceError {
+    pub fn new(file: impl Into<String>, line: u32, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line, message: message.into() }
+    }
+}

@@ -1,0 +1,368 @@
+//! Lines of a Markdown file, each with its place: prose, fenced code, comment or front matter.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::tick::Mark;
+use super::{Source, Warning};
+
+/// What a line is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Prose,
+    /// Between fences, or a fence itself.
+    Code,
+    Comment,
+    FrontMatter,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// Counted from 1.
+    pub number: u32,
+    /// Of its first byte within `Source::text`.
+    pub offset: usize,
+    /// Without the line ending.
+    pub text: &'a str,
+    pub place: Place,
+}
+
+impl<'a> Line<'a> {
+    pub fn is_prose(&self) -> bool {
+        self.place == Place::Prose
+    }
+
+    /// The heading's level and text, if this is one.
+    pub fn heading(&self) -> Option<(usize, &'a str)> {
+        let text = self.text.trim_start_matches(' ');
+        let level = text.bytes().take_while(|byte| *byte == b'#').count();
+        let rest = &text[level..];
+        let fits = self.is_prose() && (1..=6).contains(&level) && self.text.len() - text.len() <= 3;
+        let spaced = rest.is_empty() || rest.starts_with([' ', '\t']);
+        (fits && spaced).then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
+    }
+}
+
+/// A list item that begins with a box.
+#[derive(Debug, Clone, Copy)]
+pub struct Boxed<'a> {
+    /// Columns before the bullet; a tab is four.
+    pub indent: usize,
+    /// What stands between the brackets.
+    pub sign: char,
+    /// Of the sign, in its line.
+    pub column: usize,
+    /// All after the closing bracket.
+    pub rest: &'a str,
+    /// Whether bullet and box are apart, as Markdown demands.
+    pub spaced: bool,
+}
+
+impl<'a> Boxed<'a> {
+    /// Reads `- [x] rest`, with any bullet Markdown knows.
+    pub fn read(text: &'a str) -> Option<Self> {
+        let unindented = text.trim_start();
+        let indent = columns(&text[..text.len() - unindented.len()]);
+        let after = after_bullet(unindented)?;
+        let bracket = after.trim_start();
+        let inner = bracket.strip_prefix('[')?;
+        let sign = inner.chars().next()?;
+        let rest = inner[sign.len_utf8()..].strip_prefix(']')?;
+        let column = text.len() - inner.len();
+        Some(Self { indent, sign, column, rest, spaced: after.len() > bracket.len() })
+    }
+
+    /// A box with a space on either side, as a task list has it.
+    pub fn task(text: &'a str) -> Option<Self> {
+        let boxed = Self::read(text)?;
+        let apart = boxed.rest.is_empty() || boxed.rest.starts_with([' ', '\t']);
+        (boxed.spaced && apart).then_some(boxed)
+    }
+
+    /// Ticked, in the formats where case does not matter.
+    pub fn is_ticked(&self) -> bool {
+        matches!(self.sign, 'x' | 'X')
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.sign == ' '
+    }
+
+    /// The mark of this box, if it is a box that is open.
+    pub fn mark(&self, source: &Source<'_>, line: &Line<'_>) -> Option<Mark> {
+        if self.is_ticked() {
+            return None;
+        }
+        Mark::new(line.text, line.number, source.start + line.offset, self.column)
+    }
+}
+
+/// What follows the bullet of a list item, white space included.
+pub fn after_bullet(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix(['-', '*', '+']) {
+        return Some(rest);
+    }
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    if !(1..=9).contains(&digits) {
+        return None;
+    }
+    text[digits..].strip_prefix(['.', ')'])
+}
+
+/// The text of a list item without box: what follows the bullet and a space.
+pub fn list_item(text: &str) -> Option<&str> {
+    let after = after_bullet(text.trim_start())?;
+    let item = after.trim_start();
+    (after.len() > item.len()).then(|| item.trim_end())
+}
+
+fn columns(white: &str) -> usize {
+    white.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum()
+}
+
+/// The number of the line that holds the byte at `offset`.
+pub fn line_at(bytes: &[u8], offset: usize) -> u32 {
+    let newlines = bytes.iter().take(offset).filter(|byte| **byte == b'\n').count();
+    u32::try_from(newlines + 1).unwrap_or(u32::MAX)
+}
+
+/// `text` without HTML comments; one that is still open at the end hides the rest. Comment signs in code
+/// spans are text.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains("<!--") {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut cursor = 0;
+    for (start, end) in comments(text) {
+        shown.push_str(&text[cursor..start]);
+        cursor = end.unwrap_or(text.len());
+    }
+    shown.push_str(&text[cursor..]);
+    Cow::Owned(shown)
+}
+
+/// The comments of a line: where each begins, and where it ends if it does.
+fn comments(text: &str) -> Vec<(usize, Option<usize>)> {
+    let bytes = text.as_bytes();
+    let last_runs = last_backtick_runs(bytes);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'`' {
+            at = after_code_span(bytes, at, &last_runs);
+        } else if bytes[at..].starts_with(b"<!--") {
+            let end = text[at + 2..].find("-->").map(|found| at + 2 + found + 3);
+            found.push((at, end));
+            at = end.unwrap_or(bytes.len());
+        } else {
+            at += 1;
+        }
+    }
+    found
+}
+
+/// Where the last run of backticks of each length begins: what keeps the search for a span's end linear.
+fn last_backtick_runs(bytes: &[u8]) -> HashMap<usize, usize> {
+    let mut last = HashMap::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let length = backticks(bytes, at);
+        if length > 0 {
+            last.insert(length, at);
+        }
+        at += length.max(1);
+    }
+    last
+}
+
+fn after_code_span(bytes: &[u8], start: usize, last_runs: &HashMap<usize, usize>) -> usize {
+    let length = backticks(bytes, start);
+    let mut at = start + length;
+    if last_runs.get(&length).is_none_or(|last| *last < at) {
+        return at;
+    }
+    while at < bytes.len() {
+        let run = backticks(bytes, at);
+        at += run.max(1);
+        if run == length {
+            break;
+        }
+    }
+    at
+}
+
+fn backticks(bytes: &[u8], at: usize) -> usize {
+    bytes[at..].iter().take_while(|byte| **byte == b'`').count()
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fence {
+    sign: u8,
+    length: usize,
+    opened: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Inside {
+    Prose,
+    Fence(Fence),
+    Comment { opened: u32 },
+    FrontMatter { until: usize },
+}
+
+/// The lines of a file, one after the other.
+pub struct Lines<'a> {
+    text: &'a str,
+    offset: usize,
+    number: u32,
+    inside: Inside,
+    last_comment_end: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub fn of(source: &Source<'a>) -> Self {
+        let until = front_matter_end(source.text);
+        let inside = until.map_or(Inside::Prose, |until| Inside::FrontMatter { until });
+        let last_comment_end = source.text.rfind("-->").unwrap_or(0);
+        Self { text: source.text, offset: 0, number: 0, inside, last_comment_end }
+    }
+
+    /// What was opened and never closed, once all lines are read: it hid the rest of the file.
+    pub fn unclosed(&self) -> Option<Warning> {
+        match self.inside {
+            Inside::Prose | Inside::FrontMatter { .. } => None,
+            Inside::Fence(fence) => {
+                Some(Warning::new(fence.opened, "the code fence that opens here is never closed"))
+            }
+            Inside::Comment { opened } => {
+                Some(Warning::new(opened, "the comment that opens here is never closed"))
+            }
+        }
+    }
+
+    fn place(&mut self, text: &str, offset: usize) -> Place {
+        match self.inside {
+            Inside::FrontMatter { until } => {
+                if offset >= until {
+                    self.inside = Inside::Prose;
+                }
+                Place::FrontMatter
+            }
+            Inside::Fence(fence) => {
+                if closes(text, fence) {
+                    self.inside = Inside::Prose;
+                }
+                Place::Code
+            }
+            Inside::Comment { .. } => {
+                if text.contains("-->") {
+                    self.inside = Inside::Prose;
+                }
+                Place::Comment
+            }
+            Inside::Prose => self.place_in_prose(text, offset),
+        }
+    }
+
+    fn place_in_prose(&mut self, text: &str, offset: usize) -> Place {
+        if let Some((sign, length)) = opens_fence(text) {
+            self.inside = Inside::Fence(Fence { sign, length, opened: self.number });
+            return Place::Code;
+        }
+        if !text.contains("<!--") {
+            return Place::Prose;
+        }
+        let begins = text.trim_start().starts_with("<!--");
+        let open = comments(text).last().is_some_and(|(_, end)| end.is_none());
+        if open && (begins || self.last_comment_end > offset) {
+            self.inside = Inside::Comment { opened: self.number };
+        }
+        if begins { Place::Comment } else { Place::Prose }
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
+        let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let text = rest[..length].trim_end_matches('\n');
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let offset = self.offset;
+        self.offset += length;
+        self.number += 1;
+        let place = self.place(text, offset);
+        Some(Line { number: self.number, offset, text, place })
+    }
+}
+
+/// Where the line that ends the front matter begins.
+fn front_matter_end(text: &str) -> Option<usize> {
+    let mut offset = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let bare = line.trim_end();
+        match (index, bare) {
+            (0, "---") => {}
+            (0, _) => return None,
+            (_, "---" | "...") => return Some(offset),
+            (_, _) => {}
+        }
+        offset += line.len();
+    }
+    None
+}
+
+fn opens_fence(text: &str) -> Option<(u8, usize)> {
+    let text = text.trim_start();
+    let text = list_item(text).unwrap_or(text);
+    let sign = *text.as_bytes().first()?;
+    if !matches!(sign, b'`' | b'~') {
+        return None;
+    }
+    let length = text.bytes().take_while(|byte| *byte == sign).count();
+    let info_fits = sign == b'~' || !text[length..].contains('`');
+    (length >= 3 && info_fits).then_some((sign, length))
+}
+
+fn closes(text: &str, fence: Fence) -> bool {
+    let text = text.trim();
+    text.len() >= fence.length && text.bytes().all(|byte| byte == fence.sign)
+}
+
+/// `1.2` or `2.3a` at the start of `text`, and what follows it.
+pub fn leading_number(text: &str) -> Option<(&str, &str)> {
+    let bare = text.strip_prefix("**").unwrap_or(text);
+    let numeric = bare.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let number = bare[..numeric].trim_end_matches('.');
+    let well_formed = number.split('.').all(|part| (1..=9).contains(&part.len()));
+    let letter = usize::from(
+        number.len() == numeric
+            && number.contains('.')
+            && bare[numeric..].starts_with(|c: char| c.is_ascii_lowercase()),
+    );
+    let (id, rest) = bare.split_at(number.len() + letter);
+    let rest = rest.trim_start_matches(['.', ')', ':']).trim_start_matches("**").trim_start_matches(':');
+    let ends = rest.is_empty() || rest.starts_with([' ', '\t']);
+    (well_formed && ends).then(|| (id, rest.trim()))
+}
+
+/// A name cut to a length that can be repeated for each task.
+pub fn short(text: &str) -> String {
+    const LENGTH: usize = 200;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The lines of a body, without blank ones around it, with plain line endings and no trailing space.
+pub fn body(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    while lines.last().is_some_and(|line| line.is_empty()) {
+        lines.pop();
+    }
+    let blank = lines.iter().take_while(|line| line.is_empty()).count();
+    lines[blank..].join("\n")
+}

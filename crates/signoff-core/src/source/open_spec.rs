@@ -1,0 +1,103 @@
+//! OpenSpec's `tasks.md`: every box counts, inside fences too.
+
+use super::lines::{Boxed, Line, Lines, Place, body, leading_number, short, visible};
+use super::order;
+use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+
+const EXPECTED: &str = "lines such as `- [ ] 1.1 text`";
+
+pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(Format::OpenSpec);
+    let mut lines = Lines::of(source);
+    let mut nesting = Nesting::default();
+    let mut section = None;
+    let mut open: Option<(SourceTask, usize)> = None;
+    for line in lines.by_ref() {
+        let boxed = boxed(&line);
+        if (boxed.is_some() || line.heading().is_some())
+            && let Some((task, start)) = open.take()
+        {
+            push(source, &mut file, task, &source.text[start..line.offset])?;
+        }
+        match line.heading() {
+            Some((1, text)) => drop(file.title.get_or_insert_with(|| text.to_owned())),
+            Some((_, text)) => section = Some(short(text)),
+            None => {}
+        }
+        if let Some(boxed) = boxed {
+            let mut task = task(source, &line, &boxed, file.tasks.len() + 1);
+            task.section = section.clone();
+            nesting.enter(boxed.indent, file.tasks.len());
+            open = Some((task, line.offset + line.text.len()));
+        }
+        if line.heading().is_some() {
+            nesting.leave_all();
+        }
+    }
+    if let Some((task, start)) = open {
+        push(source, &mut file, task, &source.text[start..])?;
+    }
+    nesting.leave_all();
+    order::refuse_empty(source, &file, EXPECTED)?;
+    order::tell_twins_apart(&mut file);
+    for (child, parent) in nesting.parents {
+        file.tasks[child].parent = Some(file.tasks[parent].id.clone());
+    }
+    order::chain(&mut file, nesting.finished);
+    Ok(file)
+}
+
+/// A task of OpenSpec: any bullet, white space or none, and ` `, `x` or `X` in the box.
+fn boxed<'a>(line: &Line<'a>) -> Option<Boxed<'a>> {
+    let counts = matches!(line.place, Place::Prose | Place::Code);
+    Boxed::read(line.text).filter(|boxed| counts && (boxed.is_ticked() || boxed.is_blank()))
+}
+
+fn task(source: &Source<'_>, line: &Line<'_>, boxed: &Boxed<'_>, ordinal: usize) -> SourceTask {
+    let text = visible(boxed.rest);
+    let text = text.trim();
+    let (id, title) = match leading_number(text) {
+        Some((id, title)) => (id.to_owned(), title),
+        None => (ordinal.to_string(), text),
+    };
+    let mut task = SourceTask::new(id, title, line.number);
+    task.mark = boxed.mark(source, line);
+    if boxed.is_ticked() {
+        task.state = State::Done;
+    }
+    task
+}
+
+fn push(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    mut task: SourceTask,
+    text: &str,
+) -> Result<(), SourceError> {
+    task.body = body(text);
+    file.push(source, task)
+}
+
+/// Which item stands in which, by indentation, and in which order they end: nested before parent.
+#[derive(Default)]
+struct Nesting {
+    open: Vec<(usize, usize)>,
+    parents: Vec<(usize, usize)>,
+    finished: Vec<usize>,
+}
+
+impl Nesting {
+    fn enter(&mut self, indent: usize, index: usize) {
+        while let Some((_, item)) = self.open.pop_if(|(above, _)| *above >= indent) {
+            self.finished.push(item);
+        }
+        if let Some((_, parent)) = self.open.last() {
+            self.parents.push((index, *parent));
+        }
+        self.open.push((indent, index));
+    }
+
+    fn leave_all(&mut self) {
+        self.finished.extend(self.open.drain(..).rev().map(|(_, item)| item));
+    }
+}

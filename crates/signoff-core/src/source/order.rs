@@ -1,0 +1,291 @@
+//! What may be worked at once, and in which order.
+
+mod graph;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+
+use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+use graph::Graph;
+pub use graph::{cycle, round};
+
+/// More tasks than any run could finish: a file with more of them is not a plan.
+pub const MAX_TASKS: usize = 50_000;
+
+/// More warnings than anyone reads.
+const MAX_WARNINGS: usize = 100;
+
+impl TaskFile {
+    pub(super) fn warn(&mut self, line: u32, message: impl Into<String>) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(super::Warning::new(line, message));
+        }
+    }
+
+    pub(super) fn push(&mut self, source: &Source<'_>, task: SourceTask) -> Result<(), SourceError> {
+        if self.tasks.len() >= MAX_TASKS {
+            return Err(source.error(task.line, format!("more than {MAX_TASKS} tasks")));
+        }
+        self.tasks.push(task);
+        Ok(())
+    }
+}
+
+/// Whether a task is left to do, parents aside.
+fn is_open(format: Format, task: &SourceTask) -> bool {
+    match task.state {
+        State::Open => !task.optional,
+        // In a tracker somebody has claimed it; in a file it is what an interrupted run left.
+        State::InProgress => !task.optional && format != Format::Beads,
+        State::Blocked
+        | State::Deferred
+        | State::Review
+        | State::Cancelled
+        | State::NotWork
+        | State::Done => false,
+    }
+}
+
+/// One task after the other, in the given order of indices.
+pub fn chain(file: &mut TaskFile, order: impl IntoIterator<Item = usize>) {
+    let tasks = order.into_iter().filter_map(|index| file.tasks.get(index));
+    file.groups = tasks.filter(|task| is_open(file.format, task)).map(|task| vec![task.id.clone()]).collect();
+}
+
+/// One task after the other, in the order of the file.
+pub fn file_order(file: &mut TaskFile) {
+    chain(file, 0..file.tasks.len());
+}
+
+/// All that is open at once, in the order of `key`.
+pub fn at_once<K: Ord>(file: &mut TaskFile, key: impl Fn(&SourceTask) -> K) {
+    let mut open: Vec<&SourceTask> = file.tasks.iter().filter(|task| is_open(file.format, task)).collect();
+    open.sort_by_key(|task| key(task));
+    let ids: Vec<String> = open.into_iter().map(|task| task.id.clone()).collect();
+    file.groups = if ids.is_empty() { Vec::new() } else { vec![ids] };
+}
+
+/// Layer after layer: a task as early as what it depends on allows, each layer in the order of `key`.
+pub fn layers<K: Ord>(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    key: impl Fn(&SourceTask) -> K,
+) -> Result<(), SourceError> {
+    let graph = Graph::of(source, file)?;
+    graph.block_what_cannot_start(file);
+    let levels = graph.levels();
+    let mut groups: Vec<Vec<&SourceTask>> = Vec::new();
+    for (index, task) in file.tasks.iter().enumerate() {
+        if graph.is_work(index) && is_open(file.format, task) {
+            let level = levels[index];
+            if groups.len() <= level {
+                groups.resize_with(level + 1, Vec::new);
+            }
+            groups[level].push(task);
+        }
+    }
+    for group in &mut groups {
+        group.sort_by_key(|task| key(task));
+    }
+    let ids = |group: Vec<&SourceTask>| group.into_iter().map(|task| task.id.clone()).collect::<Vec<_>>();
+    file.groups = groups.into_iter().map(ids).filter(|group| !group.is_empty()).collect();
+    Ok(())
+}
+
+/// In the order of the file, phase after phase. Neighbours marked parallel go at once, and a task that
+/// names a later one of its phase waits for it. `phases` gives the phase of each task, never falling.
+pub fn in_order(source: &Source<'_>, file: &mut TaskFile, phases: &[usize]) -> Result<(), SourceError> {
+    let graph = Graph::of(source, file)?;
+    graph.block_what_cannot_start(file);
+    let work: Vec<bool> = (0..file.tasks.len())
+        .map(|index| graph.is_work(index) && is_open(file.format, &file.tasks[index]))
+        .collect();
+    let mut queue = Queue { waiting: graph.waiting(), ready: BinaryHeap::new(), graph: &graph, work: &work };
+    queue.start();
+    let runs = parallel_runs(file, &graph, phases);
+    let mut left = left_per_phase(&work, phases);
+    let mut groups = Vec::new();
+    while let Some(first) = queue.pop() {
+        if let Some(stuck) = unfinished_before(&left, phases[first]) {
+            return Err(waits_for_a_later_phase(source, file, phases, stuck));
+        }
+        let mut group = vec![first];
+        while let Some(next) = queue.pop_if(|next| file.tasks[first].parallel && runs[next] == runs[first]) {
+            group.push(next);
+        }
+        for index in &group {
+            finish_one(&mut left, phases[*index]);
+            queue.finish(*index);
+        }
+        groups.push(group.into_iter().map(|index| file.tasks[index].id.clone()).collect());
+    }
+    file.groups = groups;
+    Ok(())
+}
+
+/// Tasks whose turn may come, by their place in the file.
+struct Queue<'a> {
+    graph: &'a Graph,
+    work: &'a [bool],
+    /// For each node, how many it still waits for.
+    waiting: Vec<usize>,
+    ready: BinaryHeap<Reverse<usize>>,
+}
+
+impl Queue<'_> {
+    fn start(&mut self) {
+        let free: Vec<usize> = (0..self.waiting.len()).filter(|node| self.waiting[*node] == 0).collect();
+        self.release(free);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        self.ready.pop().map(|Reverse(index)| index)
+    }
+
+    fn pop_if(&mut self, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        let Reverse(index) = *self.ready.peek()?;
+        if fits(index) { self.pop() } else { None }
+    }
+
+    fn finish(&mut self, node: usize) {
+        let mut free = Vec::new();
+        for after in self.graph.after(node) {
+            self.waiting[*after] -= 1;
+            if self.waiting[*after] == 0 {
+                free.push(*after);
+            }
+        }
+        self.release(free);
+    }
+
+    /// Queues work; what is not work is finished as soon as nothing holds it.
+    fn release(&mut self, mut free: Vec<usize>) {
+        while let Some(node) = free.pop() {
+            if self.work.get(node).copied().unwrap_or(false) {
+                self.ready.push(Reverse(node));
+                continue;
+            }
+            for after in self.graph.after(node) {
+                self.waiting[*after] -= 1;
+                if self.waiting[*after] == 0 {
+                    free.push(*after);
+                }
+            }
+        }
+    }
+}
+
+/// A number for each task, the same for neighbours that are marked parallel and stand in one phase.
+fn parallel_runs(file: &TaskFile, graph: &Graph, phases: &[usize]) -> Vec<usize> {
+    let mut run = 0;
+    let mut before: Option<usize> = None;
+    let mut runs = Vec::with_capacity(file.tasks.len());
+    for (index, task) in file.tasks.iter().enumerate() {
+        if graph.is_work(index) && !task.optional {
+            let together =
+                before.is_some_and(|before| file.tasks[before].parallel && phases[before] == phases[index]);
+            if !(together && task.parallel) {
+                run += 1;
+            }
+            before = Some(index);
+        }
+        runs.push(run);
+    }
+    runs
+}
+
+fn left_per_phase(work: &[bool], phases: &[usize]) -> BTreeMap<usize, usize> {
+    let mut left = BTreeMap::new();
+    for (_, phase) in work.iter().zip(phases).filter(|(work, _)| **work) {
+        *left.entry(*phase).or_insert(0) += 1;
+    }
+    left
+}
+
+fn finish_one(left: &mut BTreeMap<usize, usize>, phase: usize) {
+    if let Some(count) = left.get_mut(&phase) {
+        *count -= 1;
+        if *count == 0 {
+            left.remove(&phase);
+        }
+    }
+}
+
+/// The first phase before `phase` that has tasks left.
+fn unfinished_before(left: &BTreeMap<usize, usize>, phase: usize) -> Option<usize> {
+    left.range(..phase).next().map(|(phase, _)| *phase)
+}
+
+fn waits_for_a_later_phase(
+    source: &Source<'_>,
+    file: &TaskFile,
+    phases: &[usize],
+    stuck: usize,
+) -> SourceError {
+    let places: HashMap<&str, usize> =
+        file.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
+    let later = |id: &&String| places.get(id.as_str()).is_some_and(|index| phases[*index] > stuck);
+    let in_phase = file.tasks.iter().zip(phases).filter(|(_, phase)| **phase == stuck).map(|(task, _)| task);
+    for task in in_phase {
+        if let Some(dependency) = task.depends_on.iter().find(later) {
+            let message = format!(
+                "{} depends on {dependency} of a later phase; expected a task of its own phase or an earlier one",
+                task.id
+            );
+            return source.error(task.line, message);
+        }
+    }
+    source.error(1, "a task depends on one of a later phase")
+}
+
+/// Refuses a file that names two tasks alike.
+pub fn refuse_twins(source: &Source<'_>, file: &TaskFile) -> Result<(), SourceError> {
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    for task in &file.tasks {
+        if let Some(line) = seen.insert(&task.id, task.line) {
+            let message =
+                format!("task {} is there twice, here and in line {line}; expected one of each id", task.id);
+            return Err(source.error(task.line, message));
+        }
+    }
+    Ok(())
+}
+
+/// Tells tasks of the same id apart, where nothing depends on ids.
+pub fn tell_twins_apart(file: &mut TaskFile) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut taken: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
+    let mut renamed = Vec::new();
+    for task in &mut file.tasks {
+        let count = seen.entry(task.id.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            continue;
+        }
+        let mut id = format!("{}#{count}", task.id);
+        while !taken.insert(id.clone()) {
+            *count += 1;
+            id = format!("{}#{count}", task.id);
+        }
+        renamed
+            .push((task.line, format!("task {} is there more than once; this one is called {id}", task.id)));
+        task.id = id;
+    }
+    for (line, message) in renamed {
+        file.warn(line, message);
+    }
+}
+
+/// A file in a plan's format without any task is an error.
+pub fn refuse_empty(source: &Source<'_>, file: &TaskFile, expected: &str) -> Result<(), SourceError> {
+    if file.tasks.is_empty() {
+        let hint = file.warnings.first();
+        let line = hint.map_or(1, |warning| warning.line);
+        let mut message = format!("no tasks; formats tried: {}; expected {expected}", file.format.name());
+        if let Some(warning) = hint {
+            message = format!("{message}; {}", warning.message);
+        }
+        return Err(source.error(line, message));
+    }
+    Ok(())
+}

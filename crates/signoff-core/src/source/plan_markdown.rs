@@ -1,0 +1,280 @@
+//! Plans as superpowers and its kin write them: `### Task 3: Title`, with files, steps and criteria.
+
+use super::lines::{Boxed, Line, Lines, Place, body, list_item, visible};
+use super::order;
+use super::{FileAction, FileRef, Format, LineRange, Source, SourceError, SourceTask, State, Step, TaskFile};
+
+const EXPECTED: &str = "a heading such as `### Task 1: Title`";
+
+pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(Format::PlanMarkdown);
+    let mut lines = Lines::of(source);
+    let mut open: Option<Open> = None;
+    for line in lines.by_ref() {
+        if let Some(heading) = TaskHeading::read(&line) {
+            close(source, &mut file, open.take(), line.offset)?;
+            open = Some(Open::new(source, &line, &heading));
+        } else if let Some(open) = &mut open {
+            open.take_line(source, &line);
+        } else {
+            header_line(&mut file, &line);
+        }
+        warn_of_near_miss(&mut file, &line);
+    }
+    close(source, &mut file, open, source.text.len())?;
+    file.warnings.extend(lines.unclosed());
+    order::refuse_empty(source, &file, EXPECTED)?;
+    order::tell_twins_apart(&mut file);
+    order::file_order(&mut file);
+    Ok(file)
+}
+
+/// Whether this line begins a task: what tells a plan from other text.
+pub fn is_task(line: &Line<'_>) -> bool {
+    TaskHeading::read(line).is_some()
+}
+
+struct TaskHeading<'a> {
+    boxed: Option<Boxed<'a>>,
+    id: &'a str,
+    title: String,
+}
+
+impl<'a> TaskHeading<'a> {
+    /// A heading of two to four `#`, with a box before or behind them, or with none.
+    fn read(line: &Line<'a>) -> Option<Self> {
+        if line.place != Place::Prose {
+            return None;
+        }
+        let text = line.text.trim_start();
+        let outer = Boxed::task(line.text);
+        let after_box = outer.map_or(text, |boxed| boxed.rest.trim_start());
+        let after_hashes = after_box.trim_start_matches('#');
+        let level = after_box.len() - after_hashes.len();
+        if !(2..=4).contains(&level) || !after_hashes.starts_with([' ', '\t']) {
+            return None;
+        }
+        let inner = if outer.is_none() { box_within(line.text, after_hashes) } else { None };
+        let words = inner.map_or(after_hashes, |boxed| boxed.rest);
+        let (id, title) = numbered_title(words.trim_start())?;
+        let title = visible(title).trim().trim_end_matches('#').trim_end().to_owned();
+        (!title.is_empty()).then_some(Self { boxed: outer.or(inner), id, title })
+    }
+}
+
+/// A box that stands behind the `#` of its heading, with its column counted in the whole line.
+fn box_within<'a>(line: &str, after_hashes: &'a str) -> Option<Boxed<'a>> {
+    let mut boxed = Boxed::task(after_hashes)?;
+    boxed.column += line.len() - after_hashes.len();
+    Some(boxed)
+}
+
+/// Takes `Task 1.2: title` apart.
+fn numbered_title(text: &str) -> Option<(&str, &str)> {
+    let word = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task"))?;
+    let after = &text[word.len()..];
+    let number = after.trim_start();
+    let length = number_length(number);
+    if after.len() == number.len() || length == 0 {
+        return None;
+    }
+    let (id, rest) = number.split_at(length);
+    let title = rest.strip_prefix(':').or_else(|| rest.trim_start().strip_prefix(['–', '—']));
+    let title = title.or_else(|| rest.strip_prefix([' ', '\t'])?.trim_start().strip_prefix('-'));
+    let title = title.or_else(|| rest.trim_start().strip_prefix(':'))?;
+    Some((id, title.trim()))
+}
+
+/// The length of a number such as `3` or `3.1` at the start of `text`.
+fn number_length(text: &str) -> usize {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut length = digits(text);
+    while length > 0 && text[length..].starts_with('.') {
+        let more = digits(&text[length + 1..]);
+        if more == 0 {
+            break;
+        }
+        length += 1 + more;
+    }
+    length
+}
+
+fn warn_of_near_miss(file: &mut TaskFile, line: &Line<'_>) {
+    let Some((level, text)) = line.heading() else { return };
+    let number =
+        text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
+    let looks_like = number.is_some_and(|rest| rest.starts_with(' ') && number_length(rest.trim_start()) > 0);
+    if looks_like && TaskHeading::read(line).is_none() {
+        let what =
+            if (2..=4).contains(&level) { "a colon and a title are missing" } else { "tasks have 2 to 4 #" };
+        file.warn(line.number, format!("this heading is not read as a task: {what}"));
+    }
+}
+
+fn header_line(file: &mut TaskFile, line: &Line<'_>) {
+    if let Some((1, text)) = line.heading() {
+        file.title.get_or_insert_with(|| text.to_owned());
+    } else if line.is_prose()
+        && let Some(goal) = label(line.text, "Goal")
+        && !goal.is_empty()
+    {
+        file.goal.get_or_insert_with(|| goal.to_owned());
+    }
+}
+
+/// What follows `**NAME:**` on a line, or `**NAME**:`.
+fn label<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let bold = text.trim_start().strip_prefix("**")?;
+    let (inner, rest) = bold.split_once("**")?;
+    let rest = match inner.strip_suffix(':') {
+        Some(_) => rest,
+        None => rest.strip_prefix(':')?,
+    };
+    inner.trim_end_matches(':').trim().eq_ignore_ascii_case(name).then(|| rest.trim())
+}
+
+/// The list that is being read within a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    None,
+    Files,
+    Acceptance,
+}
+
+struct Open {
+    task: SourceTask,
+    body_start: usize,
+    ticked: Option<bool>,
+    list: List,
+}
+
+impl Open {
+    fn new(source: &Source<'_>, line: &Line<'_>, heading: &TaskHeading<'_>) -> Self {
+        let mut task = SourceTask::new(heading.id, heading.title.as_str(), line.number);
+        task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, line));
+        let ticked = heading.boxed.map(|boxed| boxed.is_ticked());
+        // The end of the line; its line ending is trimmed with the body.
+        Self { task, body_start: line.offset + line.text.len(), ticked, list: List::None }
+    }
+
+    fn take_line(&mut self, source: &Source<'_>, line: &Line<'_>) {
+        if !line.is_prose() || line.text.trim().is_empty() {
+            return;
+        }
+        if let Some(step) = step(source, line) {
+            self.list = List::None;
+            self.task.steps.push(step);
+        } else if let Some(rest) = label(line.text, "Files") {
+            self.list = List::Files;
+            self.take_files(rest);
+        } else if let Some(rest) =
+            label(line.text, "Acceptance Criteria").or_else(|| label(line.text, "Acceptance"))
+        {
+            self.list = List::Acceptance;
+            self.task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
+        } else if let Some(item) = list_item(line.text) {
+            self.take_item(Boxed::task(line.text).map_or(item, |boxed| boxed.rest.trim()));
+        } else if !line.text.starts_with([' ', '\t']) {
+            self.list = List::None;
+        }
+    }
+
+    fn take_item(&mut self, item: &str) {
+        match self.list {
+            List::None => {}
+            List::Files => self.take_files(item),
+            List::Acceptance => self.task.acceptance.push(visible(item).trim().to_owned()),
+        }
+    }
+
+    fn take_files(&mut self, item: &str) {
+        let item = item.trim_start_matches('*');
+        let Some((word, paths)) = item.split_once(':') else { return };
+        let Some(action) = action(word.trim().trim_end_matches('*')) else { return };
+        self.task.files.extend(self::paths(paths).map(|path| file_ref(action, path)));
+    }
+}
+
+fn action(word: &str) -> Option<FileAction> {
+    match word.to_ascii_lowercase().as_str() {
+        "create" => Some(FileAction::Create),
+        "modify" => Some(FileAction::Modify),
+        "test" => Some(FileAction::Test),
+        "delete" => Some(FileAction::Delete),
+        _ => None,
+    }
+}
+
+/// The paths in code spans; without any, the first word.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let spans = text.split('`').skip(1).step_by(2).map(str::trim).filter(|path| !path.is_empty());
+    let bare = if text.contains('`') { None } else { text.trim_start_matches('*').split_whitespace().next() };
+    spans.chain(bare)
+}
+
+fn file_ref(action: FileAction, text: &str) -> FileRef {
+    let ranged = text.rsplit_once(':').and_then(|(path, lines)| Some((path, line_range(lines)?)));
+    match ranged {
+        Some((path, range)) if !path.is_empty() => {
+            FileRef { action, path: path.to_owned(), range: Some(range) }
+        }
+        _ => FileRef { action, path: text.to_owned(), range: None },
+    }
+}
+
+fn line_range(text: &str) -> Option<LineRange> {
+    let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
+    let number =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let range = LineRange { first: number(first)?, last: number(last)? };
+    (range.first <= range.last).then_some(range)
+}
+
+/// `- [ ] **Step 1: title**`; old plans have no box, some no bullet.
+fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
+    let boxed = Boxed::task(line.text);
+    let text = match boxed {
+        Some(boxed) => boxed.rest.trim(),
+        None => list_item(line.text).unwrap_or(line.text.trim()),
+    };
+    let bold = text.strip_prefix("**")?;
+    let after =
+        bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
+    let number = after.trim_start();
+    let length = number_length(number);
+    if length == 0 {
+        return None;
+    }
+    let title = number[length..].trim_start_matches([':', '.', ' ', '-']);
+    let title = visible(&title.replacen("**", "", 1)).trim().to_owned();
+    Some(Step {
+        title,
+        done: boxed.is_some_and(|boxed| boxed.is_ticked()),
+        line: line.number,
+        mark: boxed.and_then(|boxed| boxed.mark(source, line)),
+    })
+}
+
+fn close(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    open: Option<Open>,
+    end: usize,
+) -> Result<(), SourceError> {
+    let Some(Open { mut task, body_start, ticked, .. }) = open else { return Ok(()) };
+    task.body = body(&source.text[body_start..end]);
+    task.state = state(&task.steps, ticked);
+    file.push(source, task)
+}
+
+/// The box of the heading decides; without one, the boxes of the steps.
+fn state(steps: &[Step], ticked: Option<bool>) -> State {
+    let begun = steps.iter().any(|step| step.done);
+    let finished = begun && steps.iter().all(|step| step.done || step.mark.is_none());
+    match ticked {
+        Some(true) => State::Done,
+        None if finished => State::Done,
+        Some(false) | None if begun => State::InProgress,
+        Some(false) | None => State::Open,
+    }
+}

@@ -1,0 +1,183 @@
+//! BMAD's `sprint-status.yaml`: the stories of a sprint, in order.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser};
+
+use super::lines::short;
+use super::order;
+use super::{Format, Source, SourceError, SourceTask, State, TaskFile, Warning};
+
+const EXPECTED: &str = "stories such as `1-2-user-login: ready-for-dev` under `development_status:`";
+
+/// Deeper than any such file, and shallow enough for every parser.
+const MAX_DEPTH: usize = 16;
+
+/// A story's file, found by the caller beside the sprint's.
+#[derive(Debug, Clone, Copy)]
+pub struct StoryFile<'a> {
+    /// The file's name without `.md`: `1-2-user-login`.
+    pub key: &'a str,
+    pub path: &'a str,
+    pub bytes: &'a [u8],
+}
+
+/// Whether a path names a sprint's file.
+pub fn is_sprint(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// Reads a sprint: each story is one task, in the order of the file. Stories whose file is given get their
+/// title, body, steps and criteria from it.
+pub fn read_sprint(path: &str, bytes: &[u8], stories: &[StoryFile<'_>]) -> Result<TaskFile, SourceError> {
+    let mut file = read(&super::open(path, bytes, None)?)?;
+    let places: HashMap<String, usize> =
+        file.tasks.iter().enumerate().map(|(index, task)| (task.id.clone(), index)).collect();
+    for story in stories {
+        let Some(index) = places.get(story.key) else { continue };
+        let told = super::read_as(Format::Bmad, story.path, story.bytes, None)?;
+        fill(&mut file.tasks[*index], told);
+    }
+    Ok(file)
+}
+
+fn fill(task: &mut SourceTask, story: TaskFile) {
+    if let Some(title) = story.title {
+        task.title = title;
+    }
+    task.body = story.goal.unwrap_or_default();
+    task.acceptance = story.acceptance;
+    let step = |task: SourceTask| super::Step {
+        done: task.state == State::Done,
+        title: task.title,
+        line: task.line,
+        // The box is in another file than the one that was read here.
+        mark: None,
+    };
+    task.steps = story.tasks.into_iter().map(step).collect();
+}
+
+pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(Format::Bmad);
+    for (key, status, line) in statuses(source, &mut file)? {
+        if is_story(&key) {
+            let mut task = SourceTask::new(key.as_str(), title(&key), line);
+            task.state = state(&key, &status, line, &mut file.warnings);
+            task.section = key.split('-').next().map(|epic| format!("epic-{epic}"));
+            file.push(source, task)?;
+        }
+    }
+    order::refuse_empty(source, &file, EXPECTED)?;
+    order::refuse_twins(source, &file)?;
+    order::file_order(&mut file);
+    Ok(file)
+}
+
+/// `1-2-user-login`: epic, story, words. Epics and retrospectives are not work for an agent.
+fn is_story(key: &str) -> bool {
+    let mut parts = key.split('-');
+    let number = |part: Option<&str>| part.is_some_and(|part| part.starts_with(|c: char| c.is_ascii_digit()));
+    number(parts.next()) && number(parts.next())
+}
+
+fn title(key: &str) -> String {
+    let mut parts = key.splitn(3, '-');
+    let (epic, story) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let words = parts.next().unwrap_or_default().replace('-', " ");
+    format!("Story {epic}.{story}: {words}").trim_end_matches([':', ' ']).to_owned()
+}
+
+fn state(key: &str, status: &str, line: u32, warnings: &mut Vec<Warning>) -> State {
+    match status {
+        "ready-for-dev" => State::Open,
+        "in-progress" => State::InProgress,
+        "review" => State::Review,
+        "done" => State::Done,
+        // Not yet written: there is nothing to work from.
+        "backlog" | "drafted" => State::Deferred,
+        other => {
+            let other = short(other);
+            warnings
+                .push(Warning::new(line, format!("{key} has the unknown status {other}: it is left alone")));
+            State::Deferred
+        }
+    }
+}
+
+/// The members of `development_status`, with their lines.
+///
+/// Events are read one by one and aliases refused, so nothing can be expanded beyond the file's size.
+fn statuses(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<(String, String, u32)>, SourceError> {
+    let mut found = Vec::new();
+    let mut walk = Walk::default();
+    for event in Parser::new_from_str(source.text) {
+        let (event, span) = event.map_err(|error| {
+            source.error(line_number(error.marker().line()), format!("not YAML: {}", error.info()))
+        })?;
+        let line = line_number(span.start.line());
+        match event {
+            Event::Alias(_) => return Err(source.error(line, "an alias; expected plain names and statuses")),
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                walk.enter(matches!(event, Event::MappingStart(..)))
+            }
+            Event::MappingEnd | Event::SequenceEnd => walk.leave(),
+            Event::Scalar(text, ..) => walk.scalar(&text),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => {}
+        }
+        if walk.levels.len() > MAX_DEPTH {
+            return Err(source.error(line, format!("nested more than {MAX_DEPTH} deep")));
+        }
+        match walk.member.take() {
+            Some((path, key, value)) if path == "development_status" => found.push((key, value, line)),
+            Some((path, key, value)) if path.is_empty() && key == "project" => file.title = Some(value),
+            Some(_) | None => {}
+        }
+    }
+    Ok(found)
+}
+
+fn line_number(line: usize) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX).max(1)
+}
+
+/// Where in the tree of mappings the events have come to.
+#[derive(Default)]
+struct Walk {
+    levels: Vec<Level>,
+    /// A key and value that were just completed, and the key of the mapping they stand in.
+    member: Option<(String, String, String)>,
+}
+
+struct Level {
+    is_mapping: bool,
+    name: String,
+    key: Option<String>,
+}
+
+impl Walk {
+    fn enter(&mut self, is_mapping: bool) {
+        let key = self.levels.last_mut().and_then(|level| level.key.take());
+        let name = key.as_deref().map(short).unwrap_or_default();
+        self.levels.push(Level { is_mapping, name, key: None });
+    }
+
+    fn leave(&mut self) {
+        self.levels.pop();
+    }
+
+    fn scalar(&mut self, text: &str) {
+        let depth = self.levels.len();
+        let Some(level) = self.levels.last_mut().filter(|level| level.is_mapping) else { return };
+        match level.key.take() {
+            None => level.key = Some(text.to_owned()),
+            // Only the top and one level below it are of interest.
+            Some(key) if depth <= 2 => self.member = Some((level.name.clone(), key, text.to_owned())),
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Task Master's `tasks.json`: tasks by tag, with dependencies, priorities and one level of subtasks.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::json::{self, Id, LineIndex, Members};
+use super::order;
+use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+
+const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with at least one task";
+
+/// The tag that is read if the file has it, as in Task Master itself.
+const DEFAULT_TAG: &str = "master";
+
+pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(Format::TaskMaster);
+    let lines = LineIndex::of(source.text);
+    let tasks = task_list(source, &lines, &mut file)?;
+    for raw in tasks {
+        let line = lines.line_of(source.text, raw.get());
+        let task: RawTask<'_> = json::read(source, &lines, raw.get())?;
+        take_task(source, &lines, &mut file, (task, line))?;
+    }
+    order::refuse_empty(source, &file, EXPECTED)?;
+    order::refuse_twins(source, &file)?;
+    name_dependencies(&mut file);
+    order::layers(source, &mut file, next_key)?;
+    Ok(file)
+}
+
+/// Whether an object looks like a file of Task Master.
+pub fn fits(members: &Members<'_>) -> bool {
+    let has_tasks = |raw: &RawValue| {
+        serde_json::from_str::<Members<'_>>(raw.get()).is_ok_and(|tag| tag.get("tasks").is_some_and(is_array))
+    };
+    members.get("tasks").is_some_and(is_array) || members.0.iter().any(|(_, value)| has_tasks(value))
+}
+
+fn is_array(raw: &RawValue) -> bool {
+    raw.get().starts_with('[')
+}
+
+fn task_list<'a>(
+    source: &Source<'a>,
+    lines: &LineIndex,
+    file: &mut TaskFile,
+) -> Result<Vec<&'a RawValue>, SourceError> {
+    let members: Members<'a> = json::read(source, lines, source.text)?;
+    if let Some(tasks) = members.get("tasks").filter(|tasks| is_array(tasks)) {
+        return json::read(source, lines, tasks.get());
+    }
+    let mut tags = Vec::new();
+    for (name, value) in &members.0 {
+        if !value.get().starts_with('{') {
+            continue;
+        }
+        let tag: Members<'a> = json::read(source, lines, value.get())?;
+        if let Some(tasks) = tag.get("tasks").filter(|tasks| is_array(tasks)) {
+            tags.push((name, tasks));
+        }
+    }
+    let chosen = tags.iter().find(|(name, _)| *name == DEFAULT_TAG).or(tags.first());
+    let Some((name, tasks)) = chosen else {
+        return Err(source.error(1, format!("no list of tasks; expected {EXPECTED}")));
+    };
+    file.title = Some((*name).clone());
+    let others: Vec<String> =
+        tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
+    if !others.is_empty() {
+        file.warn(1, super::lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
+    }
+    json::read(source, lines, tasks.get())
+}
+
+#[derive(Deserialize)]
+struct RawTask<'a> {
+    id: Id,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    details: Option<String>,
+    #[serde(default, rename = "testStrategy")]
+    test_strategy: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    priority: Option<String>,
+    #[serde(default)]
+    dependencies: Option<Vec<Id>>,
+    #[serde(default, borrow)]
+    subtasks: Option<Vec<&'a RawValue>>,
+}
+
+fn take_task(
+    source: &Source<'_>,
+    lines: &LineIndex,
+    file: &mut TaskFile,
+    (raw, line): (RawTask<'_>, u32),
+) -> Result<(), SourceError> {
+    let parent = task(source, file, &raw, line)?;
+    file.push(source, parent.clone())?;
+    for raw in raw.subtasks.unwrap_or_default() {
+        let line = lines.line_of(source.text, raw.get());
+        let sub: RawTask<'_> = json::read(source, lines, raw.get())?;
+        let mut child = task(source, file, &sub, line)?;
+        let prefix = format!("{}.", parent.id);
+        if !child.id.starts_with(&prefix) {
+            child.id = format!("{prefix}{}", child.id);
+        }
+        child.parent = Some(parent.id.clone());
+        child.priority = sub.priority.as_ref().and(child.priority).or(parent.priority);
+        // A parent that is put off or given up takes its subtasks along.
+        let follows = matches!(child.state, State::Open | State::InProgress);
+        if follows && matches!(parent.state, State::Deferred | State::Cancelled | State::Blocked) {
+            child.state = parent.state;
+        }
+        if sub.subtasks.is_some_and(|deeper| !deeper.is_empty()) {
+            file.warn(line, format!("the subtasks of subtask {} are not read", child.id));
+        }
+        file.push(source, child)?;
+    }
+    Ok(())
+}
+
+fn task(
+    source: &Source<'_>,
+    file: &mut TaskFile,
+    raw: &RawTask<'_>,
+    line: u32,
+) -> Result<SourceTask, SourceError> {
+    let id = raw.id.0.as_str();
+    let title = raw.title.as_deref().map(str::trim).unwrap_or_default();
+    if id.is_empty() || title.is_empty() {
+        return Err(source.error(line, "a task without id or title; expected both"));
+    }
+    let mut task = SourceTask::new(id, title, line);
+    task.body = paragraphs(raw);
+    task.state = state(file, raw, line);
+    task.priority = Some(priority(file, raw, line));
+    task.depends_on = raw.dependencies.iter().flatten().map(|id| id.0.clone()).collect();
+    let check = raw.test_strategy.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    task.acceptance = check.map(str::to_owned).into_iter().collect();
+    Ok(task)
+}
+
+fn paragraphs(raw: &RawTask<'_>) -> String {
+    let parts = [&raw.description, &raw.details];
+    let parts: Vec<&str> =
+        parts.into_iter().flatten().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    parts.join("\n\n")
+}
+
+fn state(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> State {
+    match raw.status.as_deref().map(str::trim).unwrap_or("pending") {
+        "pending" | "" => State::Open,
+        "in-progress" => State::InProgress,
+        "done" | "completed" => State::Done,
+        "review" => State::Review,
+        "deferred" => State::Deferred,
+        "cancelled" => State::Cancelled,
+        "blocked" => State::Blocked,
+        other => {
+            let other = super::lines::short(other);
+            file.warn(line, format!("task {} has the unknown status {other}: taken as pending", raw.id.0));
+            State::Open
+        }
+    }
+}
+
+/// On the scale of trackers: `high` is 1, `medium`, the default, 2.
+fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
+    match raw.priority.as_deref().map(str::trim).unwrap_or("medium") {
+        "critical" => 0,
+        "high" => 1,
+        "medium" | "" => 2,
+        "low" => 3,
+        other => {
+            let other = super::lines::short(other);
+            file.warn(line, format!("task {} has the unknown priority {other}: taken as medium", raw.id.0));
+            2
+        }
+    }
+}
+
+/// Within subtasks a plain number is a sibling; if there is none but the subtask itself, it is a task.
+fn name_dependencies(file: &mut TaskFile) {
+    let ids: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
+    for task in &mut file.tasks {
+        let Some(parent) = &task.parent else { continue };
+        for dependency in task.depends_on.iter_mut().filter(|dependency| !dependency.contains('.')) {
+            let sibling = format!("{parent}.{dependency}");
+            let is_sibling = ids.contains(&sibling) && sibling != task.id;
+            if is_sibling || !ids.contains(dependency.as_str()) {
+                *dependency = sibling;
+            }
+        }
+    }
+}
+
+/// The order in which Task Master takes what is ready: priority, then fewest dependencies, then id.
+fn next_key(task: &SourceTask) -> (u8, usize, Vec<u64>, String) {
+    let parts = task.id.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect();
+    (task.priority.unwrap_or(2), task.depends_on.len(), parts, task.id.clone())
+}

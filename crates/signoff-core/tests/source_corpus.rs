@@ -1,0 +1,173 @@
+//! What each file under `testdata/sources` is understood as.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use signoff_core::source::{self, Format, SourceTask, TaskFile};
+
+fn now() -> Option<jiff::Timestamp> {
+    Some("2025-06-01T00:00:00Z".parse().unwrap())
+}
+
+fn format_of(path: &Path) -> Format {
+    let directory = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+    Format::ALL.into_iter().find(|format| format.word() == directory).unwrap()
+}
+
+#[test]
+fn every_file_is_understood_as_recorded() {
+    insta::glob!("../../../testdata/sources", "*/*", |path| {
+        let bytes = std::fs::read(path).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let detected = source::read(name, &bytes, now()).map(|file| file.format.word().to_owned());
+        let told = match source::read_as(format_of(path), name, &bytes, now()) {
+            Ok(file) => format!("{}\n{}", source::render_text(&file), details(&file)),
+            Err(error) => format!("error: {error}\n"),
+        };
+        let detected = detected.unwrap_or_else(|error| format!("error: {error}"));
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(format!("by content: {detected}\n\n{told}"));
+        });
+    });
+}
+
+fn details(file: &TaskFile) -> String {
+    let mut out = String::new();
+    for (index, criterion) in file.acceptance.iter().enumerate() {
+        writeln!(out, "criterion {}: {criterion:?}", index + 1).unwrap();
+    }
+    for task in &file.tasks {
+        task_details(&mut out, task);
+        let marks = file.marks_to_tick(&task.id);
+        if !marks.is_empty() {
+            let places: Vec<String> =
+                marks.iter().map(|mark| format!("{}:{}", mark.line, mark.column + 1)).collect();
+            writeln!(out, "  tick {}", places.join(" ")).unwrap();
+        }
+    }
+    out
+}
+
+fn task_details(out: &mut String, task: &SourceTask) {
+    write!(out, "{} line {} {}", task.id.escape_debug(), task.line, task.state.word()).unwrap();
+    for (name, value) in [("section", &task.section), ("parent", &task.parent)] {
+        if let Some(value) = value {
+            write!(out, ", {name} {value:?}").unwrap();
+        }
+    }
+    if task.parallel {
+        write!(out, ", parallel").unwrap();
+    }
+    if let Some(priority) = task.priority {
+        write!(out, ", priority {priority}").unwrap();
+    }
+    writeln!(out).unwrap();
+    if !task.requirements.is_empty() {
+        writeln!(out, "  requirements {:?}", task.requirements).unwrap();
+    }
+    for file in &task.files {
+        let range = file.range.map(|range| format!(" lines {} to {}", range.first, range.last));
+        writeln!(out, "  {:?} {}{}", file.action, file.path, range.unwrap_or_default()).unwrap();
+    }
+    for step in &task.steps {
+        writeln!(out, "  step {:?} line {}{}", step.title, step.line, if step.done { " done" } else { "" })
+            .unwrap();
+    }
+    for criterion in &task.acceptance {
+        writeln!(out, "  accept {criterion:?}").unwrap();
+    }
+    for line in task.body.lines() {
+        writeln!(out, "  | {}", line.escape_debug()).unwrap();
+    }
+}
+
+#[test]
+fn line_endings_and_a_byte_order_mark_change_nothing() {
+    let twins = [
+        ("plan_markdown/tidy.md", "plan_markdown/crlf_bom.md"),
+        ("spec_kit/tidy.md", "spec_kit/crlf.md"),
+        ("open_spec/tidy.md", "open_spec/crlf.md"),
+        ("kiro/tidy.md", "kiro/crlf_bom.md"),
+        ("task_master/tagged.json", "task_master/crlf.json"),
+        ("bmad/story.md", "bmad/story_crlf.md"),
+        ("beads/issues.jsonl", "beads/issues_crlf.jsonl"),
+    ];
+    for (plain, other) in twins {
+        let read = |name: &str| {
+            let path = Path::new("../../testdata/sources").join(name);
+            source::read_as(format_of(&path), name, &std::fs::read(&path).unwrap(), now()).unwrap()
+        };
+        let (plain_file, other_file) = (read(plain), read(other));
+        assert_eq!(
+            serde_json::to_value(&plain_file).unwrap(),
+            serde_json::to_value(&other_file).unwrap(),
+            "{plain} and {other}"
+        );
+    }
+}
+
+#[test]
+fn paths_tell_formats() {
+    let empty_plan =
+        |path| source::read(path, b"# x\n", None).map(|file| file.format).map_err(|error| error.to_string());
+    insta::assert_debug_snapshot!(
+        [
+            ".kiro/specs/login/tasks.md",
+            "/repo/openspec/changes/add-login/tasks.md",
+            "specs/001-login/tasks.md",
+            "specs/login/tasks.md",
+            "./.taskmaster/tasks/tasks.json",
+            ".beads/issues.jsonl",
+            "docs/sprint-status.yaml",
+            "C:\\repo\\specs\\002-x\\tasks.md",
+            "notes.json",
+            "docs/spec.md",
+        ]
+        .map(|path| (path, empty_plan(path)))
+    );
+}
+
+#[test]
+fn a_plan_that_must_hold_tasks_and_does_not_names_what_was_tried() {
+    let error = source::read_plan("docs/spec.md", b"\n\n# Payments\n", None).unwrap_err();
+    insta::assert_snapshot!(error, @"docs/spec.md:3: no tasks found; formats tried: plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)");
+    let error = source::read("x.json", b"{\n\"a\": 1}", None).unwrap_err();
+    insta::assert_snapshot!(error, @r#"x.json:1: JSON without tasks; formats tried: Task Master ({"tasks": […]} or {"TAG": {"tasks": […]}}), beads ([…], {"data": […]}, {"issues": […]} or one issue a line)"#);
+    let error = source::read("x.json", b"\n\n{\n\"a\": }", None).unwrap_err();
+    insta::assert_snapshot!(error, @"x.json:4: expected value; formats tried: Task Master, beads");
+    let error = source::read("big.md", &vec![b'a'; source::MAX_BYTES + 1], None).unwrap_err();
+    insta::assert_snapshot!(error, @"big.md:1: the file has 16777217 bytes; at most 16777216 are read");
+}
+
+#[test]
+fn a_sprint_takes_its_stories_from_their_files() {
+    let sprint = b"development_status:\n  1-1-reset: ready-for-dev\n  1-2-later: backlog\n";
+    let story = b"# Story 1.1: Reset\n\nStatus: ready-for-dev\n\n## Story\n\nAs a user.\n\n## Acceptance Criteria\n\n1. Works\n\n## Tasks / Subtasks\n\n- [x] Task 1: a\n- [ ] Task 2: b\n";
+    let stories = [source::StoryFile { key: "1-1-reset", path: "stories/1-1-reset.md", bytes: story }];
+    let file = source::read_sprint("sprint-status.yaml", sprint, &stories).unwrap();
+    insta::assert_snapshot!(format!("{}\n{}", source::render_text(&file), details(&file)), @r#"
+    BMAD
+    2 tasks: 1 to do in 1 group, 0 done
+
+    Group 1
+      [ ] 1-1-reset  Story 1.1: Reset (1/2 steps)
+
+    Not to be worked
+      [/] 1-2-later  Story 1.2: later (deferred)
+
+    1-1-reset line 2 open, section "epic-1"
+      step "a" line 15 done
+      step "b" line 16
+      accept "Works"
+      | As a user.
+    1-2-later line 3 deferred, section "epic-1"
+    "#);
+}
+
+#[test]
+fn the_json_shape_is_versioned() {
+    let file = source::read("plan.md", b"# P Implementation Plan\n\n### Task 1: A\n\n**Files:**\n- Modify: `a.rs:3`\n\n- [ ] **Step 1: S**\n", None);
+    insta::assert_json_snapshot!(file.unwrap());
+}
