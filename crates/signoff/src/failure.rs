@@ -3,9 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 
-use crate::ahead::source::{self, SourceError};
 use crate::console::plain_text;
 
 /// How the program ends.

@@ -3,25 +3,12 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use signoff_core::contract::Contract;
 use signoff_core::review::{Bar, ReviewerKind};
-
-use crate::ahead::source::Format;
-
-const CONTRACTS: [(&str, Contract); 7] = [
-    ("markdown", Contract::Markdown),
-    ("json", Contract::Json),
-    ("xml", Contract::Xml),
-    ("prefix", Contract::Prefix),
-    ("severity", Contract::Severity),
-    ("tool", Contract::Tool),
-    ("auto", Contract::Auto),
-];
+use signoff_core::source::Format;
 
 /// Reads a contract's name.
 pub fn contract() -> impl TypedValueParser<Value = Contract> {
-    PossibleValuesParser::new(CONTRACTS.map(|(word, _)| word)).try_map(|word| {
-        let known = CONTRACTS.into_iter().find(|(known, _)| *known == word);
-        known.map(|(_, contract)| contract).ok_or("no such contract")
-    })
+    PossibleValuesParser::new(Contract::ALL.map(Contract::word))
+        .try_map(|word| Contract::from_word(&word).ok_or("no such contract"))
 }
 
 /// Reads what a reviewer looks for.

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use signoff_core::contract::ParseReport;
 use signoff_core::ids::ReviewerName;
 use signoff_core::merge::merge;
+use signoff_core::merge::render::{Format, render};
 use signoff_core::review::{Bar, Review, ReviewerKind};
 
-use crate::ahead::contract::report::ParseReport;
-use crate::ahead::merge::render::{Format, render};
 use crate::console::Console;
 use crate::door;
 use crate::failure::{Exit, Failure};
@@ -148,17 +148,6 @@ fn named_file(word: &str) -> Result<(ReviewerName, PathBuf), String> {
     }
 }
 
-const FORMATS: [(&str, Format); 5] = [
-    ("text", Format::Text),
-    ("json", Format::Json),
-    ("xml", Format::Xml),
-    ("markdown", Format::Markdown),
-    ("sarif", Format::Sarif),
-];
-
 fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(FORMATS.map(|(word, _)| word)).try_map(|word| {
-        let known = FORMATS.into_iter().find(|(known, _)| *known == word);
-        known.map(|(_, format)| format).ok_or("no such format")
-    })
+    PossibleValuesParser::new(Format::WORDS).try_map(|word| Format::from_word(&word).ok_or("no such format"))
 }

@@ -1,11 +1,10 @@
 //! `signoff parse`: reads one reviewer's answer into the normal form.
 
 use clap::builder::NonEmptyStringValueParser;
-use signoff_core::contract::{self, Answer, Ask, Contract};
+use signoff_core::contract::{self, Answer, Ask, Contract, MAX_BYTES, ParseReport};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{Bar, ReviewerKind};
 
-use crate::ahead::contract::{MAX_BYTES, report::ParseReport};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::words;
@@ -59,7 +58,7 @@ impl Args {
             kind: self.role,
             nonce: self.nonce.as_deref().map(Nonce::from),
             require_nonce: self.require_nonce,
-            fail_on: self.fail_on.unwrap_or(default_bar(self.contract)),
+            fail_on: self.fail_on.unwrap_or(self.contract.default_bar()),
             commit: self.commit.as_deref().map(Commit::from),
             loop_id: None,
             task: None,
@@ -73,18 +72,5 @@ impl Args {
         } else {
             Answer { text: input, tool: None }
         }
-    }
-}
-
-/// Reviewers that answer with severities are asked for everything; the others say themselves what blocks.
-fn default_bar(contract: Contract) -> Bar {
-    match contract {
-        Contract::Severity => Bar::Low,
-        Contract::Markdown
-        | Contract::Json
-        | Contract::Xml
-        | Contract::Prefix
-        | Contract::Tool
-        | Contract::Auto => Bar::Medium,
     }
 }

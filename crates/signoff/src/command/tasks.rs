@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::ahead::source::{self, Format, TaskFile};
+use signoff_core::source::{self, Format, TaskFile};
+
 use crate::console::Console;
 use crate::door;
 use crate::failure::{Exit, Failure};

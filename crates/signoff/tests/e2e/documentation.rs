@@ -16,9 +16,20 @@ fn every_example_prints_what_the_documentation_shows() {
         if update_wanted() {
             fs::write(&path, replayed).unwrap();
         } else {
-            assert_eq!(replayed, document, "an example in {} is not true", path.display());
+            assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
         }
     }
+}
+
+/// The first line that is not as shown: its number, what the document shows, what is printed.
+fn first_difference<'a>(document: &'a str, replayed: &'a str) -> Option<(usize, &'a str, &'a str)> {
+    let length = document.lines().count().max(replayed.lines().count());
+    let shown = document.lines().chain(std::iter::repeat("[end]"));
+    let printed = replayed.lines().chain(std::iter::repeat("[end]"));
+    let lines = shown.zip(printed).take(length).zip(1..);
+    lines
+        .map(|((shown, printed), number)| (number, shown, printed))
+        .find(|(_, shown, printed)| shown != printed)
 }
 
 fn documents() -> Vec<PathBuf> {

@@ -43,17 +43,226 @@ fn reviewed() -> TestEnv {
 
 #[test]
 fn as_text() {
-    insta::assert_snapshot!(reviewed().run(&["merge-reviews", "--spec", "spec.json", "--code", "code.json"]), @"");
+    insta::assert_snapshot!(reviewed().run(&["merge-reviews", "--spec", "spec.json", "--code", "code.json"]), @r#"
+    exit 0
+    --- stdout
+    Review Results:
+      Spec Review: ISSUES (high confidence)
+      Code Review: APPROVED_WITH_MINOR (medium confidence)
+
+    Issues to Fix (1):
+
+      1. [Spec Critical] src/login.rs:45
+         Logging out does not end the session
+         Requirement: "A logout ends every session of the user"
+
+    Minor Notes (1):
+      - src/login.rs:30 - A magic number
+
+    Action: Fix issues and re-run reviews
+    "#);
 }
 
 #[test]
 fn in_every_format() {
     let env = reviewed();
     let merge = ["merge-reviews", "--spec", "spec.json", "--code", "code.json", "--format"];
-    insta::assert_snapshot!(env.run(&[&merge[..], &["json"]].concat()), @"");
-    insta::assert_snapshot!(env.run(&[&merge[..], &["xml"]].concat()), @"");
-    insta::assert_snapshot!(env.run(&[&merge[..], &["markdown"]].concat()), @"");
-    insta::assert_snapshot!(env.run(&[&merge[..], &["sarif"]].concat()), @"");
+    insta::assert_snapshot!(env.run(&[&merge[..], &["json"]].concat()), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "overall_verdict": "SPEC_CRITICAL",
+      "action": "FIX_AND_REREVIEW",
+      "reviews": [
+        {
+          "reviewer": "spec",
+          "role": "spec",
+          "verdict": "changes_requested",
+          "confidence": "high",
+          "summary": "Logout is missing",
+          "reason": null
+        },
+        {
+          "reviewer": "code",
+          "role": "code",
+          "verdict": "approved_with_minor",
+          "confidence": "medium",
+          "summary": "Sound",
+          "reason": null
+        }
+      ],
+      "issues": [
+        {
+          "id": "f-8cbcf0248f",
+          "aliases": [],
+          "sources": [
+            "spec"
+          ],
+          "priority": 1,
+          "kind": "missing_requirement",
+          "severity": "critical",
+          "file": "src/login.rs",
+          "line": 45,
+          "description": "Logging out does not end the session",
+          "requirement": "\"A logout ends every session of the user\"",
+          "suggestion": null,
+          "group": null
+        }
+      ],
+      "groups": [],
+      "minor": [
+        {
+          "source": "code",
+          "file": "src/login.rs",
+          "line": 30,
+          "description": "A magic number"
+        }
+      ],
+      "conflicts": []
+    }
+    "#);
+    insta::assert_snapshot!(env.run(&[&merge[..], &["xml"]].concat()), @r#"
+    exit 0
+    --- stdout
+    <merged-review>
+      <overall-verdict>SPEC_CRITICAL</overall-verdict>
+      <spec-result verdict="ISSUES" confidence="high"/>
+      <code-result verdict="APPROVED_WITH_MINOR" confidence="medium"/>
+      <issues>
+        <issue source="spec" priority="1" type="missing_requirement" severity="critical" file="src/login.rs" line="45" id="f-8cbcf0248f">
+          <description>Logging out does not end the session</description>
+          <requirement>"A logout ends every session of the user"</requirement>
+        </issue>
+      </issues>
+      <minor>
+        <note source="code" priority="5" file="src/login.rs" line="30">
+          <description>A magic number</description>
+        </note>
+      </minor>
+      <action>FIX_AND_REREVIEW</action>
+    </merged-review>
+    "#);
+    insta::assert_snapshot!(env.run(&[&merge[..], &["markdown"]].concat()), @r#"
+    exit 0
+    --- stdout
+    # Review
+
+    **Verdict: CHANGES_REQUESTED**
+
+    - Spec Review: ISSUES (high confidence)
+
+      Logout is missing
+    - Code Review: APPROVED_WITH_MINOR (medium confidence)
+
+      Sound
+
+    ## Issues to Fix (1)
+
+    1. [Spec Critical] `src/login.rs:45` (missing_requirement)
+
+       Logging out does not end the session
+
+       Requirement: "A logout ends every session of the user"
+
+    ## Minor Notes (1)
+
+    - `src/login.rs:30` - A magic number (code)
+
+    Overall: SPEC_CRITICAL. Action: Fix issues and re-run reviews.
+    "#);
+    insta::assert_snapshot!(env.run(&[&merge[..], &["sarif"]].concat()), @r#"
+    exit 0
+    --- stdout
+    {
+      "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+      "runs": [
+        {
+          "invocations": [
+            {
+              "executionSuccessful": true,
+              "toolExecutionNotifications": []
+            }
+          ],
+          "properties": {
+            "action": "FIX_AND_REREVIEW",
+            "overallVerdict": "SPEC_CRITICAL"
+          },
+          "results": [
+            {
+              "level": "error",
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/login.rs"
+                    },
+                    "region": {
+                      "startLine": 45
+                    }
+                  }
+                }
+              ],
+              "message": {
+                "text": "Logging out does not end the session"
+              },
+              "partialFingerprints": {
+                "signoff/v1": "f-8cbcf0248f"
+              },
+              "properties": {
+                "group": null,
+                "priority": 1,
+                "sources": [
+                  "spec"
+                ]
+              },
+              "ruleId": "missing_requirement"
+            },
+            {
+              "level": "note",
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/login.rs"
+                    },
+                    "region": {
+                      "startLine": 30
+                    }
+                  }
+                }
+              ],
+              "message": {
+                "text": "A magic number"
+              },
+              "properties": {
+                "priority": 5,
+                "sources": [
+                  "code"
+                ]
+              },
+              "ruleId": "note"
+            }
+          ],
+          "tool": {
+            "driver": {
+              "name": "signoff",
+              "rules": [
+                {
+                  "id": "missing_requirement"
+                },
+                {
+                  "id": "note"
+                }
+              ],
+              "version": "0.1.0"
+            }
+          }
+        }
+      ],
+      "version": "2.1.0"
+    }
+    "#);
 }
 
 #[test]
@@ -93,13 +302,30 @@ fn one_review_may_come_from_stdin() {
     let env = reviewed();
     let piped = env.shell("signoff merge-reviews --spec spec.json --code - < code.json");
     assert_eq!(piped, env.run(&["merge-reviews", "--spec", "spec.json", "--code", "code.json"]));
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "-", "--code", "-"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "-", "--code", "-"]), @r"
+    exit 2
+    --- stderr
+    error: stdin can be read only once
+    hint: use `-` for one reviewer, files for the others
+    ");
 }
 
 #[test]
 fn the_flag_decides_which_review_it_is() {
     let env = reviewed();
-    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "code.json"]), @"");
+    insta::assert_snapshot!(env.run(&["merge-reviews", "--spec", "code.json"]), @r"
+    exit 0
+    --- stdout
+    Review Results:
+      Spec Review: APPROVED_WITH_MINOR (medium confidence)
+
+    Minor Notes (1):
+      - src/login.rs:30 - A magic number
+
+    Action: Proceed with notes
+    --- stderr
+    warning: code.json was parsed with --role code; it counts as the spec review
+    ");
 }
 
 #[test]
@@ -165,7 +391,7 @@ fn wrong_usage_says_what_was_expected() {
     exit 2
     --- stderr
     error: invalid value 'txt' for '--format <FORMAT>'
-      [possible values: text, json, xml, markdown, sarif]
+      [possible values: text, xml, json, markdown, sarif]
 
       tip: a similar value exists: 'text'
 

@@ -7,7 +7,51 @@ use crate::test_env;
 #[test]
 fn a_review_ends_with_zero() {
     let answer = "ISSUES:\n- [Critical] src/auth.rs:52 tokens are compared with ==\n- [Minor] src/auth.rs:30 a magic number\n";
-    insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "prefix"], answer), @"");
+    insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "prefix"], answer), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "reviewer": "code",
+      "role": "code",
+      "verdict": "changes_requested",
+      "confidence": "unstated",
+      "findings": [
+        {
+          "id": "f-6abf842450",
+          "sources": [
+            "code"
+          ],
+          "kind": "issue",
+          "severity": "critical",
+          "file": "src/auth.rs",
+          "line": 52,
+          "description": "tokens are compared with ==",
+          "requirement": null,
+          "suggestion": null
+        },
+        {
+          "id": "f-c8a42954ae",
+          "sources": [
+            "code"
+          ],
+          "kind": "issue",
+          "severity": "minor",
+          "file": "src/auth.rs",
+          "line": 30,
+          "description": "a magic number",
+          "requirement": null,
+          "suggestion": null
+        }
+      ],
+      "minor": [],
+      "checked": [],
+      "summary": "",
+      "follow_up_prompt": null,
+      "interpreted_intent": null,
+      "intent_satisfied": null
+    }
+    "#);
 }
 
 #[test]
@@ -48,7 +92,23 @@ fn every_contract_has_its_name() {
 
 #[test]
 fn a_broken_contract_ends_with_one_and_names_the_violation() {
-    insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "json"], "looks good to me"), @"");
+    insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "json"], "looks good to me"), @r#"
+    exit 1
+    --- stdout
+    {
+      "version": 1,
+      "reviewer": "code",
+      "role": "code",
+      "verdict": "inconclusive",
+      "violation": {
+        "code": "no_verdict",
+        "message": "there is no JSON object with a `verdict` key",
+        "offset": 0
+      }
+    }
+    --- stderr
+    inconclusive: there is no JSON object with a `verdict` key (at byte 0)
+    "#);
 }
 
 #[test]
