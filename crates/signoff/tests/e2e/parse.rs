@@ -1,5 +1,6 @@
 //! `signoff parse`.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use crate::test_env;
@@ -109,6 +110,22 @@ fn a_broken_contract_ends_with_one_and_names_the_violation() {
     --- stderr
     inconclusive: there is no JSON object with a `verdict` key (at byte 0)
     "#);
+}
+
+#[test]
+fn the_schema_names_what_is_printed_and_nothing_else() {
+    let schema = include_str!("../../../../docs/schema/parsed-review.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let env = test_env();
+    let issue = "ISSUES:\n- [Critical] src/auth.rs:52 tokens are compared with ==\n";
+    let review = env.run_with_input(&["parse", "--contract", "prefix"], issue).json();
+    let violated = env.run_with_input(&["parse", "-q", "--contract", "prefix"], "hm").json();
+    let keys =
+        |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    for (name, printed) in [("review", &review), ("finding", &review["findings"][0]), ("violated", &violated)]
+    {
+        assert_eq!(keys(&schema["$defs"][name]["properties"]), keys(printed), "{name}");
+    }
 }
 
 #[test]
