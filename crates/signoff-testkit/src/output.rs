@@ -1,0 +1,47 @@
+//! What a run of the program left behind, as one text for snapshots.
+
+use std::fmt;
+
+/// The end of a run: exit code, stdout and stderr, with the places of this machine taken out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// None if a signal ended the program.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    pub(crate) fn new(output: &std::process::Output, redact: impl Fn(&str) -> String) -> Self {
+        let text = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes));
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+
+    /// Stdout as the one JSON document it must be.
+    ///
+    /// # Panics
+    /// If stdout is anything else.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not one JSON document: {error}\n{self}"))
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => writeln!(f, "exit {code}")?,
+            None => writeln!(f, "ended by a signal")?,
+        }
+        section(f, "stdout", &self.stdout)?;
+        section(f, "stderr", &self.stderr)
+    }
+}
+
+fn section(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    if text.is_empty() {
+        return Ok(());
+    }
+    write!(f, "--- {name}\n{text}")?;
+    if text.ends_with('\n') { Ok(()) } else { writeln!(f, "[no newline at the end]") }
+}

@@ -1,0 +1,144 @@
+//! A place of its own for each test: home, working directory and environment.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+
+use tempfile::TempDir;
+
+use crate::Output;
+
+/// Where one test runs the program. Nothing of the machine's environment but `PATH` gets in.
+#[derive(Debug)]
+pub struct TestEnv {
+    root: TempDir,
+}
+
+impl TestEnv {
+    /// Prepares a place for `program`, which tests hand over as `env!("CARGO_BIN_EXE_signoff")`.
+    ///
+    /// # Panics
+    /// If the temporary directory cannot be set up.
+    pub fn new(program: impl AsRef<Path>) -> Self {
+        let root = tempfile::Builder::new().prefix("signoff-test-").tempdir().expect("a temporary directory");
+        let this = Self { root };
+        for directory in [this.home(), this.work(), this.bin()] {
+            fs::create_dir(directory).expect("a fresh directory");
+        }
+        link(program.as_ref(), &this.program());
+        this
+    }
+
+    /// The working directory.
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    fn bin(&self) -> PathBuf {
+        self.root.path().join("bin")
+    }
+
+    fn program(&self) -> PathBuf {
+        self.bin().join(format!("signoff{}", std::env::consts::EXE_SUFFIX))
+    }
+
+    /// Writes a file below the working directory.
+    ///
+    /// # Panics
+    /// If the disk does not let us.
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        let path = self.work().join(name);
+        fs::create_dir_all(path.parent().expect("a file lies in a directory")).expect("a directory");
+        fs::write(path, contents).expect("a written file");
+    }
+
+    /// Runs the program with nothing on stdin.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs the program with `input` on stdin.
+    pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
+        let input = input.as_ref().to_vec();
+        self.feed(self.command(self.program(), arguments), move |mut stdin| {
+            // A program that ends without reading everything is for the test to judge, not for us.
+            stdin.write_all(&input).ok();
+        })
+    }
+
+    /// Runs the program with `input` on stdin and nobody reading its stdout.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    pub fn run_unheard(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut child = self.command(self.program(), arguments).spawn().expect("a started program");
+        drop(child.stdout.take());
+        child.stdin.take().expect("a piped stdin").write_all(input).expect("a program that listens");
+        let output = child.wait_with_output().expect("an ended program");
+        Output::new(&output, |text| self.redact(text))
+    }
+
+    /// Runs a shell script that knows the program as `signoff`.
+    pub fn shell(&self, script: &str) -> Output {
+        self.shell_fed_by(script, drop)
+    }
+
+    /// Runs a shell script whose stdin `feed` writes, from a thread of its own.
+    pub fn shell_fed_by(&self, script: &str, feed: impl FnOnce(ChildStdin) + Send + 'static) -> Output {
+        self.feed(self.command("sh", &["-c", script]), feed)
+    }
+
+    fn feed(&self, mut command: Command, feed: impl FnOnce(ChildStdin) + Send + 'static) -> Output {
+        let mut child: Child = command.spawn().expect("a started program");
+        let stdin = child.stdin.take().expect("a piped stdin");
+        let feeder = thread::spawn(move || feed(stdin));
+        let output = child.wait_with_output().expect("an ended program");
+        feeder.join().expect("a feeder that ends");
+        Output::new(&output, |text| self.redact(text))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning")]
+    fn command(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.work())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", self.path())
+            .env("LC_ALL", "C")
+            .env("TZ", "UTC")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the shell's own tools are wherever this machine has them")]
+    fn path(&self) -> OsString {
+        let machine = std::env::var_os("PATH").unwrap_or_default();
+        let places = std::iter::once(self.bin()).chain(std::env::split_paths(&machine));
+        std::env::join_paths(places).expect("a PATH that can be extended")
+    }
+
+    fn redact(&self, text: &str) -> String {
+        text.replace(&self.root.path().display().to_string(), "[ROOT]")
+    }
+}
+
+#[cfg(unix)]
+fn link(program: &Path, to: &Path) {
+    std::os::unix::fs::symlink(program, to).expect("a link to the program");
+}
+
+#[cfg(not(unix))]
+fn link(program: &Path, to: &Path) {
+    fs::copy(program, to).expect("a copy of the program");
+}

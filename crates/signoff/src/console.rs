@@ -1,0 +1,134 @@
+//! The one door to stdin, stdout and stderr: data goes to stdout, talk to stderr.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Read, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// How much of what is left on stdin is read and thrown away, so that an honest writer is not killed by a
+/// closed pipe and an endless one does not hold us forever.
+const DRAINED: u64 = 1 << 30;
+
+/// How much the program says besides its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Talk {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// What commands speak through.
+#[derive(Debug, Clone, Copy)]
+pub struct Console {
+    pub talk: Talk,
+    /// Whether `--json` was given.
+    pub json: bool,
+}
+
+impl Console {
+    /// Writes text for people. What agents wrote cannot steer the terminal.
+    pub fn text(&self, text: &str) -> Result<(), Failure> {
+        put(&mut io::stdout().lock(), plain_text(text).as_bytes())
+    }
+
+    /// Writes text for programs, byte for byte unless a person is looking at it.
+    pub fn data(&self, data: &str) -> Result<(), Failure> {
+        if io::stdout().is_terminal() {
+            self.text(data)
+        } else {
+            put(&mut io::stdout().lock(), data.as_bytes())
+        }
+    }
+
+    /// Writes one JSON document.
+    pub fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
+        self.data(&(text + "\n"))
+    }
+
+    /// Says something that is not data, unless told to be quiet.
+    pub fn note(&self, note: &str) {
+        match self.talk {
+            Talk::Quiet => {}
+            Talk::Normal | Talk::Verbose => say(&format!("{note}\n")),
+        }
+    }
+
+    /// Says something only the curious want to know.
+    pub fn detail(&self, detail: &str) {
+        match self.talk {
+            Talk::Quiet | Talk::Normal => {}
+            Talk::Verbose => say(&format!("{detail}\n")),
+        }
+    }
+
+    /// Reads stdin, keeping at most `limit` bytes and one more, which tells that there were more.
+    pub fn stdin(&self, limit: usize) -> Result<Vec<u8>, Failure> {
+        let mut stdin = io::stdin().lock();
+        if stdin.is_terminal() {
+            self.note("reading from the terminal; end with Ctrl-D");
+        }
+        let read = read_at_most(&mut stdin, limit).and_then(|kept| {
+            io::copy(&mut stdin.take(DRAINED), &mut io::sink())?;
+            Ok(kept)
+        });
+        read.map_err(|error| Failure::failed(format!("cannot read stdin: {error}")))
+    }
+}
+
+/// Keeps at most `limit` bytes and one more.
+pub fn read_at_most(input: &mut impl Read, limit: usize) -> io::Result<Vec<u8>> {
+    let mut kept = Vec::new();
+    input.take(limit as u64 + 1).read_to_end(&mut kept)?;
+    Ok(kept)
+}
+
+/// Talks to stderr. Nobody there to listen is no reason to fail.
+pub fn say(text: &str) {
+    io::stderr().lock().write_all(plain_text(text).as_bytes()).ok();
+}
+
+/// Without the characters that steer a terminal or reorder what it shows.
+pub fn plain_text(text: &str) -> Cow<'_, str> {
+    if text.chars().any(steers) {
+        Cow::Owned(text.chars().filter(|&char| !steers(char)).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn steers(char: char) -> bool {
+    let reorders =
+        matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+    reorders || (char.is_control() && char != '\n' && char != '\t')
+}
+
+/// A reader that has seen enough (`signoff … | head`) is no failure.
+fn put(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to stdout: {error}")))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_agents_loses_what_steers_a_terminal_and_nothing_else() {
+        assert_eq!(plain_text("tab\tline\nü 漢 ✓"), "tab\tline\nü 漢 ✓");
+        assert_eq!(plain_text("\u{1b}]0;owned\u{7}a\rb\u{9b}2Jc\u{202e}d"), "]0;ownedab2Jcd");
+    }
+
+    #[test]
+    fn one_byte_over_the_limit_is_kept_as_a_witness() {
+        assert_eq!(read_at_most(&mut &b"12345"[..], 5).unwrap(), b"12345");
+        assert_eq!(read_at_most(&mut &b"1234567"[..], 5).unwrap(), b"123456");
+    }
+}

@@ -1,0 +1,118 @@
+//! What holds for every command.
+
+use crate::test_env;
+
+#[test]
+fn without_arguments_it_says_what_can_be_done() {
+    insta::assert_snapshot!(test_env().run(&[]), @r"
+    exit 0
+    --- stdout
+    signoff drives coding agents through implement, review, fix and re-review until the work is signed off.
+
+    What it can do today:
+      signoff parse --contract markdown < answer.md    read one reviewer's answer
+      signoff merge-reviews --spec F --code F          what several reviewers say together
+      signoff workflow show task                       how a preset works, phase by phase
+      signoff tasks PLAN                               what a plan file contains
+
+    `signoff COMMAND --help` shows an example of each; `signoff --help` lists all options.
+    ");
+}
+
+#[test]
+fn help_lists_the_commands() {
+    insta::assert_snapshot!(test_env().run(&["--help"]), @r"
+    exit 0
+    --- stdout
+    Drives coding agents through implement, review, fix and re-review until the work is signed off
+
+    Usage: signoff [OPTIONS] [COMMAND]
+
+    Commands:
+      parse          Read a reviewer's answer from stdin and show it in the normal form
+      merge-reviews  Merge what `signoff parse` read from several reviewers
+      workflow       Show how the presets work, or check a workflow of your own
+      tasks          Show the tasks a plan file contains
+      help           Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json     Report as JSON
+          --plain    No colours
+      -q, --quiet    Say nothing but the data
+      -v, --verbose  Say more
+      -h, --help     Print help
+      -V, --version  Print version
+    ");
+}
+
+#[test]
+fn every_command_has_an_example_in_its_help() {
+    let env = test_env();
+    for command in [
+        &["parse"][..],
+        &["merge-reviews"],
+        &["workflow"],
+        &["workflow", "show"],
+        &["workflow", "list"],
+        &["workflow", "check"],
+        &["tasks"],
+    ] {
+        let help = env.run(&[command, &["--help"]].concat());
+        assert_eq!(help.code, Some(0), "{help}");
+        assert!(help.stdout.contains("Example:\n"), "{command:?} has no example\n{help}");
+        assert_eq!(help.stderr, "");
+    }
+}
+
+#[test]
+fn version_is_one_line() {
+    let version = test_env().run(&["--version"]);
+    assert_eq!(version.stdout, concat!("signoff ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(version.code, Some(0));
+}
+
+#[test]
+fn an_unknown_command_is_wrong_usage() {
+    insta::assert_snapshot!(test_env().run(&["prase"]), @r"
+    exit 2
+    --- stderr
+    error: unrecognized subcommand 'prase'
+
+      tip: a similar subcommand exists: 'parse'
+
+    Usage: signoff [OPTIONS] [COMMAND]
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn quiet_and_verbose_cannot_both_be_meant() {
+    insta::assert_snapshot!(test_env().run(&["-q", "-v", "workflow", "list"]), @r"
+    exit 2
+    --- stderr
+    error: the argument '--quiet' cannot be used with '--verbose'
+
+    Usage: signoff --quiet
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_failure() {
+    let answer = format!("ISSUES:\n{}", "- [Critical] a.rs:1 wrong\n".repeat(10_000));
+    let unheard = test_env().run_unheard(&["-q", "parse", "--contract", "prefix"], answer.as_bytes());
+    assert_eq!(unheard.stderr, "");
+    assert!(unheard.code.is_some(), "ended by a signal");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure() {
+    insta::assert_snapshot!(test_env().shell("signoff workflow list > /dev/full"), @r"
+    exit 1
+    --- stderr
+    error: cannot write to stdout: No space left on device (os error 28)
+    ");
+}

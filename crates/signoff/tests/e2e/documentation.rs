@@ -1,0 +1,50 @@
+//! What the documentation shows is what the program does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use signoff_testkit::console_example::replay;
+
+use crate::test_env;
+
+/// Runs every example of README.md and docs/*.md. `UPDATE_DOCS=1` writes down what they print today.
+#[test]
+fn every_example_prints_what_the_documentation_shows() {
+    for path in documents() {
+        let document = fs::read_to_string(&path).unwrap();
+        let replayed = replay(&document, &test_env());
+        if update_wanted() {
+            fs::write(&path, replayed).unwrap();
+        } else {
+            assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
+        }
+    }
+}
+
+/// The first line that is not as shown: its number, what the document shows, what is printed.
+fn first_difference<'a>(document: &'a str, replayed: &'a str) -> Option<(usize, &'a str, &'a str)> {
+    let length = document.lines().count().max(replayed.lines().count());
+    let shown = document.lines().chain(std::iter::repeat("[end]"));
+    let printed = replayed.lines().chain(std::iter::repeat("[end]"));
+    let lines = shown.zip(printed).take(length).zip(1..);
+    lines
+        .map(|((shown, printed), number)| (number, shown, printed))
+        .find(|(_, shown, printed)| shown != printed)
+}
+
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = fs::read_dir(root.join("docs"))
+        .expect("a readable directory")
+        .map(|entry| entry.expect("a readable directory").path());
+    let mut documents: Vec<_> =
+        guide.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    documents.push(root.join("README.md"));
+    documents.sort();
+    documents
+}
+
+#[expect(clippy::disallowed_methods, reason = "asked by whoever runs the test, not by the program")]
+fn update_wanted() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some_and(|wanted| wanted == "1")
+}

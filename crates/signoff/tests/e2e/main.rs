@@ -1,0 +1,15 @@
+//! The program as people meet it: the built binary in a place of its own.
+
+mod app;
+mod documentation;
+mod house;
+mod merge_reviews;
+mod parse;
+mod tasks;
+mod workflow;
+
+use signoff_testkit::TestEnv;
+
+fn test_env() -> TestEnv {
+    TestEnv::new(env!("CARGO_BIN_EXE_signoff"))
+}

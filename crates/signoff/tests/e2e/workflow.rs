@@ -1,0 +1,190 @@
+//! `signoff workflow`.
+
+use signoff_testkit::Output;
+
+use crate::test_env;
+
+#[test]
+fn the_presets_are_listed() {
+    let env = test_env();
+    insta::assert_snapshot!(env.run(&["workflow", "list"]), @r"
+    exit 0
+    --- stdout
+    task    one task: implement, review, improve until approved
+    slots   up to N tasks at once from a tracker, each reviewed and fixed in its slot
+    plan    the tasks of a plan in order, each reviewed against the spec and for its code at once
+    loops   a specification split into groups of tasks, all loops of a group at once, each with its reviewer
+    phases  think, plan, have the plan reviewed, implement, review, test, simplify, review the whole
+    ");
+    let listed = env.run(&["workflow", "list", "--json"]).json();
+    let names: Vec<_> = listed["presets"].as_array().unwrap().iter().map(|preset| &preset["name"]).collect();
+    assert_eq!(names, ["task", "slots", "plan", "loops", "phases"]);
+}
+
+#[test]
+fn a_preset_is_shown_phase_by_phase() {
+    insta::assert_snapshot!(test_env().run(&["workflow", "show", "plan"]), @r"
+    exit 0
+    --- stdout
+    plan — the tasks of a plan in order, each reviewed against the spec and for its code at once
+      a task is done by       exit
+      tasks are worked as     chain
+      lands                   none
+      max_attempts            50
+      max_passes              10
+
+    phases
+      1. implement — agent (implement)
+      2. review — gate
+           reviewers               spec (spec, xml) ∥ code (code, xml)
+           fail_on                 MEDIUM
+           on_failure              mini-loop
+           max_cycles              3
+           on_exhausted            ask, as failed
+           restart_to              implement
+           on_unclear              retry, ask
+           on_reviewer_failure     retry, ask
+           on_fixer_failure        ask
+           on_implementer_failure  ask
+           on_discussion           ask
+           author_output           false
+           parallel_fixes          false
+           rereview                full
+           depth                   standard
+           max_same_finding        off
+           max_noop_fixes          off
+           review_timeout          3m
+    ");
+}
+
+#[test]
+fn every_preset_can_be_shown_for_people_and_for_programs() {
+    let env = test_env();
+    for preset in ["task", "slots", "plan", "loops", "phases"] {
+        let shown = env.run(&["workflow", "show", preset]);
+        assert_eq!(shown.code, Some(0), "{shown}");
+        assert!(shown.stdout.contains(preset), "{shown}");
+        let json = env.run(&["workflow", "show", preset, "--json"]).json();
+        assert_eq!((&json["version"], &json["name"]), (&1.into(), &preset.into()));
+    }
+}
+
+#[test]
+fn an_unknown_preset_is_wrong_usage_and_names_the_known_ones() {
+    insta::assert_snapshot!(test_env().run(&["workflow", "show", "slot"]), @r"
+    exit 2
+    --- stderr
+    error: invalid value 'slot' for '<PRESET>'
+      [possible values: task, slots, plan, loops, phases]
+
+      tip: a similar value exists: 'slots'
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_workflow_file_that_cannot_be_read_is_named() {
+    let env = test_env();
+    env.write("latin1.toml", b"name = \"mine\"\n# caf\xe9\n");
+    insta::assert_snapshot!(env.run(&["workflow", "check", "missing.toml"]), @r"
+    exit 2
+    --- stderr
+    error: cannot read missing.toml: No such file or directory (os error 2)
+      --> missing.toml
+    hint: name a TOML file that holds a workflow
+    ");
+    insta::assert_snapshot!(env.run(&["workflow", "check", "latin1.toml"]), @r"
+    exit 2
+    --- stderr
+    error: latin1.toml is not UTF-8 text
+      --> latin1.toml:2
+    hint: save it as UTF-8
+    ");
+}
+
+#[test]
+fn a_sound_workflow_of_ones_own_is_told_so() {
+    let env = test_env();
+    env.write("mine.toml", MINE);
+    insta::assert_snapshot!(env.run(&["workflow", "check", "mine.toml"]), @r"
+    exit 0
+    --- stdout
+    mine.toml: workflow mine is sound: write, read
+    ");
+    let checked = env.run(&["workflow", "check", "mine.toml", "--json"]).json();
+    assert_eq!(checked["workflows"][0]["name"], "mine");
+}
+
+#[test]
+fn mistakes_in_a_workflow_are_named_with_their_line() {
+    insta::assert_snapshot!(check_with("kind = \"gate\"", "kind = \"gait\""), @r"
+    exit 2
+    --- stderr
+    error: unknown variant `gait`, expected one of `agent`, `gate`, `check`
+      --> mine.toml:14
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    ");
+    insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = []"), @r#"
+    exit 2
+    --- stderr
+    error: gate without reviewers: set `reviewers` to some of ["careful"]
+      --> mine.toml:15
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    "#);
+    insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = [\"careless\"]"), @r"
+    exit 2
+    --- stderr
+    error: unknown reviewer `careless`: write a [reviewers.careless] table
+      --> mine.toml:15
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    ");
+    insta::assert_snapshot!(check_with("max_cycles = 2", "max_cycels = 2"), @r"
+    exit 2
+    --- stderr
+    error: `max_cycels`: unknown field `max_cycels`, expected one of `enabled`, `reviewers`, `fail_on`, `on_failure`, `max_cycles`, `max_fixes`, `on_exhausted`, `exhausted_as`, `on_unclear`, `on_reviewer_failure`, `on_fixer_failure`, `on_implementer_failure`, `on_discussion`, `author_output`, `parallel_fixes`, `require_nonce`, `review_timeout`, `fix_timeout`, `rereview`, `depth`, `max_same_finding`, `max_noop_fixes`
+      --> mine.toml:17
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    ");
+    insta::assert_snapshot!(check_with("max_cycles = 2", "restart_to = \"nowhere\""), @r"
+    exit 2
+    --- stderr
+    error: restart target: unknown phase `nowhere`, expected a phase before `read`: write
+      --> mine.toml:17
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    ");
+    insta::assert_snapshot!(check_with("[[phases]]", "[[phases"), @r"
+    exit 2
+    --- stderr
+    error: unclosed array table, expected `]]`
+      --> mine.toml:8
+    hint: `signoff workflow show task` shows the words a workflow is written in
+    ");
+}
+
+/// Checks the workflow below with one thing changed.
+fn check_with(from: &str, to: &str) -> Output {
+    let env = test_env();
+    env.write("mine.toml", MINE.replacen(from, to, 1));
+    env.run(&["workflow", "check", "mine.toml"])
+}
+
+const MINE: &str = "\
+name = \"mine\"
+description = \"write it, have it read once more\"
+
+[reviewers.careful]
+kind = \"code\"
+contract = \"markdown\"
+
+[[phases]]
+name = \"write\"
+kind = \"agent\"
+
+[[phases]]
+name = \"read\"
+kind = \"gate\"
+reviewers = [\"careful\"]
+on_failure = \"mini-loop\"
+max_cycles = 2
+";

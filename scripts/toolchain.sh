@@ -1,0 +1,40 @@
+# Sourced by the other scripts: finds the Rust toolchain, also where HOME is not the home it was installed in.
+
+# Where the person who runs this lives according to the system, whatever HOME says.
+system_home() {
+    { getent passwd "$(id -un)" || grep "^$(id -un):" /etc/passwd; } 2>/dev/null | cut -d: -f6 | head -n 1
+}
+
+# Takes one cargo home into use: its programs, and the rustup home beside it.
+use_cargo_home() {
+    case ":$PATH:" in
+        *":$1/bin:"*) ;;
+        *) PATH="$1/bin:$PATH" ;;
+    esac
+    export PATH CARGO_HOME="${CARGO_HOME:-$1}"
+    [ ! -d "${1%/*}/.rustup" ] || export RUSTUP_HOME="${RUSTUP_HOME:-${1%/*}/.rustup}"
+}
+
+find_toolchain() {
+    found=$(command -v cargo || true)
+    if cargo --version >/dev/null 2>&1; then
+        # Packages that were fetched before need no network.
+        [ -d "${CARGO_HOME:-${HOME:-}/.cargo}/registry" ] || [ ! -d "${found%/bin/cargo}/registry" ] ||
+            use_cargo_home "${found%/bin/cargo}"
+        return
+    fi
+    for candidate in "${found%/bin/cargo}" "${CARGO_HOME:-}" "${HOME:-}/.cargo" "$(system_home)/.cargo"; do
+        [ -n "$candidate" ] && [ -x "$candidate/bin/cargo" ] || continue
+        if (use_cargo_home "$candidate" && cargo --version) >/dev/null 2>&1; then
+            use_cargo_home "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+if ! find_toolchain; then
+    echo 'No working Rust toolchain: put `cargo` on PATH, or set CARGO_HOME and RUSTUP_HOME.' >&2
+    echo 'It is installed as https://rustup.rs describes.' >&2
+    exit 1
+fi
