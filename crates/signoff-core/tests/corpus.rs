@@ -5,11 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::contract::{Answer, Ask, Contract, ParseReport, parse};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{Bar, Review, ReviewerKind, Verdict, Violation, ViolationCode};
-
-use report::ParseReport;
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/contracts");
 const DIRECTORIES: [&str; 3] = ["seed", "hostile", "untidy"];
@@ -333,48 +331,5 @@ fn a_reviewer_that_never_calls_the_tool_has_not_answered() {
     for text in ["REVIEW_COMPLETE\n", "**Verdict: APPROVED**\n", r#"{"loopId": "b", "passed": true}"#] {
         let result = parse(Contract::Tool, message(text.as_bytes()), &ask(ReviewerKind::Code));
         assert!(result.is_err(), "{text} gives {result:?}");
-    }
-}
-
-/// Stands in for `signoff_core::contract::report` until that is there; then this goes and the `use` above says so.
-mod report {
-    use serde::Serialize;
-    use serde_json::{Value, json};
-    use signoff_core::contract::Ask;
-    use signoff_core::review::{IntentSatisfied, Review, Violation};
-
-    #[derive(Serialize)]
-    #[serde(transparent)]
-    pub struct ParseReport(Value);
-
-    impl ParseReport {
-        pub fn new(result: &Result<Review, Violation>, ask: &Ask) -> Self {
-            Self(match result {
-                Ok(review) => reviewed(review, ask),
-                Err(violation) => json!({"version": 1, "verdict": "inconclusive", "violation": violation}),
-            })
-        }
-    }
-
-    fn reviewed(review: &Review, ask: &Ask) -> Value {
-        let intent_satisfied = match review.intent_satisfied {
-            IntentSatisfied::Yes => Some(true),
-            IntentSatisfied::No => Some(false),
-            IntentSatisfied::Unstated => None,
-        };
-        json!({
-            "version": 1,
-            "reviewer": ask.reviewer,
-            "role": ask.kind,
-            "verdict": review.verdict.word(),
-            "confidence": review.confidence,
-            "findings": review.findings,
-            "minor": review.minor,
-            "checked": review.checked,
-            "summary": review.summary,
-            "follow_up_prompt": review.follow_up_prompt,
-            "interpreted_intent": review.interpreted_intent,
-            "intent_satisfied": intent_satisfied,
-        })
     }
 }
