@@ -13,7 +13,8 @@ pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     let mut found = Vec::new();
-    for json in json_text::scan(message.text()).filter(|json| json.seen.has("verdict")) {
+    let answers = |json: &JsonText| json.seen.has("verdict") || json.is_unfathomed();
+    for json in json_text::scan(message.text()).filter(answers) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }

@@ -13,8 +13,8 @@ pub(super) struct JsonText {
     pub range: Range<usize>,
     pub value: Result<Value, Violation>,
     pub seen: Seen,
-    /// It stands inside a JSON text that breaks off, so that nobody knows what it was a part of.
-    in_ruins: bool,
+    /// It stands inside a JSON text that breaks off so, and nobody knows what it was a part of.
+    ruin: Option<ViolationCode>,
 }
 
 impl JsonText {
@@ -23,8 +23,14 @@ impl JsonText {
         Binding { nonce: self.seen.text("nonce"), commit: self.seen.text("commit") }
     }
 
-    pub fn in_ruins(&self) -> bool {
-        self.in_ruins
+    pub fn ruin(&self) -> Option<ViolationCode> {
+        self.ruin
+    }
+
+    /// An object nested so deep that its keys were never reached: it may have been the answer.
+    pub fn is_unfathomed(&self) -> bool {
+        let too_deep = |violation: &Violation| violation.code == ViolationCode::TooDeep;
+        !self.seen.has_any() && self.value.as_ref().is_err_and(too_deep)
     }
 
     /// The value, unless a key appears twice in it: then nobody knows which one was meant.
@@ -45,7 +51,7 @@ impl JsonText {
         let quoted = message.outline().quotes(message.text(), self.range.start, end);
         match (quoted, end) {
             (true, None) => None,
-            (false, _) if !self.in_ruins => Some(Standing::Plain),
+            (false, _) if self.ruin.is_none() => Some(Standing::Plain),
             (true | false, _) => Some(Standing::Quoted),
         }
     }
@@ -57,7 +63,7 @@ impl JsonText {
 /// most twice [`json_value::MAX_DEPTH`] broken texts (once for each reading of what is inside the quotes).
 pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
     let mut from = 0;
-    let mut ruined_to = 0;
+    let mut ruin: Option<(usize, ViolationCode)> = None;
     std::iter::from_fn(move || {
         loop {
             let start = from + text[from..].find(['{', '['])?;
@@ -66,16 +72,20 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
                 continue;
             }
             let Attempt { value, length, seen } = json_value::read(&text[start..]);
-            let (end, in_ruins) = (start + length, start < ruined_to);
-            match &value {
-                Ok(_) => from = end,
-                // What is nested that deep is part of it: no text of its own begins before this place.
-                Err((ViolationCode::TooDeep, _)) => (from, ruined_to) = (end, ruined_to.max(end)),
-                Err(_) => ruined_to = ruined_to.max(end),
+            let end = start + length;
+            let around = ruin.filter(|(to, _)| start < *to).map(|(_, code)| code);
+            let code = value.as_ref().err().map(|(code, _)| *code);
+            // What is nested too deep is part of it: no text of its own begins before this place.
+            if matches!(code, None | Some(ViolationCode::TooDeep)) {
+                from = end;
             }
-            if value.is_ok() || seen.has_any() {
+            if let Some(code) = code.filter(|_| ruin.is_none_or(|(to, _)| to < end)) {
+                ruin = Some((end, code));
+            }
+            let unfathomed = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
+            if code.is_none() || seen.has_any() || unfathomed {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
-                return Some(JsonText { range: start..end, value, seen, in_ruins });
+                return Some(JsonText { range: start..end, value, seen, ruin: around });
             }
         }
     })

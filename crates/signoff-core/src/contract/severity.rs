@@ -77,7 +77,7 @@ impl Shape {
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
         let stray = json.seen.has("severity").then_some(Self::Stray);
-        if json.seen.has("issues") { Some(Self::Issues) } else { stray }
+        if json.seen.has("issues") || json.is_unfathomed() { Some(Self::Issues) } else { stray }
     }
 }
 
@@ -90,15 +90,18 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
         // `[]` is ordinary in code and prose: it answers only where nothing else is on its line.
         Shape::Empty if !alone || said == Standing::Quoted => return None,
         Shape::Empty => Standing::Remark,
-        Shape::Stray if said == Standing::Quoted && json.value.is_ok() && !json.in_ruins() => return None,
+        Shape::Stray if said == Standing::Quoted && json.value.is_ok() && json.ruin().is_none() => {
+            return None;
+        }
         Shape::Stray => Standing::Remark,
     };
     let mut binding = json.binding();
     if binding.nonce.is_none() && alone {
-        binding = beside_fence(message, &json.range, ask);
+        let beside = beside_fence(message, &json.range, ask);
+        binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
     }
     let answer = match shape {
-        Shape::Stray => Err(stray(offset)),
+        Shape::Stray => Err(stray(json)),
         Shape::Issues | Shape::Empty => {
             json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
         }
@@ -106,7 +109,15 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
     Some(Candidate { offset, binding, standing, answer })
 }
 
-fn stray(offset: usize) -> Violation {
+fn stray(json: &JsonText) -> Violation {
+    let offset = json.range.start;
+    if json.ruin() == Some(ViolationCode::Truncated) {
+        return Violation::new(
+            ViolationCode::Truncated,
+            offset,
+            "the list of issues ends before it is complete",
+        );
+    }
     let message = "an issue stands in no list; write `[…]` or `{\"issues\": […]}`";
     Violation::new(ViolationCode::Malformed, offset, message)
 }
@@ -140,8 +151,20 @@ fn review_of(value: &Value, offset: usize, ask: &Ask) -> Result<Review, Violatio
             return Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING));
         }
     };
+    if issues.is_empty() && denies(value) {
+        let message = "the list of issues is empty, but the object says that the work did not pass";
+        return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
+    }
     let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
     Ok(review(findings, ask))
+}
+
+/// Whether an object says in another contract's words that the work did not pass.
+fn denies(value: &Value) -> bool {
+    let Value::Object(object) = value else { return false };
+    let passed = object.get("passed").is_none_or(|passed| *passed == Value::Bool(true));
+    let pass = |word: &Value| *word == Value::Text("pass".to_owned());
+    !passed || !object.get("verdict").is_none_or(pass)
 }
 
 fn finding(value: &Value, offset: usize, ask: &Ask) -> Result<Finding, Violation> {
