@@ -9,7 +9,8 @@
 //!
 //! An overlap is what both have over what either has (weighted Jaccard). Two texts that both name amounts (two
 //! digits or more, status codes aside) are alike only if these are the same: `30%` is not `50%`. References to
-//! lines (`line 45`, `a.rs:45`) are no words and no amounts. All arithmetic is on integers.
+//! lines (`line 45`, `a.rs:45`) are no words and no amounts. One word in common is never enough where both have
+//! more. All arithmetic is on integers.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,14 @@ impl Signature {
 
     /// Whether both speak of the same issue. Symmetric; true of any text and itself, unless it is blank.
     pub fn alike(&self, other: &Self) -> bool {
-        self.score(other) >= ALIKE_PERMILLE
+        self.score(other) >= ALIKE_PERMILLE && self.shares_enough_words(other)
+    }
+
+    /// One word in common is a topic, not an issue: "missing input validation" and "user input not sanitized"
+    /// are two findings. A text with a single word has no second one to share.
+    fn shares_enough_words(&self, other: &Self) -> bool {
+        let fewer = self.words.weights.len().min(other.words.weights.len());
+        self.words.common(&other.words).len() >= fewer.min(2)
     }
 
     /// The mean overlap in thousandths; 0 where amounts contradict each other.
@@ -89,18 +97,24 @@ impl Bag {
         Self { weights: weights.into_iter().collect(), total }
     }
 
-    /// What both have over what either has, in thousandths.
-    fn overlap(&self, other: &Self) -> u32 {
+    /// What both have, with the weight that both give it.
+    fn common(&self, other: &Self) -> Vec<u64> {
         let (mut ours, mut theirs) = (self.weights.iter().peekable(), other.weights.iter().peekable());
-        let mut shared = 0;
+        let mut common = Vec::new();
         while let (Some((a, weight_a)), Some((b, weight_b))) = (ours.peek(), theirs.peek()) {
             if a == b {
-                shared += weight_a.min(weight_b);
+                common.push(*weight_a.min(weight_b));
             }
             let (step_ours, step_theirs) = (a <= b, b <= a);
             ours.next_if(|_| step_ours);
             theirs.next_if(|_| step_theirs);
         }
+        common
+    }
+
+    /// What both have over what either has, in thousandths.
+    fn overlap(&self, other: &Self) -> u32 {
+        let shared: u64 = self.common(other).into_iter().sum();
         let either = self.total + other.total - shared;
         let permille = (shared * 1000).checked_div(either).unwrap_or(0);
         u32::try_from(permille).unwrap_or(1000)

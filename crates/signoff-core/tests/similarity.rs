@@ -86,7 +86,7 @@ fn the_same_said_twice_and_different_things_said_alike() {
     same  177  `load_config` swallows the parse error and | load_config reads the file on every call; 
     same  158  The lock is released before the counter is | Log lines of workers are interleaved becau
     other 102  User input is concatenated into the SQL st | find_orders returns archived orders too, t
-    same  134  Missing test for the empty basket | Missing documentation of the exit codes
+    other 134  Missing test for the empty basket | Missing documentation of the exit codes
     other   0  The timeout was lowered from 30 to 10 seco | The timeout was lowered from 60 to 20 seco
     other  13  The retry loop never sleeps, so a failing  | The response body is not closed when the s
     other   5  Typo in the public name `recieveAll`, shou | sendAll drops the last message of a batch

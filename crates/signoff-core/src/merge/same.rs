@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use super::conflict::{Asks, opposition};
 use super::raised::Raised;
 use super::related::NEAR;
-use crate::similarity;
+use crate::similarity::Signature;
 
 /// How many known findings one finding is compared with.
 const LIMIT: usize = 64;
@@ -32,6 +32,7 @@ pub(super) fn join(raised: &[Raised<'_>]) -> Vec<Statements> {
     let mut known = Known {
         raised,
         asks: raised.iter().map(|_| OnceCell::new()).collect(),
+        signatures: raised.iter().map(|_| OnceCell::new()).collect(),
         findings: Vec::new(),
         by_place: BTreeMap::new(),
         by_words: BTreeMap::new(),
@@ -50,8 +51,9 @@ type Place<'a> = (Option<&'a str>, Option<u32>);
 /// The findings met so far, to be looked up by where their lead stands.
 struct Known<'a> {
     raised: &'a [Raised<'a>],
-    /// What each asks for, read when it is first needed.
+    /// What each asks for and the words it uses, read when first needed.
     asks: Vec<OnceCell<Asks>>,
+    signatures: Vec<OnceCell<Signature>>,
     findings: Vec<Statements>,
     by_place: BTreeMap<Place<'a>, Vec<usize>>,
     /// Word for word repetitions are found even where a place is crowded beyond the limit.
@@ -83,8 +85,12 @@ impl<'a> Known<'a> {
     fn is_said_again_by(&self, index: usize, statements: &Statements) -> bool {
         let (raised, lead) = (&self.raised[index], statements[0]);
         statements.iter().all(|&said| self.raised[said].reviewer != raised.reviewer)
-            && similarity::alike(&self.raised[lead].finding.description, &raised.finding.description)
+            && self.signature(lead).alike(self.signature(index))
             && opposition(self.asks(lead), self.asks(index)).is_none()
+    }
+
+    fn signature(&self, index: usize) -> &Signature {
+        self.signatures[index].get_or_init(|| Signature::of(&self.raised[index].finding.description))
     }
 
     fn asks(&self, index: usize) -> &Asks {
