@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Effect, Event, Loop, Outcome, Policy, Slot, Stage, outstanding, replay, step};
+use signoff_core::machine::{
+    Effect, Event, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
+};
 use signoff_core::workflow::new_project;
 
 use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
@@ -197,4 +199,15 @@ fn replaying_gives_the_same_state(explored: &Explored, policy: &Policy) {
         assert_eq!(replay(events, policy), explored.nodes[index].state);
         assert_eq!(stepped, explored.nodes[index].state);
     }
+}
+
+#[test]
+fn every_reason_is_documented() {
+    let documented: Vec<_> = include_str!("../../../../docs/reasons.md")
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(code, _)| code)
+        .collect();
+    let known: Vec<_> = Reason::ALL.iter().map(crate::story::text).collect();
+    assert_eq!(documented, known);
 }
