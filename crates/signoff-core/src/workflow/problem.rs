@@ -26,8 +26,13 @@ impl Place<'_> {
     /// What the TOML reader says, with its line.
     pub fn unreadable(&self, error: &toml::de::Error) -> WorkflowError {
         let offset = error.span().map_or(0, |span| span.start);
-        let said = error.message().trim().replace("`\\n`", "the end of the line");
-        self.at(offset, format!("this is not TOML: {said}"))
+        let mut said = error.message().trim().replace(", expected literal string", "");
+        for (jargon, plain) in [("array", "list"), ("basic string", "text"), ("string values", "texts")] {
+            said = said.replace(jargon, plain);
+        }
+        let twice = error.span().filter(|_| said == "duplicate key").and_then(|span| self.text.get(span));
+        let key = twice.map(|key| format!(" `{}`", key.trim())).unwrap_or_default();
+        self.at(offset, format!("this is not TOML: {said}{key}"))
     }
 
     /// The end of a file that ends with a newline still belongs to its last line.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::words::OF_REVIEWERS;
 use super::{Arrangement, Completion, Landing, Phase, PhaseKind, Restarting, Role, Workflow};
 use crate::policy::{Bound, Gate, OnExhausted, OnFailure, Rung, Span};
 
@@ -107,58 +108,48 @@ fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static s
             rows.extend((*researchers > 0).then(|| ("researchers", researchers.to_string())));
             rows
         }
-        PhaseKind::Gate(policy) => {
-            let gate = &policy.gate;
-            let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
-            rows.extend(judge_rows(phases, policy));
-            rows.extend(review_rows(gate));
+        PhaseKind::Gate(policy) => judge_rows(workflow, phases, policy),
+        PhaseKind::Check(policy) => {
+            let mut rows = judge_rows(workflow, phases, policy);
+            rows.retain(|(key, _)| !OF_REVIEWERS.contains(key));
             rows
         }
-        PhaseKind::Check(policy) => judge_rows(phases, policy),
     }
 }
 
-/// What a gate and a check have in common.
-fn judge_rows(phases: &[Phase], policy: &Restarting) -> Vec<(&'static str, String)> {
+fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &Restarting) -> Vec<(&'static str, String)> {
     let gate = &policy.gate;
-    let mut rows = vec![("on_failure", word(&gate.on_failure)), bound(gate.bound)];
-    rows.push(("on_exhausted", on_exhausted(gate)));
-    if let Some(target) = phases.get(policy.restart_to).filter(|_| may_restart(gate)) {
-        rows.push(("restart_to", target.name.clone()));
-    }
+    let leads_back = |target: &&Phase| may_restart(gate) && target.judge() != Some(policy);
+    let target = phases.get(policy.restart_to).filter(leads_back);
+    let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
+    rows.extend([("on_failure", word(&gate.on_failure)), bound(gate), on_exhausted(gate)]);
+    rows.extend(target.map(|phase| ("restart_to", phase.name.clone())));
     rows.extend([
+        ("on_unclear", gate.on_unclear.to_string()),
+        ("on_discussion", gate.on_discussion.to_string()),
         ("on_reviewer_failure", gate.on_reviewer_failure.to_string()),
         ("on_fixer_failure", gate.on_fixer_failure.to_string()),
         ("on_implementer_failure", gate.on_implementer_failure.to_string()),
+        ("rereview", word(&gate.rereview)),
+        ("depth", word(&gate.depth)),
+        ("author_output", yes(gate.author_output)),
         ("parallel_fixes", yes(gate.parallel_fixes)),
         ("max_same_finding", number(gate.max_same_finding)),
         ("max_noop_fixes", number(gate.max_noop_fixes)),
     ]);
     rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.word().to_owned())));
+    rows.extend(gate.require_nonce.then(|| ("require_nonce", yes(true))));
     rows.extend(timeout("review_timeout", gate.review_timeout));
     rows.extend(timeout("fix_timeout", gate.fix_timeout));
     rows
 }
 
-/// What only reviewers need to be told.
-fn review_rows(gate: &Gate) -> Vec<(&'static str, String)> {
-    let mut rows = vec![
-        ("on_unclear", gate.on_unclear.to_string()),
-        ("on_discussion", gate.on_discussion.to_string()),
-        ("rereview", word(&gate.rereview)),
-        ("depth", word(&gate.depth)),
-        ("author_output", yes(gate.author_output)),
-    ];
-    rows.extend(gate.require_nonce.then(|| ("require_nonce", yes(true))));
-    rows
-}
-
-fn on_exhausted(gate: &Gate) -> String {
-    let word = word(&gate.on_exhausted);
-    match gate.on_exhausted {
-        OnExhausted::Stop => format!("{word}, as {}", self::word(&gate.exhausted_as)),
-        OnExhausted::Ask | OnExhausted::Restart | OnExhausted::Proceed => word,
-    }
+fn on_exhausted(gate: &Gate) -> (&'static str, String) {
+    let what = match gate.on_exhausted {
+        OnExhausted::Stop => format!("stop, as {}", word(&gate.exhausted_as)),
+        OnExhausted::Ask | OnExhausted::Restart | OnExhausted::Proceed => word(&gate.on_exhausted),
+    };
+    ("on_exhausted", what)
 }
 
 /// Whether anything can lead back: the policy itself, or a person who is asked.
@@ -183,16 +174,20 @@ fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")
 }
 
-fn bound(bound: Bound) -> (&'static str, String) {
-    let counted =
-        |number: u32, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
-    let reviews = counted(bound.reviews().unwrap_or(0), "review", "reviews");
-    let fixes = counted(bound.fixes().unwrap_or(0), "fix", "fixes");
-    match bound {
-        Bound::MaxCycles(cycles) => ("max_cycles", format!("{cycles}: {reviews}, {fixes}")),
-        Bound::MaxFixes(max) => ("max_fixes", format!("{max}: {fixes}, {reviews}")),
-        Bound::Unlimited => ("max_fixes", "unlimited".to_owned()),
+/// The bound, spelled out where it is this gate that fixes and reviews again.
+fn bound(gate: &Gate) -> (&'static str, String) {
+    let (key, number) = match gate.bound {
+        Bound::MaxCycles(cycles) => ("max_cycles", cycles),
+        Bound::MaxFixes(fixes) => ("max_fixes", fixes),
+        Bound::Unlimited => return ("max_fixes", "unlimited".to_owned()),
+    };
+    if gate.on_failure != OnFailure::MiniLoop {
+        return (key, number.to_string());
     }
+    let (reviews, fixes) = (gate.bound.reviews().unwrap_or(0), gate.bound.fixes().unwrap_or(0));
+    let reviews = if reviews == 1 { "1 review".to_owned() } else { format!("{reviews} reviews") };
+    let fixes = if fixes == 1 { "1 fix".to_owned() } else { format!("{fixes} fixes") };
+    (key, format!("{number} ({reviews}, {fixes})"))
 }
 
 fn yes(flag: bool) -> String {

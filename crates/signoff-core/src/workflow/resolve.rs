@@ -57,8 +57,7 @@ pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Wo
     let phases = |key| list(table, key, &known, &modes);
     let (before, phases, after) = (phases("before")?, phases("phases")?, phases("after")?);
     if phases.is_empty() {
-        let message = format!("workflow `{name}` has no phases: write at least one [[phases]] table");
-        return Err(table.error("phases", message));
+        return Err(table.error("phases", "no phases: a workflow needs at least one [[phases]] table"));
     }
     Ok(Workflow {
         name: name.to_owned(),
@@ -130,9 +129,11 @@ fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>
 }
 
 fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]) -> Checked<Vec<Phase>> {
+    let tables = workflow.tables(key)?;
+    let names: Vec<_> = tables.iter().filter_map(|table| table.get("name").ok().flatten()).collect();
     let mut phases = Vec::new();
-    for table in workflow.tables(key)? {
-        let phase = Context { table, reviewers, modes, earlier: &phases }.phase()?;
+    for table in tables {
+        let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
         phases.push(phase);
     }
     Ok(phases)
@@ -143,6 +144,8 @@ struct Context<'a> {
     table: Table<'a>,
     reviewers: &'a Reviewers,
     modes: &'a [String],
+    /// Of all phases of the list.
+    names: &'a [String],
     earlier: &'a [Phase],
 }
 
@@ -265,20 +268,26 @@ impl Context<'_> {
         let Some(target) = written else { return Ok(0) };
         let stays = |phase: &Phase| phase.mode.is_none() || phase.mode.as_deref() == mode;
         let Some(index) = self.earlier.iter().position(|phase| phase.name == target) else {
-            let earlier: Vec<_> = self.earlier.iter().map(|phase| phase.name.as_str()).collect();
-            let expected = if earlier.is_empty() {
-                format!("`{name}` is the first phase, there is none before it")
-            } else {
-                format!("expected a phase before `{name}`: {}", either(&earlier))
-            };
-            return Err(self.error("restart_to", format!("`restart_to` is {target:?}: {expected}")));
+            return Err(self.error("restart_to", self.no_target(name, target)));
         };
         if self.earlier.get(index).is_some_and(stays) {
             return Ok(index);
         }
-        let message =
-            format!("`restart_to` is {target:?}: that phase is left out in a mode in which `{name}` is not");
+        let message = format!("restart target: `{target}` is left out in a mode in which `{name}` is not");
         Err(self.error("restart_to", message))
+    }
+
+    fn no_target(&self, name: &str, target: &str) -> String {
+        let wrong = if target == name {
+            format!("`{target}` is this phase itself")
+        } else if self.names.iter().any(|known| known == target) {
+            format!("`{target}` comes after `{name}`")
+        } else {
+            format!("unknown phase `{target}`")
+        };
+        let earlier: Vec<_> = self.earlier.iter().map(|phase| phase.name.as_str()).collect();
+        let expected = if earlier.is_empty() { "but there is none".to_owned() } else { either(&earlier) };
+        format!("restart target: {wrong}, expected a phase before `{name}`: {expected}")
     }
 
     /// A restart that does no work in between would only burn the passes.
@@ -292,19 +301,20 @@ impl Context<'_> {
         } else {
             return Ok(());
         };
-        let message = format!("`{key}` is \"restart\": `{name}` is the first phase, there is none before it");
+        let message =
+            format!("restart target: `{key}` is \"restart\", but there is no phase before `{name}`");
         Err(self.error(key, message))
     }
 
     fn check_reviewers(&self, name: &str, gate: &Gate) -> Checked<()> {
         let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
         let expected = if known.is_empty() {
-            "write a [reviewers.NAME] table for each".to_owned()
+            "write a [reviewers.NAME] table for each one".to_owned()
         } else {
-            format!("expected some of {}", known.join(", "))
+            format!("the workflow's reviewers are {}", known.join(", "))
         };
         if gate.reviewers.is_empty() {
-            let message = format!("gate `{name}` has no `reviewers`: {expected}");
+            let message = format!("gate without reviewers: `{name}` needs `reviewers = [\"…\"]`; {expected}");
             return Err(self.error("reviewers", message));
         }
         for (index, reviewer) in gate.reviewers.iter().enumerate() {

@@ -25,6 +25,12 @@ pub trait Value: Sized {
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>>;
 }
 
+/// Numbers of which zero means never.
+const SWITCHES: [&str; 3] = ["checkpoint_interval", "max_same_finding", "max_noop_fixes"];
+
+/// The bound that holds where others are lifted.
+const ALWAYS_BOUNDED: &str = "max_attempts";
+
 /// The value as people would name it.
 pub fn described(written: &Written<'_>) -> String {
     match written.get_ref() {
@@ -34,6 +40,7 @@ pub fn described(written: &Written<'_>) -> String {
         DeValue::Float(number) => number.to_string(),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(_) => "a date or time".to_owned(),
+        DeValue::Array(list) if list.is_empty() => "an empty list".to_owned(),
         DeValue::Array(_) => "a list".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
     }
@@ -50,8 +57,9 @@ impl Value for bool {
 }
 
 impl Value for u32 {
-    fn expected(_: &str) -> String {
-        "a whole number".to_owned()
+    fn expected(key: &str) -> String {
+        let off = if SWITCHES.contains(&key) { ", 0 to switch it off" } else { "" };
+        format!("a whole number from 0 to {}{off}", Self::MAX)
     }
 
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -61,8 +69,9 @@ impl Value for u32 {
 }
 
 impl Value for Count {
-    fn expected(_: &str) -> String {
-        "a whole number or \"unlimited\"".to_owned()
+    fn expected(key: &str) -> String {
+        let unlimited = if key == ALWAYS_BOUNDED { "" } else { " or \"unlimited\"" };
+        format!("{}{unlimited}", u32::expected(key))
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
