@@ -7,6 +7,8 @@ mod presets;
 mod problem;
 mod render;
 mod resolve;
+mod table;
+mod value;
 mod words;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use presets::{PRESETS, new_project, preset};
 pub use problem::WorkflowError;
 pub use render::render;
-pub use words::{GateWords, parse};
+pub use words::{GateWords, keys, parse};
 
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
@@ -200,8 +202,9 @@ impl Workflow {
         if !self.modes.iter().any(|known| known == mode) {
             return None;
         }
-        let keep = |phase: &Phase| phase.mode.as_deref().is_none_or(|only| only == mode);
-        self.phases.retain(keep);
+        for phases in [&mut self.before, &mut self.phases, &mut self.after] {
+            keep_mode(phases, mode);
+        }
         Some(self)
     }
 
@@ -216,5 +219,15 @@ impl Workflow {
             checkpoint_interval: None,
             ..self.clone()
         }
+    }
+}
+
+/// Leaves out the phases of other modes. A restart goes where it went, or to the next phase that is left.
+fn keep_mode(phases: &mut Vec<Phase>, mode: &str) {
+    let stays = |phase: &Phase| phase.mode.as_deref().is_none_or(|only| only == mode);
+    let kept: Vec<bool> = phases.iter().map(stays).collect();
+    phases.retain(stays);
+    for policy in phases.iter_mut().filter_map(Phase::judge_mut) {
+        policy.restart_to = kept.iter().take(policy.restart_to).filter(|kept| **kept).count();
     }
 }

@@ -18,7 +18,8 @@ impl Span {
     /// Reads `90s`, `30m` or `2h`.
     pub fn from_text(text: &str) -> Option<Self> {
         let unit = text.chars().last()?;
-        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        let digits = text.strip_suffix(unit)?;
+        let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+'))?;
         let factor = match unit {
             's' => 1,
             'm' => 60,
@@ -68,9 +69,18 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for text in
-            ["", "s", "30", "-1s", "1d", "1.5h", "99999999999999999999h", "5µ", "18446744073709551615h"]
-        {
+        for text in [
+            "",
+            "s",
+            "30",
+            "-1s",
+            "+1s",
+            "1d",
+            "1.5h",
+            "99999999999999999999h",
+            "5µ",
+            "18446744073709551615h",
+        ] {
             assert_eq!(Span::from_text(text), None, "{text}");
         }
     }

@@ -1,7 +1,5 @@
 //! What is wrong with a workflow, where, and what was expected.
 
-use std::ops::Range;
-
 /// An error in a workflow file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
@@ -22,37 +20,59 @@ pub struct Place<'a> {
 impl Place<'_> {
     /// An error at a byte offset.
     pub fn at(&self, offset: usize, message: impl Into<String>) -> WorkflowError {
-        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        WorkflowError { file: self.file.to_owned(), line, message: message.into() }
-    }
-
-    /// An error at a key's line within a table, or at the table where the key is not written.
-    pub fn at_key(&self, table: &Range<usize>, key: &str, message: impl Into<String>) -> WorkflowError {
-        self.at(self.offset_of(table, key).unwrap_or(table.start), message)
+        WorkflowError { file: self.file.to_owned(), line: self.line(offset), message: message.into() }
     }
 
     /// What the TOML reader says, with its line.
     pub fn unreadable(&self, error: &toml::de::Error) -> WorkflowError {
         let offset = error.span().map_or(0, |span| span.start);
-        self.at(offset, error.message().trim().to_owned())
+        let mut said = error.message().trim().replace(", expected literal string", "");
+        for (jargon, plain) in [("array", "list"), ("basic string", "text"), ("string values", "texts")] {
+            said = said.replace(jargon, plain);
+        }
+        let twice = error.span().filter(|_| said == "duplicate key").and_then(|span| self.text.get(span));
+        let key = twice.map(|key| format!(" `{}`", key.trim())).unwrap_or_default();
+        self.at(offset, format!("this is not TOML: {said}{key}"))
     }
 
-    fn offset_of(&self, table: &Range<usize>, key: &str) -> Option<usize> {
-        let end = self.end_of(table);
-        let text = self.text.get(table.start..end)?;
-        let starts_key = |at: usize| {
-            let before = text.get(..at).unwrap_or("").trim_end_matches([' ', '\t']);
-            let after = text.get(at + key.len()..).unwrap_or("").trim_start_matches([' ', '\t']);
-            (before.is_empty() || before.ends_with(['\n', '{', ','])) && after.starts_with('=')
-        };
-        text.match_indices(key).map(|(at, _)| at).find(|at| starts_key(*at)).map(|at| table.start + at)
+    /// The end of a file that ends with a newline still belongs to its last line.
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        line.min(self.text.lines().count().max(1))
     }
+}
 
-    /// A `[[phases]]` header's span may cover the header alone: its keys run on to the next header.
-    fn end_of(&self, table: &Range<usize>) -> usize {
-        let rest = self.text.get(table.end..).unwrap_or("");
-        let header = self.text.get(table.clone()).is_some_and(|text| text.starts_with('['));
-        if header { rest.find("\n[").map_or(self.text.len(), |at| table.end + at) } else { table.end }
+/// The word that somebody who wrote `written` may have meant.
+pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    let allowed = if written.chars().count() < 5 { 1 } else { 2 };
+    let candidates = known.iter().map(|word| (distance(written, word), *word));
+    candidates.filter(|(edits, _)| *edits <= allowed).min().map(|(_, word)| word)
+}
+
+/// How many letters have to be changed, added or left out. A key is short; a long text is near to nothing.
+fn distance(left: &str, right: &str) -> usize {
+    if left.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=right.chars().count()).collect();
+    for (at, a) in left.chars().enumerate() {
+        let mut previous = vec![at + 1];
+        for (column, (b, pair)) in right.chars().zip(row.windows(2)).enumerate() {
+            let (diagonal, above) = (pair[0], pair[1]);
+            let beside = previous[column];
+            previous.push((diagonal + usize::from(a != b)).min(above + 1).min(beside + 1));
+        }
+        row = previous;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
+
+/// `a, b or c`.
+pub fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Phase, PhaseKind, Restarting, Role, Workflow};
-use crate::policy::{Bound, Gate, Span};
+use super::words::OF_REVIEWERS;
+use super::{Arrangement, Completion, Landing, Phase, PhaseKind, Restarting, Role, Workflow};
+use crate::policy::{Bound, Gate, OnExhausted, OnFailure, Rung, Span};
 
 /// The whole workflow, phase by phase.
 pub fn render(workflow: &Workflow) -> String {
@@ -19,20 +20,52 @@ pub fn render(workflow: &Workflow) -> String {
 }
 
 fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
+    let limits = &workflow.limits;
+    let exhausted = word(&workflow.attempts_exhausted_as);
     let mut rows = vec![
-        ("a task is done by", word(&workflow.completion)),
-        ("tasks are worked as", word(&workflow.arrangement)),
-        ("lands", word(&workflow.landing)),
-        ("max_attempts", workflow.limits.max_attempts.to_string()),
-        ("max_passes", workflow.limits.max_passes.to_string()),
+        ("arrangement", explained(&workflow.arrangement, arrangement(workflow.arrangement))),
+        ("completion", explained(&workflow.completion, completion(workflow.completion))),
+        ("landing", explained(&workflow.landing, landing(workflow.landing))),
+        ("max_attempts", format!("{}, then {exhausted}", limits.max_attempts)),
+        ("max_passes", limits.max_passes.to_string()),
+        ("max_recoveries", limits.max_recoveries.to_string()),
+        ("max_conflicts", limits.max_conflicts.to_string()),
     ];
     if let Some(interval) = workflow.checkpoint_interval {
-        rows.push(("checkpoint review", format!("every {interval} attempts")));
+        rows.push(("checkpoint_interval", format!("{interval}: all loops reviewed every so many attempts")));
     }
     if !workflow.modes.is_empty() {
         rows.push(("modes", workflow.modes.join(", ")));
     }
     rows
+}
+
+fn arrangement(arrangement: Arrangement) -> &'static str {
+    match arrangement {
+        Arrangement::Queue => "independent tasks, several at once",
+        Arrangement::Slots => "tasks are picked while slots are free",
+        Arrangement::Chain => "one task after the other, each on top of the one before",
+        Arrangement::Groups => "all tasks of a group at once, group after group",
+    }
+}
+
+fn completion(completion: Completion) -> &'static str {
+    match completion {
+        Completion::Exit => "an agent that ends well has done its task",
+        Completion::Marker => "an agent's last line says whether its task is done",
+    }
+}
+
+fn landing(landing: Landing) -> &'static str {
+    match landing {
+        Landing::None => "signed-off work stays on its branch",
+        Landing::Each => "signed-off work joins the run's branch at once",
+        Landing::Group => "a group's work joins the run's branch when all of it is signed off",
+    }
+}
+
+fn explained(value: &impl serde::Serialize, why: &str) -> String {
+    format!("{}: {why}", word(value))
 }
 
 fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase]) {
@@ -53,7 +86,8 @@ fn title_of(phase: &Phase) -> String {
         PhaseKind::Agent { role, .. } => format!("agent ({})", role.word()),
         PhaseKind::Gate(policy) if policy.gate.enabled => "gate".to_owned(),
         PhaseKind::Gate(_) => "gate, off unless switched on".to_owned(),
-        PhaseKind::Check(_) => "check".to_owned(),
+        PhaseKind::Check(policy) if policy.gate.enabled => "check".to_owned(),
+        PhaseKind::Check(_) => "check, off unless switched on".to_owned(),
     };
     let mut title = format!("{} — {kind}", phase.name);
     let marks = [(phase.per_item, "for each item"), (phase.once, "once")];
@@ -74,43 +108,62 @@ fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static s
             rows.extend((*researchers > 0).then(|| ("researchers", researchers.to_string())));
             rows
         }
-        PhaseKind::Gate(policy) => {
-            let mut rows = vec![
-                ("reviewers", reviewers(workflow, &policy.gate)),
-                ("fail_on", word(&policy.gate.fail_on)),
-            ];
-            rows.extend(judge_rows(phases, policy));
+        PhaseKind::Gate(policy) => judge_rows(workflow, phases, policy),
+        PhaseKind::Check(policy) => {
+            let mut rows = judge_rows(workflow, phases, policy);
+            rows.retain(|(key, _)| !OF_REVIEWERS.contains(key));
             rows
         }
-        PhaseKind::Check(policy) => judge_rows(phases, policy),
     }
 }
 
-fn judge_rows(phases: &[Phase], policy: &Restarting) -> Vec<(&'static str, String)> {
+fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &Restarting) -> Vec<(&'static str, String)> {
     let gate = &policy.gate;
-    let target = phases.get(policy.restart_to).map_or("", |phase| phase.name.as_str());
-    let mut rows = vec![
-        ("on_failure", word(&gate.on_failure)),
-        bound(gate.bound),
-        ("on_exhausted", format!("{}, as {}", word(&gate.on_exhausted), word(&gate.exhausted_as))),
-        ("restart_to", target.to_owned()),
+    let leads_back = |target: &&Phase| may_restart(gate) && target.judge() != Some(policy);
+    let target = phases.get(policy.restart_to).filter(leads_back);
+    let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
+    rows.extend([("on_failure", word(&gate.on_failure)), bound(gate), on_exhausted(gate)]);
+    rows.extend(target.map(|phase| ("restart_to", phase.name.clone())));
+    rows.extend([
         ("on_unclear", gate.on_unclear.to_string()),
+        ("on_discussion", gate.on_discussion.to_string()),
         ("on_reviewer_failure", gate.on_reviewer_failure.to_string()),
         ("on_fixer_failure", gate.on_fixer_failure.to_string()),
         ("on_implementer_failure", gate.on_implementer_failure.to_string()),
-        ("on_discussion", gate.on_discussion.to_string()),
-        ("author_output", gate.author_output.to_string()),
-        ("parallel_fixes", gate.parallel_fixes.to_string()),
         ("rereview", word(&gate.rereview)),
         ("depth", word(&gate.depth)),
+        ("author_output", yes(gate.author_output)),
+        ("parallel_fixes", yes(gate.parallel_fixes)),
         ("max_same_finding", number(gate.max_same_finding)),
         ("max_noop_fixes", number(gate.max_noop_fixes)),
-    ];
+    ]);
     rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.word().to_owned())));
-    rows.extend(gate.require_nonce.then(|| ("require_nonce", "true".to_owned())));
+    rows.extend(gate.require_nonce.then(|| ("require_nonce", yes(true))));
     rows.extend(timeout("review_timeout", gate.review_timeout));
     rows.extend(timeout("fix_timeout", gate.fix_timeout));
     rows
+}
+
+fn on_exhausted(gate: &Gate) -> (&'static str, String) {
+    let what = match gate.on_exhausted {
+        OnExhausted::Stop => format!("stop, as {}", word(&gate.exhausted_as)),
+        OnExhausted::Ask | OnExhausted::Restart | OnExhausted::Proceed => word(&gate.on_exhausted),
+    };
+    ("on_exhausted", what)
+}
+
+/// Whether anything can lead back: the policy itself, or a person who is asked.
+fn may_restart(gate: &Gate) -> bool {
+    let ladders = [
+        &gate.on_unclear,
+        &gate.on_discussion,
+        &gate.on_reviewer_failure,
+        &gate.on_fixer_failure,
+        &gate.on_implementer_failure,
+    ];
+    gate.on_failure == OnFailure::Restart
+        || matches!(gate.on_exhausted, OnExhausted::Restart | OnExhausted::Ask)
+        || ladders.iter().any(|ladder| ladder.rungs().contains(&Rung::Ask))
 }
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
@@ -121,12 +174,24 @@ fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")
 }
 
-fn bound(bound: Bound) -> (&'static str, String) {
-    match bound {
-        Bound::MaxCycles(cycles) => ("max_cycles", cycles.to_string()),
-        Bound::MaxFixes(fixes) => ("max_fixes", fixes.to_string()),
-        Bound::Unlimited => ("max_fixes", "unlimited".to_owned()),
+/// The bound, spelled out where it is this gate that fixes and reviews again.
+fn bound(gate: &Gate) -> (&'static str, String) {
+    let (key, number) = match gate.bound {
+        Bound::MaxCycles(cycles) => ("max_cycles", cycles),
+        Bound::MaxFixes(fixes) => ("max_fixes", fixes),
+        Bound::Unlimited => return ("max_fixes", "unlimited".to_owned()),
+    };
+    if gate.on_failure != OnFailure::MiniLoop {
+        return (key, number.to_string());
     }
+    let (reviews, fixes) = (gate.bound.reviews().unwrap_or(0), gate.bound.fixes().unwrap_or(0));
+    let reviews = if reviews == 1 { "1 review".to_owned() } else { format!("{reviews} reviews") };
+    let fixes = if fixes == 1 { "1 fix".to_owned() } else { format!("{fixes} fixes") };
+    (key, format!("{number} ({reviews}, {fixes})"))
+}
+
+fn yes(flag: bool) -> String {
+    if flag { "yes" } else { "no" }.to_owned()
 }
 
 fn number(value: Option<u32>) -> String {

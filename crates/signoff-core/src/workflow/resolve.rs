@@ -1,21 +1,20 @@
 //! From the words of a workflow to the workflow itself, or to what is wrong with it.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use serde::Deserialize;
-use toml::Spanned;
-
-use super::problem::{Place, WorkflowError};
-use super::words::{GateWords, KindWord, PhaseWords, WorkflowWords};
-use super::{Phase, PhaseKind, Restarting, Role, Workflow};
+use super::problem::{WorkflowError, either};
+use super::table::{Checked, Table};
+use super::words::{
+    AgentWords, GateWords, KindWord, OF_REVIEWERS, PhaseWords, RestartWords, ReviewerWords, Reviewers,
+    TABLES, WorkflowWords,
+};
+use super::{Phase, PhaseKind, Restarting, Reviewer, Role, Workflow};
+use crate::contract::Contract;
 use crate::policy::{
     Bound, Count, ExhaustedAs, Gate, Ladder, Limits, OnExhausted, OnFailure, Rereview, Rung,
 };
 use crate::prompt::Depth;
 use crate::review::Bar;
-
-type Checked<T> = Result<T, WorkflowError>;
 
 /// What a gate says that is silent about everything.
 pub fn default_gate() -> Gate {
@@ -44,47 +43,73 @@ pub fn default_gate() -> Gate {
     }
 }
 
-/// Builds and checks a workflow.
-pub fn workflow(place: &Place<'_>, name: &str, words: WorkflowWords) -> Checked<Workflow> {
-    if words.phases.is_empty() {
-        return Err(
-            place.at(0, format!("workflow `{name}` has no phases: write at least one [[phases]] table"))
-        );
+/// Builds and checks a workflow. `shared` are the reviewers it may name besides its own.
+pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Workflow> {
+    table.only("a workflow", &[WorkflowWords::KEYS, &TABLES].concat())?;
+    let words = WorkflowWords::read(table)?;
+    let mut known = shared.clone();
+    if let Some(own) = table.table("reviewers")? {
+        own.children()?.iter().try_for_each(|(_, own)| own.only("a reviewer", ReviewerWords::KEYS))?;
+        known.extend(reviewers(&own)?);
     }
-    let limits = limits(place, &words)?;
-    let phases = |tables: &[Spanned<toml::Table>]| list(place, &words, tables);
-    let built = Workflow {
+    let limits = limits(table, &words)?;
+    let modes = modes(table, words.modes)?;
+    let phases = |key| list(table, key, &known, &modes);
+    let (before, phases, after) = (phases("before")?, phases("phases")?, phases("after")?);
+    if phases.is_empty() {
+        return Err(table.error("phases", "no phases: a workflow needs at least one [[phases]] table"));
+    }
+    Ok(Workflow {
         name: name.to_owned(),
-        before: phases(&words.before)?,
-        phases: phases(&words.phases)?,
-        after: phases(&words.after)?,
         description: words.description.unwrap_or_default(),
-        completion: words.completion,
-        landing: words.landing,
-        arrangement: words.arrangement,
+        completion: words.completion.unwrap_or_default(),
+        landing: words.landing.unwrap_or_default(),
+        arrangement: words.arrangement.unwrap_or_default(),
         checkpoint_interval: words.checkpoint_interval.filter(|interval| *interval > 0),
         limits,
         attempts_exhausted_as: words.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
-        modes: words.modes,
-        reviewers: words.reviewers,
-    };
-    Ok(built)
+        reviewers: named(known, [&before, &phases, &after], shared),
+        modes,
+        before,
+        phases,
+        after,
+    })
 }
 
-fn limits(place: &Place<'_>, words: &WorkflowWords) -> Checked<Limits> {
+/// Of the reviewers a file shares, a workflow has those that its gates name.
+fn named(mut known: Reviewers, phases: [&[Phase]; 3], shared: &Reviewers) -> Reviewers {
+    let judges = phases.into_iter().flatten().filter_map(Phase::judge);
+    let called: BTreeSet<_> = judges.flat_map(|judge| &judge.gate.reviewers).collect();
+    known.retain(|name, _| called.contains(name) || !shared.contains_key(name));
+    known
+}
+
+/// The reviewers of a table, by name. Who plays them is not looked at here.
+pub fn reviewers(table: &Table<'_>) -> Checked<Reviewers> {
+    let one = |(name, table): (&str, Table<'_>)| {
+        let words = ReviewerWords::read(&table)?;
+        let kind = words.kind.ok_or_else(|| {
+            let kinds: Vec<_> = crate::review::ReviewerKind::ALL.iter().map(|kind| kind.word()).collect();
+            table.error("kind", format!("reviewer `{name}` has no `kind`: expected {}", either(&kinds)))
+        })?;
+        Ok((name.into(), Reviewer { kind, contract: words.contract.unwrap_or(Contract::Auto) }))
+    };
+    table.children()?.into_iter().map(one).collect()
+}
+
+fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
     let known = Limits::default();
-    let whole = 0..place.text.len();
     let max_attempts = match words.max_attempts {
         None => known.max_attempts,
-        Some(Count::Of(number)) if number > 0 => number,
+        Some(Count::Of(attempts)) if attempts > 0 => attempts,
         Some(Count::Of(_) | Count::Unlimited) => {
-            let message = "unbounded loop: `max_attempts` must be a whole number of at least 1; it is what \
-                           ends a gate whose own bound is \"unlimited\"";
-            return Err(place.at_key(&whole, "max_attempts", message));
+            let message = "unbounded loop: `max_attempts` must be a number, at least 1, for it alone ends a \
+                           gate whose own bound is \"unlimited\"";
+            return Err(table.error("max_attempts", message));
         }
     };
     if words.max_passes == Some(0) {
-        return Err(place.at_key(&whole, "max_passes", "`max_passes` must be at least 1"));
+        return Err(table.error("max_passes", "`max_passes` is 0: expected at least 1"));
     }
     Ok(Limits {
         max_attempts,
@@ -94,14 +119,21 @@ fn limits(place: &Place<'_>, words: &WorkflowWords) -> Checked<Limits> {
     })
 }
 
-fn list(place: &Place<'_>, workflow: &WorkflowWords, tables: &[Spanned<toml::Table>]) -> Checked<Vec<Phase>> {
-    let mut names = Vec::new();
+fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>> {
+    let modes = written.unwrap_or_default();
+    let twice = modes.iter().enumerate().find(|(index, mode)| modes.iter().take(*index).any(|m| m == *mode));
+    match twice {
+        Some((_, mode)) => Err(table.error("modes", format!("mode `{mode}` is listed twice"))),
+        None => Ok(modes),
+    }
+}
+
+fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]) -> Checked<Vec<Phase>> {
+    let tables = workflow.tables(key)?;
+    let names: Vec<_> = tables.iter().filter_map(|table| table.get("name").ok().flatten()).collect();
     let mut phases = Vec::new();
     for table in tables {
-        let context = Context { place, workflow, span: table.span(), earlier: &names };
-        let words = context.read(table.get_ref())?;
-        let phase = context.phase(words)?;
-        names.push(phase.name.clone());
+        let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
         phases.push(phase);
     }
     Ok(phases)
@@ -109,119 +141,115 @@ fn list(place: &Place<'_>, workflow: &WorkflowWords, tables: &[Spanned<toml::Tab
 
 /// One phase being read.
 struct Context<'a> {
-    place: &'a Place<'a>,
-    workflow: &'a WorkflowWords,
-    span: Range<usize>,
-    earlier: &'a [String],
+    table: Table<'a>,
+    reviewers: &'a Reviewers,
+    modes: &'a [String],
+    /// Of all phases of the list.
+    names: &'a [String],
+    earlier: &'a [Phase],
 }
 
-const OF_PHASES: &str = "name, kind, per_item, once, mode";
-const OF_AGENTS: [&str; 3] = ["role", "timeout", "researchers"];
-const OF_GATES: &str = "reviewers, fail_on, on_failure, max_cycles, max_fixes, on_exhausted, exhausted_as, \
-                        on_unclear, on_reviewer_failure, on_fixer_failure, on_implementer_failure, \
-                        on_discussion, author_output, parallel_fixes, require_nonce, review_timeout, \
-                        fix_timeout, rereview, depth, max_same_finding, max_noop_fixes, enabled, \
-                        restart_to, fixer";
+/// More helpers than this are a mistake of the keyboard.
+const MOST_RESEARCHERS: u32 = 32;
 
 impl Context<'_> {
     fn error(&self, key: &str, message: impl Into<String>) -> WorkflowError {
-        self.place.at_key(&self.span, key, message)
+        self.table.error(key, message)
     }
 
-    /// Reads a table key by key, so that a bad value is reported at its own line.
-    fn read(&self, table: &toml::Table) -> Checked<PhaseWords> {
-        PhaseWords::deserialize(table.clone()).map_err(|error| {
-            let message = error.message().trim().to_owned();
-            let key = table.keys().find(|key| self.is_to_blame(table, key));
-            self.error(key.map_or("name", |key| key.as_str()), message)
-        })
-    }
-
-    /// Whether the table reads well without this key's value.
-    fn is_to_blame(&self, table: &toml::Table, key: &str) -> bool {
-        let mut without = table.clone();
-        without.remove(key);
-        without.entry("name").or_insert_with(|| "x".into());
-        without.entry("kind").or_insert_with(|| "agent".into());
-        PhaseWords::deserialize(without).is_ok()
-    }
-
-    fn phase(&self, words: PhaseWords) -> Checked<Phase> {
-        if self.earlier.contains(&words.name) {
-            return Err(self.error("name", format!("two phases are called `{}`", words.name)));
-        }
-        self.check_mode(&words)?;
+    fn phase(&self) -> Checked<Phase> {
+        let words = PhaseWords::read(&self.table)?;
+        let name = self.name(words.name)?;
+        let kind = words.kind.ok_or_else(|| {
+            self.error("kind", format!("phase `{name}` has no `kind`: expected agent, gate or check"))
+        })?;
+        self.only(kind)?;
+        self.check_mode(words.mode.as_deref())?;
         Ok(Phase {
-            kind: self.kind(&words)?,
-            name: words.name,
+            kind: match kind {
+                KindWord::Agent => self.agent()?,
+                KindWord::Gate => PhaseKind::Gate(self.gate(&name, words.mode.as_deref())?),
+                KindWord::Check => PhaseKind::Check(self.check(&name, words.mode.as_deref())?),
+            },
+            name,
             per_item: words.per_item.unwrap_or(false),
             once: words.once.unwrap_or(false),
             mode: words.mode,
         })
     }
 
-    fn check_mode(&self, words: &PhaseWords) -> Checked<()> {
-        match &words.mode {
-            Some(mode) if !self.workflow.modes.contains(mode) => Err(self.error(
-                "mode",
-                format!("unknown mode `{mode}`: `modes` of the workflow lists {:?}", self.workflow.modes),
-            )),
-            Some(_) | None => Ok(()),
+    fn name(&self, written: Option<String>) -> Checked<String> {
+        let name = written.filter(|name| !name.trim().is_empty());
+        let name = name.ok_or_else(|| self.error("name", "a phase needs a `name`"))?;
+        if self.earlier.iter().any(|phase| phase.name == name) {
+            return Err(self.error("name", format!("two phases are called `{name}`")));
+        }
+        Ok(name)
+    }
+
+    /// Refuses what is no key, and what is one of another kind of phase.
+    fn only(&self, kind: KindWord) -> Checked<()> {
+        let of_gates = [GateWords::KEYS, RestartWords::KEYS].concat();
+        let (what, mut known, elsewhere) = match kind {
+            KindWord::Agent => ("an agent phase", AgentWords::KEYS.to_vec(), of_gates),
+            KindWord::Gate => ("a gate", of_gates, AgentWords::KEYS.to_vec()),
+            KindWord::Check => {
+                let known = of_gates.into_iter().filter(|key| !OF_REVIEWERS.contains(key)).collect();
+                ("a check", known, [AgentWords::KEYS, &OF_REVIEWERS].concat())
+            }
+        };
+        known.extend(PhaseWords::KEYS);
+        match self.table.stranger(&known) {
+            Some(key) if elsewhere.contains(&key) => Err(self.error(key, misplaced(kind, what, key))),
+            Some(_) | None => self.table.only(what, &known),
         }
     }
 
-    fn kind(&self, words: &PhaseWords) -> Checked<PhaseKind> {
-        match words.kind {
-            KindWord::Agent => self.agent(words),
-            KindWord::Gate => self.judge(words).and_then(|policy| self.gate(policy)),
-            KindWord::Check => self.judge(words).and_then(|policy| self.check(policy)),
-        }
+    fn check_mode(&self, written: Option<&str>) -> Checked<()> {
+        let Some(mode) = written.filter(|mode| !self.modes.iter().any(|known| known == mode)) else {
+            return Ok(());
+        };
+        let known: Vec<_> = self.modes.iter().map(String::as_str).collect();
+        let expected = if known.is_empty() {
+            format!("list it in the workflow's `modes = [\"{mode}\"]`")
+        } else {
+            format!("the workflow's `modes` are {}", known.join(", "))
+        };
+        Err(self.error("mode", format!("unknown mode `{mode}`: {expected}")))
     }
 
-    fn agent(&self, words: &PhaseWords) -> Checked<PhaseKind> {
-        let strange = words.gate.keys().next().map(String::as_str);
-        let of_gate = words.restart_to.as_ref().map(|_| "restart_to").or(words.fixer.map(|_| "fixer"));
-        if let Some(key) = strange.or(of_gate) {
-            let agents = OF_AGENTS.join(", ");
-            let message =
-                format!("unknown key `{key}` of an agent phase, expected one of {OF_PHASES}, {agents}");
-            return Err(self.error(key, message));
+    fn agent(&self) -> Checked<PhaseKind> {
+        let words = AgentWords::read(&self.table)?;
+        let researchers = words.researchers.unwrap_or(0);
+        if researchers > MOST_RESEARCHERS {
+            let message = format!("`researchers` is {researchers}: expected at most {MOST_RESEARCHERS}");
+            return Err(self.error("researchers", message));
         }
-        Ok(PhaseKind::Agent {
-            role: words.role.unwrap_or_default(),
-            timeout: words.timeout,
-            researchers: words.researchers.unwrap_or(0),
-        })
+        Ok(PhaseKind::Agent { role: words.role.unwrap_or_default(), timeout: words.timeout, researchers })
     }
 
-    fn judge(&self, words: &PhaseWords) -> Checked<Restarting> {
-        let written = [
-            words.role.map(|_| "role"),
-            words.timeout.map(|_| "timeout"),
-            words.researchers.map(|_| "researchers"),
-        ];
-        if let Some(key) = written.into_iter().flatten().next() {
-            let message = format!("`{key}` belongs to agent phases; a gate has {OF_GATES}");
-            return Err(self.error(key, message));
-        }
-        let gate_words = self.gate_words(&words.gate)?;
+    fn gate(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
+        let policy = self.judge(name, mode)?;
+        self.check_reviewers(name, &policy.gate)?;
+        Ok(policy)
+    }
+
+    /// A check has no bar: whatever a failing command reports is to be fixed.
+    fn check(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
+        let mut policy = self.judge(name, mode)?;
+        policy.gate.fail_on = Bar::Low;
+        Ok(policy)
+    }
+
+    fn judge(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
+        let words = GateWords::read(&self.table)?;
         let mut gate = default_gate();
-        gate_words.lay_over(&mut gate);
-        self.check_bound(&gate_words, &gate)?;
-        self.check_ladders(&gate)?;
-        Ok(Restarting { gate, restart_to: self.restart_to(words)?, fixer: words.fixer.unwrap_or(Role::Fix) })
-    }
-
-    fn gate_words(&self, table: &toml::Table) -> Checked<GateWords> {
-        let read = |table: &toml::Table| GateWords::deserialize(table.clone());
-        read(table).map_err(|error| {
-            let blamed = table.iter().find(|(key, value)| {
-                let alone = toml::Table::from_iter([((*key).clone(), (*value).clone())]);
-                read(&alone).is_err()
-            });
-            let key = blamed.map_or("name", |(key, _)| key.as_str());
-            self.error(key, format!("`{key}`: {}", error.message().trim()))
-        })
+        words.lay_over(&mut gate);
+        self.check_bound(&words, &gate)?;
+        let restart = RestartWords::read(&self.table)?;
+        let restart_to = self.restart_to(name, mode, restart.restart_to.as_deref())?;
+        self.check_restart(name, &gate)?;
+        Ok(Restarting { gate, restart_to, fixer: restart.fixer.unwrap_or(Role::Fix) })
     }
 
     fn check_bound(&self, words: &GateWords, gate: &Gate) -> Checked<()> {
@@ -229,74 +257,84 @@ impl Context<'_> {
             return Err(self.error("max_fixes", "a gate sets `max_cycles` or `max_fixes`, not both"));
         }
         if gate.bound == Bound::MaxCycles(0) {
-            return Err(self.error("max_cycles", "`max_cycles` must be at least 1: a gate needs one review"));
+            return Err(
+                self.error("max_cycles", "`max_cycles` is 0: expected at least 1, for the one review")
+            );
         }
         Ok(())
     }
 
-    /// A word that means nothing where it stands is an error, not a surprise at night.
-    fn check_ladders(&self, gate: &Gate) -> Checked<()> {
-        let of_reviews =
-            [Rung::Retry, Rung::RequestChanges, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail];
-        let of_failures = [Rung::Retry, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail];
-        let of_writers = [Rung::Retry, Rung::NextAttempt, Rung::Ask, Rung::Stop, Rung::Fail];
-        self.check_ladder("on_unclear", &gate.on_unclear, &of_reviews)?;
-        self.check_ladder("on_discussion", &gate.on_discussion, &of_reviews)?;
-        self.check_ladder("on_reviewer_failure", &gate.on_reviewer_failure, &of_failures)?;
-        self.check_ladder("on_fixer_failure", &gate.on_fixer_failure, &of_writers)?;
-        self.check_ladder("on_implementer_failure", &gate.on_implementer_failure, &of_writers)
-    }
-
-    fn check_ladder(&self, key: &str, ladder: &Ladder, allowed: &[Rung]) -> Checked<()> {
-        match ladder.rungs().iter().find(|rung| !allowed.contains(rung)) {
-            None => Ok(()),
-            Some(rung) => {
-                let words: Vec<_> = allowed.iter().map(|rung| rung.word()).collect();
-                let message = format!(
-                    "`{}` means nothing for `{key}`, expected one of {}",
-                    rung.word(),
-                    words.join(", ")
-                );
-                Err(self.error(key, message))
-            }
+    fn restart_to(&self, name: &str, mode: Option<&str>, written: Option<&str>) -> Checked<usize> {
+        let Some(target) = written else { return Ok(0) };
+        let stays = |phase: &Phase| phase.mode.is_none() || phase.mode.as_deref() == mode;
+        let Some(index) = self.earlier.iter().position(|phase| phase.name == target) else {
+            return Err(self.error("restart_to", self.no_target(name, target)));
+        };
+        if self.earlier.get(index).is_some_and(stays) {
+            return Ok(index);
         }
+        let message = format!("restart target: `{target}` is left out in a mode in which `{name}` is not");
+        Err(self.error("restart_to", message))
     }
 
-    fn restart_to(&self, words: &PhaseWords) -> Checked<usize> {
-        let Some(target) = &words.restart_to else { return Ok(0) };
-        self.earlier.iter().position(|name| name == target).ok_or_else(|| {
-            let message = format!(
-                "restart target: unknown phase `{target}`, expected a phase before `{}`: {}",
-                words.name,
-                if self.earlier.is_empty() { "there is none".to_owned() } else { self.earlier.join(", ") }
-            );
-            self.error("restart_to", message)
-        })
+    fn no_target(&self, name: &str, target: &str) -> String {
+        let wrong = if target == name {
+            format!("`{target}` is this phase itself")
+        } else if self.names.iter().any(|known| known == target) {
+            format!("`{target}` comes after `{name}`")
+        } else {
+            format!("unknown phase `{target}`")
+        };
+        let earlier: Vec<_> = self.earlier.iter().map(|phase| phase.name.as_str()).collect();
+        let expected = if earlier.is_empty() { "but there is none".to_owned() } else { either(&earlier) };
+        format!("restart target: {wrong}, expected a phase before `{name}`: {expected}")
     }
 
-    fn gate(&self, policy: Restarting) -> Checked<PhaseKind> {
-        let reviewers = &policy.gate.reviewers;
-        if reviewers.is_empty() {
-            let known: Vec<_> = self.workflow.reviewers.keys().map(|name| name.as_str()).collect();
-            let message = format!("gate without reviewers: set `reviewers` to some of {known:?}");
+    /// A restart that does no work in between would only burn the passes.
+    fn check_restart(&self, name: &str, gate: &Gate) -> Checked<()> {
+        let key = if !self.earlier.is_empty() {
+            return Ok(());
+        } else if gate.on_failure == OnFailure::Restart {
+            "on_failure"
+        } else if gate.on_exhausted == OnExhausted::Restart {
+            "on_exhausted"
+        } else {
+            return Ok(());
+        };
+        let message =
+            format!("restart target: `{key}` is \"restart\", but there is no phase before `{name}`");
+        Err(self.error(key, message))
+    }
+
+    fn check_reviewers(&self, name: &str, gate: &Gate) -> Checked<()> {
+        let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
+        let expected = if known.is_empty() {
+            "write a [reviewers.NAME] table for each one".to_owned()
+        } else {
+            format!("the workflow's reviewers are {}", known.join(", "))
+        };
+        if gate.reviewers.is_empty() {
+            let message = format!("gate without reviewers: `{name}` needs `reviewers = [\"…\"]`; {expected}");
             return Err(self.error("reviewers", message));
         }
-        if reviewers.iter().collect::<BTreeSet<_>>().len() != reviewers.len() {
-            return Err(self.error("reviewers", "a reviewer is named twice"));
-        }
-        match reviewers.iter().find(|name| !self.workflow.reviewers.contains_key(*name)) {
-            None => Ok(PhaseKind::Gate(policy)),
-            Some(name) => {
-                let message = format!("unknown reviewer `{name}`: write a [reviewers.{name}] table");
-                Err(self.error("reviewers", message))
+        for (index, reviewer) in gate.reviewers.iter().enumerate() {
+            if !self.reviewers.contains_key(reviewer) {
+                return Err(self.error("reviewers", format!("unknown reviewer `{reviewer}`: {expected}")));
+            }
+            if gate.reviewers.iter().take(index).any(|earlier| earlier == reviewer) {
+                return Err(self.error("reviewers", format!("reviewer `{reviewer}` is named twice")));
             }
         }
+        Ok(())
     }
+}
 
-    fn check(&self, policy: Restarting) -> Checked<PhaseKind> {
-        if policy.gate.reviewers.is_empty() {
-            return Ok(PhaseKind::Check(policy));
-        }
-        Err(self.error("reviewers", "a check phase has no reviewers: the project's commands judge it"))
-    }
+fn misplaced(kind: KindWord, what: &str, key: &str) -> String {
+    let owner = match kind {
+        KindWord::Agent => "gates and checks",
+        KindWord::Gate => "agent phases",
+        KindWord::Check if AgentWords::KEYS.contains(&key) => "agent phases",
+        KindWord::Check => "gates: the project's commands judge a check, not reviewers",
+    };
+    format!("{what} has no `{key}`, which belongs to {owner}")
 }

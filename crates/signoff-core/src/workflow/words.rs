@@ -3,41 +3,143 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use toml::Spanned;
+use toml::de::DeTable;
 
-use super::problem::{Place, WorkflowError};
-use super::{Arrangement, Completion, Landing, Reviewer, Role, Workflow, resolve};
+use super::problem::Place;
+use super::table::{Checked, Table};
+use super::{Arrangement, Completion, Landing, Reviewer, Role, Workflow, WorkflowError, resolve};
+use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, Rereview, Span};
 use crate::prompt::Depth;
-use crate::review::Bar;
+use crate::review::{Bar, ReviewerKind};
 
-/// The gate's keys, each of which may be left out. Layers of configuration are laid over a gate with these.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GateWords {
-    pub enabled: Option<bool>,
-    pub reviewers: Option<Vec<ReviewerName>>,
-    pub fail_on: Option<Bar>,
-    pub on_failure: Option<OnFailure>,
-    pub max_cycles: Option<Count>,
-    pub max_fixes: Option<Count>,
-    pub on_exhausted: Option<OnExhausted>,
-    pub exhausted_as: Option<ExhaustedAs>,
-    pub on_unclear: Option<Ladder>,
-    pub on_reviewer_failure: Option<Ladder>,
-    pub on_fixer_failure: Option<Ladder>,
-    pub on_implementer_failure: Option<Ladder>,
-    pub on_discussion: Option<Ladder>,
-    pub author_output: Option<bool>,
-    pub parallel_fixes: Option<bool>,
-    pub require_nonce: Option<bool>,
-    pub review_timeout: Option<Span>,
-    pub fix_timeout: Option<Span>,
-    pub rereview: Option<Rereview>,
-    pub depth: Option<Depth>,
-    pub max_same_finding: Option<u32>,
-    pub max_noop_fixes: Option<u32>,
+/// A table's keys as a structure, each of which may be left out.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($key:ident: $kind:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $(pub $key: Option<$kind>,)*
+        }
+
+        impl $name {
+            pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+
+            pub(super) fn read(table: &Table<'_>) -> Checked<Self> {
+                Ok(Self { $($key: table.get(stringify!($key))?,)* })
+            }
+        }
+    };
+}
+
+words! {
+    /// The gate's keys. Layers of configuration are laid over a gate with these.
+    GateWords {
+        enabled: bool,
+        reviewers: Vec<ReviewerName>,
+        fail_on: Bar,
+        on_failure: OnFailure,
+        max_cycles: Count,
+        max_fixes: Count,
+        on_exhausted: OnExhausted,
+        exhausted_as: ExhaustedAs,
+        on_unclear: Ladder,
+        on_reviewer_failure: Ladder,
+        on_fixer_failure: Ladder,
+        on_implementer_failure: Ladder,
+        on_discussion: Ladder,
+        author_output: bool,
+        parallel_fixes: bool,
+        require_nonce: bool,
+        review_timeout: Span,
+        fix_timeout: Span,
+        rereview: Rereview,
+        depth: Depth,
+        max_same_finding: u32,
+        max_noop_fixes: u32,
+    }
+}
+
+words! {
+    /// What every phase may say.
+    PhaseWords {
+        name: String,
+        kind: KindWord,
+        per_item: bool,
+        once: bool,
+        mode: String,
+    }
+}
+
+words! {
+    /// What an agent phase may say besides.
+    AgentWords {
+        role: Role,
+        timeout: Span,
+        researchers: u32,
+    }
+}
+
+words! {
+    /// What a gate or check may say besides its policy.
+    RestartWords {
+        restart_to: String,
+        fixer: Role,
+    }
+}
+
+words! {
+    /// What a workflow says about all of its phases.
+    WorkflowWords {
+        name: String,
+        description: String,
+        completion: Completion,
+        landing: Landing,
+        arrangement: Arrangement,
+        checkpoint_interval: u32,
+        max_attempts: Count,
+        max_passes: u32,
+        max_recoveries: u32,
+        max_conflicts: u32,
+        attempts_exhausted_as: ExhaustedAs,
+        modes: Vec<String>,
+    }
+}
+
+words! {
+    /// What a workflow knows of a reviewer.
+    ReviewerWords {
+        kind: ReviewerKind,
+        contract: Contract,
+    }
+}
+
+/// The tables of a workflow, beside its words.
+pub const TABLES: [&str; 4] = ["reviewers", "before", "phases", "after"];
+
+/// A gate's keys that say something about reviewers, of which a check has none.
+pub const OF_REVIEWERS: [&str; 8] = [
+    "reviewers",
+    "fail_on",
+    "on_unclear",
+    "on_discussion",
+    "author_output",
+    "require_nonce",
+    "rereview",
+    "depth",
+];
+
+/// Every key a workflow can be written with, by the table it stands in.
+pub fn keys() -> [(&'static str, Vec<&'static str>); 5] {
+    [
+        ("workflow", [WorkflowWords::KEYS, &TABLES].concat()),
+        ("reviewer", ReviewerWords::KEYS.to_vec()),
+        ("phase", PhaseWords::KEYS.to_vec()),
+        ("agent", AgentWords::KEYS.to_vec()),
+        ("gate", [GateWords::KEYS, RestartWords::KEYS].concat()),
+    ]
 }
 
 macro_rules! lay {
@@ -78,66 +180,31 @@ pub enum KindWord {
     Check,
 }
 
-/// A phase as written.
-#[derive(Debug, Clone, Deserialize)]
-pub struct PhaseWords {
-    pub name: String,
-    pub kind: KindWord,
-    pub per_item: Option<bool>,
-    pub once: Option<bool>,
-    pub mode: Option<String>,
-    pub role: Option<Role>,
-    pub timeout: Option<Span>,
-    pub researchers: Option<u32>,
-    pub restart_to: Option<String>,
-    pub fixer: Option<Role>,
-    /// Everything else must be a gate's key.
-    #[serde(flatten)]
-    pub gate: toml::Table,
-}
-
-/// A workflow as written.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct WorkflowWords {
-    pub name: Option<String>,
-    pub description: Option<String>,
-    pub completion: Completion,
-    pub landing: Landing,
-    pub arrangement: Arrangement,
-    pub checkpoint_interval: Option<u32>,
-    pub max_attempts: Option<Count>,
-    pub max_passes: Option<u32>,
-    pub max_recoveries: Option<u32>,
-    pub max_conflicts: Option<u32>,
-    pub attempts_exhausted_as: Option<ExhaustedAs>,
-    pub modes: Vec<String>,
-    pub reviewers: BTreeMap<ReviewerName, Reviewer>,
-    pub before: Vec<Spanned<toml::Table>>,
-    pub phases: Vec<Spanned<toml::Table>>,
-    pub after: Vec<Spanned<toml::Table>>,
-}
+pub type Reviewers = BTreeMap<ReviewerName, Reviewer>;
 
 /// Reads a workflow of one's own: a file that holds one, or each `[workflows.NAME]` of a `signoff.toml`.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, WorkflowError> {
-    #[derive(Deserialize)]
-    struct Configuration {
-        workflows: Option<BTreeMap<String, Spanned<WorkflowWords>>>,
-    }
     let place = Place { file, text };
-    let read: Configuration = toml::from_str(text).map_err(|error| place.unreadable(&error))?;
-    match read.workflows {
-        Some(workflows) => workflows
-            .into_iter()
-            .map(|(name, words)| resolve::workflow(&place, &name, words.into_inner()))
-            .collect(),
-        None => one(&place).map(|workflow| vec![workflow]),
+    let read = DeTable::parse(text).map_err(|error| place.unreadable(&error))?;
+    let whole = Table::whole(place, read.get_ref());
+    match whole.table("workflows")? {
+        Some(workflows) => configured(&whole, &workflows),
+        None => one(&whole).map(|workflow| vec![workflow]),
     }
 }
 
+/// Reads the workflows of a configuration file. They may name the file's reviewers as well as their own.
+fn configured(whole: &Table<'_>, workflows: &Table<'_>) -> Checked<Vec<Workflow>> {
+    let shared = match whole.table("reviewers")? {
+        Some(reviewers) => resolve::reviewers(&reviewers)?,
+        None => Reviewers::new(),
+    };
+    let read = |(name, table): (&str, Table<'_>)| resolve::workflow(&table, name, &shared);
+    workflows.children()?.into_iter().map(read).collect()
+}
+
 /// Reads a file that is one workflow.
-fn one(place: &Place<'_>) -> Result<Workflow, WorkflowError> {
-    let words: WorkflowWords = toml::from_str(place.text).map_err(|error| place.unreadable(&error))?;
-    let name = words.name.clone().unwrap_or_else(|| "unnamed".to_owned());
-    resolve::workflow(place, &name, words)
+fn one(whole: &Table<'_>) -> Checked<Workflow> {
+    let name: Option<String> = whole.get("name")?;
+    resolve::workflow(whole, name.as_deref().unwrap_or("unnamed"), &Reviewers::new())
 }

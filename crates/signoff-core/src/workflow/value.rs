@@ -1,0 +1,206 @@
+//! The values a key may have, and how to say what was expected instead.
+
+use serde::Deserialize;
+use serde::de::value::StrDeserializer;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::problem::either;
+use super::words::KindWord;
+use super::{Arrangement, Completion, Landing, Role};
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::policy::{Count, ExhaustedAs, Ladder, OnExhausted, OnFailure, Rereview, Rung, Span};
+use crate::prompt::Depth;
+use crate::review::{Bar, ReviewerKind};
+
+/// A value as it stands in the file.
+pub type Written<'i> = Spanned<DeValue<'i>>;
+
+/// What can be written after a key. The key matters for ladders only.
+pub trait Value: Sized {
+    fn expected(key: &str) -> String;
+
+    /// The value, or the part of it that is wrong.
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>>;
+}
+
+/// Numbers of which zero means never.
+const SWITCHES: [&str; 3] = ["checkpoint_interval", "max_same_finding", "max_noop_fixes"];
+
+/// The bound that holds where others are lifted.
+const ALWAYS_BOUNDED: &str = "max_attempts";
+
+/// The value as people would name it.
+pub fn described(written: &Written<'_>) -> String {
+    match written.get_ref() {
+        DeValue::String(text) if text.chars().count() > 40 => "a long text".to_owned(),
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) => "a date or time".to_owned(),
+        DeValue::Array(list) if list.is_empty() => "an empty list".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+impl Value for bool {
+    fn expected(_: &str) -> String {
+        "true or false".to_owned()
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        written.get_ref().as_bool().ok_or(written)
+    }
+}
+
+impl Value for u32 {
+    fn expected(key: &str) -> String {
+        let off = if SWITCHES.contains(&key) { ", 0 to switch it off" } else { "" };
+        format!("a whole number from 0 to {}{off}", Self::MAX)
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        let number = written.get_ref().as_integer().ok_or(written)?;
+        Self::from_str_radix(number.as_str(), number.radix()).map_err(|_| written)
+    }
+}
+
+impl Value for Count {
+    fn expected(key: &str) -> String {
+        let unlimited = if key == ALWAYS_BOUNDED { "" } else { " or \"unlimited\"" };
+        format!("{}{unlimited}", u32::expected(key))
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        if written.get_ref().as_str() == Some("unlimited") {
+            return Ok(Self::Unlimited);
+        }
+        u32::read(key, written).map(Self::Of)
+    }
+}
+
+impl Value for Span {
+    fn expected(_: &str) -> String {
+        "a duration such as \"90s\", \"30m\" or \"2h\"".to_owned()
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        let span = written.get_ref().as_str().and_then(Self::from_text);
+        span.filter(|span| span.seconds > 0).ok_or(written)
+    }
+}
+
+impl Value for String {
+    fn expected(_: &str) -> String {
+        "text in quotes".to_owned()
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        written.get_ref().as_str().map(str::to_owned).ok_or(written)
+    }
+}
+
+impl Value for ReviewerName {
+    fn expected(key: &str) -> String {
+        String::expected(key)
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        String::read(key, written).map(|name| name.as_str().into())
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn expected(_: &str) -> String {
+        "a list of names, [\"…\", \"…\"]".to_owned()
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        let list = written.get_ref().as_array().ok_or(written)?;
+        list.iter().map(|one| T::read(key, one)).collect()
+    }
+}
+
+impl Value for Ladder {
+    fn expected(key: &str) -> String {
+        let words: Vec<_> = rungs(key).iter().map(|rung| rung.word()).collect();
+        let several = if key == ONE_WORD { "" } else { ", or a list of these to be tried in turn" };
+        format!("{}{several}", either(&words))
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        let one = |written: &'v Written<'i>| {
+            let rung = Rung::read(key, written)?;
+            rungs(key).contains(&rung).then_some(rung).ok_or(written)
+        };
+        match written.get_ref().as_array() {
+            None => one(written).map(|rung| Self::of(&[rung])),
+            Some(list) if list.is_empty() || (key == ONE_WORD && list.len() > 1) => Err(written),
+            Some(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>().map(|rungs| Self::of(&rungs)),
+        }
+    }
+}
+
+/// A discussion is answered once: there is no second word to come to.
+const ONE_WORD: &str = "on_discussion";
+
+/// A word that means nothing where it stands is an error, not a surprise at night.
+fn rungs(key: &str) -> &'static [Rung] {
+    match key {
+        "on_unclear" => {
+            &[Rung::Retry, Rung::RequestChanges, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail]
+        }
+        "on_discussion" => &[Rung::RequestChanges, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail],
+        "on_reviewer_failure" => &[Rung::Retry, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail],
+        "on_fixer_failure" | "on_implementer_failure" => {
+            &[Rung::Retry, Rung::NextAttempt, Rung::Ask, Rung::Stop, Rung::Fail]
+        }
+        _ => &Rung::ALL,
+    }
+}
+
+macro_rules! word_values {
+    ($($kind:ty),*) => {
+        $(impl Value for $kind {
+            fn expected(_: &str) -> String {
+                either(read_word::<Self>("").err().map_or(&[], |known| known.0))
+            }
+
+            fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+                written.get_ref().as_str().and_then(|word| read_word(word).ok()).ok_or(written)
+            }
+        })*
+    };
+}
+
+word_values!(OnFailure, OnExhausted, ExhaustedAs, Rereview, Rung, Depth, Bar);
+word_values!(Completion, Landing, Arrangement, Role, KindWord, ReviewerKind, Contract);
+
+fn read_word<'w, T: Deserialize<'w>>(word: &'w str) -> Result<T, Known> {
+    T::deserialize(StrDeserializer::new(word))
+}
+
+/// The words of an enum, as its reader lists them when it meets one it does not know.
+#[derive(Debug)]
+struct Known(&'static [&'static str]);
+
+impl std::fmt::Display for Known {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&either(self.0))
+    }
+}
+
+impl std::error::Error for Known {}
+
+impl serde::de::Error for Known {
+    fn custom<T: std::fmt::Display>(_: T) -> Self {
+        Self(&[])
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self(expected)
+    }
+}

@@ -1,0 +1,82 @@
+//! The files of `testdata/workflows`: the good ones are read, the bad ones refused at the right line.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use signoff_core::workflow::{Workflow, parse};
+
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workflows");
+
+/// The files of one directory with their texts, by name.
+pub fn all(directory: &str) -> Vec<(String, String)> {
+    let list = fs::read_dir(Path::new(CORPUS).join(directory)).expect("the corpus");
+    let mut paths: Vec<PathBuf> = list.map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    paths.iter().map(|path| (name(path), fs::read_to_string(path).expect("text"))).collect()
+}
+
+/// The workflows of all good files.
+pub fn good() -> Vec<Workflow> {
+    let read = |(name, text): (String, String)| parse(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+    all("good").into_iter().flat_map(read).collect()
+}
+
+#[test]
+fn good_files_are_read() {
+    let mut out = String::new();
+    for workflow in good() {
+        let phases: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
+        let mut reviewers: Vec<_> = workflow.reviewers.keys().map(|name| name.as_str()).collect();
+        reviewers.extend(reviewers.is_empty().then_some("nobody"));
+        writeln!(out, "{}: {} | {}", workflow.name, phases.join(" → "), reviewers.join(", "))
+            .expect("written");
+    }
+    insta::assert_snapshot!(out, @r#"
+    dotted_and_quoted: implement → review | code, the "other" one
+    every_key: implement → tests → review | security, spec
+    mine: implement → review | code, tests
+    modes_and_restarts: brainstorm → implement → review → tests | code
+    one_reviewer: implement → review | code
+    review_only: review | code
+    mine: implement → review | code, spec
+    quick: implement | nobody
+    checked: implement → tests | nobody
+    unnamed: implement | nobody
+    unlimited_fixes: implement → review | code
+    windows_line_ends: implement → review | code
+    "#);
+}
+
+/// Each message stands above the line it points at, so that a person can see whether it is the right one.
+#[test]
+fn bad_files_are_refused_at_the_line_that_is_wrong() {
+    let mut out = String::new();
+    for (name, text) in all("bad") {
+        let error = parse(&name, &text).expect_err(&name);
+        let line = text.lines().nth(error.line - 1).unwrap_or("");
+        writeln!(out, "{error}\n    | {line}").expect("written");
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn no_message_speaks_the_language_of_the_reader_s_insides() {
+    let jargon = [
+        "untagged",
+        "variant",
+        "expected a sequence",
+        "expected a map",
+        "invalid type",
+        "missing field",
+        "u32",
+        "i64",
+    ];
+    for (name, text) in all("bad") {
+        let message = parse(&name, &text).expect_err(&name).message;
+        for word in jargon {
+            assert!(!message.contains(word), "{name}: {message}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Laws of reading workflows and of laying words over a gate.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use signoff_core::policy::{Bound, Gate};
+use signoff_core::workflow::{GateWords, PRESETS, Workflow, new_project, parse, preset, render};
+
+use super::files;
+
+fn every_workflow() -> Vec<Workflow> {
+    let presets = PRESETS.iter().filter_map(|name| preset(name)).chain(new_project());
+    presets.chain(files::good()).collect()
+}
+
+/// A message has a line of the file, whatever the file is.
+fn read(text: &str) {
+    if let Err(error) = parse("any.toml", text) {
+        let lines = text.lines().count().max(1);
+        assert!((1..=lines).contains(&error.line), "{error}, of {lines} lines");
+        assert!(!error.message.is_empty());
+    }
+}
+
+/// One edit of a file: what a slip of the hand does to it.
+#[derive(Debug, Clone)]
+enum Slip {
+    CutAt(usize),
+    Remove(usize, usize),
+    Insert(usize, String),
+    DoubleLine(usize),
+    SwapLines(usize, usize),
+}
+
+impl Slip {
+    fn done_to(&self, text: &str) -> String {
+        let mut letters: Vec<char> = text.chars().collect();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let (size, height) = (letters.len() + 1, lines.len().max(1));
+        match self {
+            Self::CutAt(at) => letters.truncate(at % size),
+            Self::Remove(at, count) => {
+                let from = at % size;
+                letters.drain(from..(from + count % 20).min(size - 1));
+            }
+            Self::Insert(at, new) => {
+                let at = at % size;
+                letters.splice(at..at, new.chars());
+            }
+            Self::DoubleLine(at) if !lines.is_empty() => {
+                lines.insert(at % height, lines[at % height]);
+                return lines.join("\n");
+            }
+            Self::SwapLines(a, b) if !lines.is_empty() => {
+                lines.swap(a % height, b % height);
+                return lines.join("\n");
+            }
+            Self::DoubleLine(_) | Self::SwapLines(..) => {}
+        }
+        letters.into_iter().collect()
+    }
+}
+
+fn slip() -> impl Strategy<Value = Slip> {
+    let token = prop::sample::select(vec![
+        "\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        "\n",
+        "[[phases]]\n",
+        "[workflows.x]\n",
+        "\u{1F600}",
+        "é",
+        "\0",
+        "-1",
+        "true",
+        "\"unlimited\"",
+        "max_cycles = 0\n",
+        "phases",
+        ".",
+        ",",
+        "#",
+        "'''",
+    ]);
+    prop_oneof![
+        any::<usize>().prop_map(Slip::CutAt),
+        any::<(usize, usize)>().prop_map(|(at, count)| Slip::Remove(at, count)),
+        (any::<usize>(), token).prop_map(|(at, new)| Slip::Insert(at, new.to_owned())),
+        any::<usize>().prop_map(Slip::DoubleLine),
+        any::<(usize, usize)>().prop_map(|(a, b)| Slip::SwapLines(a, b)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn any_text_is_read_or_refused_at_one_of_its_lines(text in any::<String>()) {
+        read(&text);
+    }
+
+    #[test]
+    fn any_text_after_a_good_beginning_is_too(text in ".{0,40}", key in "[a-z_]{1,20}") {
+        read(&format!("name = \"x\"\n{key} = {text}\n[[phases]]\nname = \"i\"\nkind = \"agent\"\n"));
+    }
+
+    #[test]
+    fn a_good_file_after_some_slips_is_too(
+        pick in any::<prop::sample::Index>(),
+        slips in prop::collection::vec(slip(), 1..5),
+    ) {
+        let (_, text) = pick.get(&FILES);
+        read(&slips.iter().fold(text.clone(), |text, slip| slip.done_to(&text)));
+    }
+
+    #[test]
+    fn what_is_laid_over_last_wins_key_by_key(
+        below in words(), above in words(), start in any::<prop::sample::Index>(),
+    ) {
+        let bare: &Gate = start.get(&GATES);
+        let one_by_one = laid(&above, &laid(&below, bare));
+        // As if one person had written both, the upper word wherever there is one.
+        let mut both = below.clone();
+        if above.contains_key("max_cycles") || above.contains_key("max_fixes") {
+            both.remove("max_cycles");
+            both.remove("max_fixes");
+        }
+        both.extend(above.clone());
+        prop_assert_eq!(&one_by_one, &laid(&both, bare));
+        // What was laid over last can be read off the gate.
+        let seen = serde_json::to_value(&one_by_one).expect("a gate can be written");
+        for (key, value) in above.iter().filter(|(key, _)| *key != "max_cycles" && *key != "max_fixes") {
+            let guard = key.starts_with("max_") && *value == json!(0);
+            prop_assert_eq!(&seen[key], if guard { &Value::Null } else { value }, "{}", key);
+        }
+    }
+
+    #[test]
+    fn laying_the_same_words_over_twice_is_laying_them_once(words in words()) {
+        let gate = &GATES[0];
+        prop_assert_eq!(laid(&words, &laid(&words, gate)), laid(&words, gate));
+    }
+
+    #[test]
+    fn one_bound_removes_the_other(number in 1_u32..1000, other in 0_u32..1000) {
+        let gate = &GATES[0];
+        let cycles = Map::from_iter([("max_cycles".to_owned(), json!(number))]);
+        let fixes = Map::from_iter([("max_fixes".to_owned(), json!(other))]);
+        let (after_cycles, after_fixes) = (laid(&cycles, &laid(&fixes, gate)), laid(&fixes, &laid(&cycles, gate)));
+        prop_assert_eq!(after_cycles.bound, Bound::MaxCycles(number));
+        prop_assert_eq!(after_fixes.bound, Bound::MaxFixes(other));
+        let seen = |gate: &Gate| serde_json::to_value(gate).expect("a gate can be written");
+        prop_assert!(seen(&after_cycles).get("max_fixes").is_none());
+        prop_assert!(seen(&after_fixes).get("max_cycles").is_none());
+    }
+}
+
+static FILES: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| [files::all("good"), files::all("bad")].concat());
+
+static GATES: LazyLock<Vec<Gate>> = LazyLock::new(gates);
+
+fn gates() -> Vec<Gate> {
+    let phases = every_workflow().into_iter().flat_map(|workflow| workflow.phases);
+    phases.filter_map(|phase| phase.judge().map(|judge| judge.gate.clone())).collect()
+}
+
+fn laid(words: &Map<String, Value>, gate: &Gate) -> Gate {
+    let words: GateWords = serde_json::from_value(Value::Object(words.clone())).expect("good words");
+    let mut gate = gate.clone();
+    words.lay_over(&mut gate);
+    gate
+}
+
+/// Some keys of a gate, each with one of the values it may have; one bound at most.
+fn words() -> impl Strategy<Value = Map<String, Value>> {
+    let choices: Vec<(&str, Value)> = vec![
+        ("enabled", json!([true, false])),
+        ("reviewers", json!([["code"], ["spec", "code"]])),
+        ("fail_on", json!(["LOW", "MEDIUM", "HIGH", "NONE"])),
+        ("on_failure", json!(["mini-loop", "restart", "proceed", "stop"])),
+        ("on_exhausted", json!(["stop", "ask", "restart", "proceed"])),
+        ("exhausted_as", json!(["attention", "failed", "stuck"])),
+        ("on_unclear", json!(["request-changes", ["retry", "ask"]])),
+        ("on_reviewer_failure", json!(["fail", ["retry", "not-passed"]])),
+        ("on_fixer_failure", json!(["fail", "next-attempt"])),
+        ("on_implementer_failure", json!(["ask", "next-attempt"])),
+        ("on_discussion", json!(["ask", "stop"])),
+        ("author_output", json!([true, false])),
+        ("parallel_fixes", json!([true, false])),
+        ("require_nonce", json!([true, false])),
+        ("review_timeout", json!(["90s", "30m"])),
+        ("fix_timeout", json!(["5m", "2h"])),
+        ("rereview", json!(["full", "scoped"])),
+        ("depth", json!(["shallow", "standard", "deep", "comprehensive"])),
+        ("max_same_finding", json!([0, 3, 7])),
+        ("max_noop_fixes", json!([0, 1])),
+    ];
+    let one = |(key, values): (&'static str, Value)| {
+        let values = values.as_array().cloned().unwrap_or_default();
+        prop::option::of(prop::sample::select(values))
+            .prop_map(move |value| value.map(|v| (key.to_owned(), v)))
+    };
+    let bounds = prop::sample::select(vec!["max_cycles", "max_fixes"]);
+    let values = prop::sample::select(vec![json!(1), json!(4), json!("unlimited")]);
+    let bound = prop::option::of((bounds, values))
+        .prop_map(|bound| bound.map(|(key, value)| (key.to_owned(), value)));
+    let others: Vec<_> = choices.into_iter().map(one).collect();
+    (others, bound).prop_map(|(words, bound)| words.into_iter().chain([bound]).flatten().collect())
+}
+
+#[test]
+fn the_words_of_the_law_are_all_the_words_of_a_gate() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..200 {
+        let tree = words().new_tree(&mut runner).expect("words");
+        seen.extend(tree.current().keys().cloned());
+    }
+    let known: std::collections::BTreeSet<_> = GateWords::KEYS.iter().map(|key| (*key).to_owned()).collect();
+    assert_eq!(seen, known);
+}
+
+#[test]
+fn a_workflow_survives_being_written_and_read() {
+    for workflow in every_workflow() {
+        let written = serde_json::to_value(&workflow).expect("a workflow can be written");
+        let read: Workflow = serde_json::from_value(written).expect("and read");
+        assert_eq!(read, workflow, "{}", workflow.name);
+        let text = serde_json::to_string(&workflow).expect("a workflow can be written");
+        assert_eq!(serde_json::from_str::<Workflow>(&text).expect("and read"), workflow, "{}", workflow.name);
+    }
+}
+
+#[test]
+fn every_workflow_can_be_shown_with_all_its_phases() {
+    for workflow in every_workflow() {
+        let shown = render(&workflow);
+        let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+        for phase in phases {
+            assert!(shown.contains(&format!(". {} — ", phase.name)), "{shown}");
+        }
+    }
+}
