@@ -16,6 +16,7 @@ pub const CHECKS: &str = "checks";
 /// Comes to a gate for the first time in this pass.
 pub fn first(this: &mut Loop, policy: &Policy) {
     let tally = &mut this.tally;
+    tally.discussions = 0;
     (tally.cycle, tally.fixes, tally.noop_fixes, tally.granted.fixes) = (1, 0, 0, 0);
     open(this, Scope::Full, policy);
 }
@@ -23,6 +24,7 @@ pub fn first(this: &mut Loop, policy: &Policy) {
 /// Comes back to it after a fix.
 pub fn again(this: &mut Loop, policy: &Policy) {
     this.tally.cycle += 1;
+    this.tally.discussions = 0;
     let scoped =
         finish::judge_here(this, policy).is_some_and(|judge| judge.gate.rereview == Rereview::Scoped);
     open(this, if scoped { Scope::Scoped } else { Scope::Full }, policy);
@@ -217,26 +219,33 @@ pub fn round(this: &Loop) -> Round {
 
 /// The open findings that keep this gate shut: at or above its bar, and raised here.
 pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
-    let bar = finish::judge_here(this, policy).map_or(Bar::Low, |judge| judge.gate.fail_on);
+    // A check is judged by its exit code alone: whatever it reports has to be fixed.
+    let bar = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+        Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => Bar::Low,
+    };
     let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == this.at.phase);
     this.ledger.open(bar).filter(here).collect()
 }
 
 fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
     let Some(judge) = finish::judge_here(this, policy) else { return };
-    match judge.gate.on_discussion.rung(0) {
+    let rung = judge.gate.on_discussion.rung(this.tally.discussions);
+    this.tally.discussions += 1;
+    match rung {
+        Rung::Retry => {
+            let scope = finish::panel(this).map_or(Scope::Full, |panel| panel.scope);
+            open(this, scope, policy);
+        }
         Rung::Ask => {
             let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
             finish::ask(this, Asked::Discussion { by }, &choices, policy);
         }
         Rung::RequestChanges | Rung::NotPassed | Rung::NextAttempt => not_passed(this, by, policy),
-        Rung::Stop => {
+        Rung::Stop | Rung::Fail => {
+            let outcome = if rung == Rung::Stop { Outcome::Discussion } else { Outcome::Failed };
             let again = finish::resume(this);
-            finish::end(this, Outcome::Discussion, Reason::Discussion, again);
-        }
-        Rung::Retry | Rung::Fail => {
-            let again = finish::resume(this);
-            finish::end(this, Outcome::Failed, Reason::Discussion, again);
+            finish::end(this, outcome, Reason::Discussion, again);
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Tally {
     pub fixes: u32,
     /// Fixes that changed nothing, in a row.
     pub noop_fixes: u32,
+    /// Reviews that wanted to discuss; of this cycle.
+    pub discussions: u32,
     /// Attempts lost to crashes, in a row.
     pub losses: u32,
     /// Landings sent back and approvals voided by foreign commits.

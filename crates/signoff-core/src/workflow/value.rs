@@ -127,8 +127,7 @@ impl<T: Value> Value for Vec<T> {
 impl Value for Ladder {
     fn expected(key: &str) -> String {
         let words: Vec<_> = rungs(key).iter().map(|rung| rung.word()).collect();
-        let several = if key == ONE_WORD { "" } else { ", or a list of these to be tried in turn" };
-        format!("{}{several}", either(&words))
+        format!("{}, or a list of these to be tried in turn", either(&words))
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -138,22 +137,18 @@ impl Value for Ladder {
         };
         match written.get_ref().as_array() {
             None => one(written).map(|rung| Self::of(&[rung])),
-            Some(list) if list.is_empty() || (key == ONE_WORD && list.len() > 1) => Err(written),
+            Some(list) if list.is_empty() => Err(written),
             Some(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>().map(|rungs| Self::of(&rungs)),
         }
     }
 }
 
-/// A discussion is answered once: there is no second word to come to.
-const ONE_WORD: &str = "on_discussion";
-
 /// A word that means nothing where it stands is an error, not a surprise at night.
 fn rungs(key: &str) -> &'static [Rung] {
     match key {
-        "on_unclear" => {
+        "on_unclear" | "on_discussion" => {
             &[Rung::Retry, Rung::RequestChanges, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail]
         }
-        "on_discussion" => &[Rung::RequestChanges, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail],
         "on_reviewer_failure" => &[Rung::Retry, Rung::NotPassed, Rung::Ask, Rung::Stop, Rung::Fail],
         "on_fixer_failure" | "on_implementer_failure" => {
             &[Rung::Retry, Rung::NextAttempt, Rung::Ask, Rung::Stop, Rung::Fail]

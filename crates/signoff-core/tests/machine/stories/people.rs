@@ -1,6 +1,7 @@
 //! What people decide.
 
-use signoff_core::machine::{Event, FinalWord};
+use signoff_core::machine::{Choice, Event, FinalWord};
+use signoff_core::policy::{Ladder, Rung};
 
 use crate::say::reviewed;
 use crate::story::Story;
@@ -39,5 +40,21 @@ fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
     a person retries                   → a7 fix 3 (a.rs) [review]
     the agent completes its work       → a8 review 4 of c4 by general [review]
     general approves                   → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn a_discussion_can_be_tried_again_before_somebody_is_asked() {
+    let mut policy = reviewed("task");
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.on_discussion = Ladder::of(&[Rung::Retry, Rung::Ask]);
+    }
+    let story = Story::of(policy).works().discusses("general").discusses("general");
+    insta::assert_snapshot!(story.answer(Choice::Fix).told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general wants to discuss           → a3 review 1 of c1 by general [review]
+    general wants to discuss           → q1 discussion: fix|proceed|stop|restart
+    a person answers fix               → a4 fix 1 (what general wrote) [review]
     ");
 }
