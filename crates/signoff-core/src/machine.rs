@@ -84,7 +84,7 @@ fn apply(this: &mut Loop, event: Event, policy: &Policy) {
         Event::AttemptFailed { attempt, .. } => failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
         Event::RateLimited { attempt, plan } => limited(this, attempt, plan),
-        Event::BudgetReached => this.hold_all(Hold::Budget),
+        Event::BudgetReached => this.hold_agents(Hold::Budget),
         Event::Resumed { hold } => this.release(&hold),
         Event::CheckpointEnded { findings } => work::checkpoint_ended(this, findings),
         Event::LandingGranted => land::granted(this),

@@ -150,10 +150,12 @@ impl Loop {
         }
     }
 
-    /// Holds back everything that runs.
-    pub(super) fn hold_all(&mut self, hold: Hold) {
+    /// Holds back every agent. What the program does itself costs nothing and is better finished.
+    pub(super) fn hold_agents(&mut self, hold: Hold) {
+        let by_program =
+            matches!(self.stage, Stage::Checking { .. } | Stage::Combining { .. } | Stage::Landing { .. });
         for slot in self.stage.slots_mut() {
-            if matches!(slot, Slot::Running(_)) {
+            if !by_program && matches!(slot, Slot::Running(_)) {
                 *slot = Slot::Held(hold);
             }
         }
