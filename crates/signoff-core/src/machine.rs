@@ -11,6 +11,7 @@ mod independent;
 mod jobs;
 mod judge;
 mod land;
+mod outcome;
 mod person;
 mod slots;
 mod state;
@@ -21,9 +22,10 @@ pub use event::{
     Subject, WorkReport,
 };
 pub use independent::independent_groups;
+pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{
-    Again, Asked, Ending, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Outcome,
-    Panel, Position, Question, Reason, Researcher, Scope, Seat, Slot, Stage, Tally,
+    Asked, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Panel, Position, Question,
+    Researcher, Scope, Seat, Slot, Stage, Tally,
 };
 
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::state::{Head, Hold, Outcome, Question, Scope};
+use super::outcome::Outcome;
+use super::state::{Head, Hold, Question, Scope};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use crate::ledger::Decision;
 use crate::review::{Finding, Review};

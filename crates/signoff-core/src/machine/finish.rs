@@ -1,8 +1,7 @@
 //! From phase to phase, from pass to pass, and to the end.
 
-use super::state::{
-    Again, Asked, Ending, GateEnd, GateRecord, Loop, Outcome, Panel, Question, Reason, Stage,
-};
+use super::outcome::{Again, Ending, Outcome, Reason};
+use super::state::{Asked, GateEnd, GateRecord, Loop, Panel, Question, Stage};
 use super::{Choice, Policy, judge, land, work};
 use crate::policy::{ExhaustedAs, OnExhausted};
 use crate::workflow::{PhaseKind, Restarting};

@@ -1,6 +1,7 @@
 //! Fixing what a gate found: one fixer, or several side by side.
 
-use super::state::{Asked, Fix, FixState, Head, Loop, Order, Outcome, Reason, Slot, Stage};
+use super::outcome::{Outcome, Reason};
+use super::state::{Asked, Fix, FixState, Head, Loop, Order, Slot, Stage};
 use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work};
 use crate::ids::{AttemptId, FindingId, ReviewerName};
 use crate::policy::Rung;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{Asked, GateEnd, Loop, Outcome, Panel, Reason, Scope, Seat, Slot, Stage};
+use super::outcome::{Outcome, Reason};
+use super::state::{Asked, GateEnd, Loop, Panel, Scope, Seat, Slot, Stage};
 use super::{CheckReport, Choice, Policy, finish, fix};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{Entry, Round};

@@ -1,6 +1,7 @@
 //! From signed off to landed, and back when it does not fit.
 
-use super::state::{Again, Ending, Head, Loop, Outcome, Reason, Stage};
+use super::outcome::{Again, Ending, Outcome, Reason};
+use super::state::{Head, Loop, Stage};
 use super::{LandReport, Policy, finish, fix, judge};
 use crate::ids::AttemptId;
 use crate::ledger::Round;

@@ -2,7 +2,8 @@
 
 use super::event::FinalWord;
 use super::judge::Heard;
-use super::state::{Again, Asked, Ending, GateEnd, Loop, Outcome, Panel, Reason, Seat, Stage};
+use super::outcome::{Again, Ending, Outcome, Reason};
+use super::state::{Asked, GateEnd, Loop, Panel, Seat, Stage};
 use super::{Choice, Policy, finish, fix, judge, land, work};
 use crate::ids::{QuestionId, ReviewerName};
 

@@ -1,6 +1,7 @@
 //! Agent phases: an agent at work, its helpers, and the attempts that follow one another.
 
-use super::state::{Asked, Head, Hold, Loop, Outcome, Reason, Researcher, Slot, Stage};
+use super::outcome::{Outcome, Reason};
+use super::state::{Asked, Head, Hold, Loop, Researcher, Slot, Stage};
 use super::{Choice, Policy, WorkReport, finish, fix};
 use crate::ids::AttemptId;
 use crate::policy::Rung;

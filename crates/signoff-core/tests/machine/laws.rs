@@ -17,7 +17,7 @@ const fn patience(disturbances: u8, repeats: u8) -> Patience {
 
 #[test]
 fn task_keeps_the_laws() {
-    hold(&say::bounded(say::reviewed("task"), 4, 2), patience(2, 2), 1_000);
+    hold(&say::bounded(say::reviewed("task"), 4, 2), patience(2, 2), 50_000);
 }
 
 #[test]
@@ -27,19 +27,19 @@ fn slots_keep_the_laws() {
 
 #[test]
 fn plan_keeps_the_laws() {
-    hold(&say::small("plan"), patience(1, 0), 1_000);
+    hold(&say::small("plan"), patience(1, 0), 20_000);
     hold(&say::bounded(say::reviewed("plan"), 2, 1), patience(0, 1), 1_000);
 }
 
 #[test]
 fn loops_keep_the_laws() {
     hold(&say::small("loops"), patience(1, 0), 1_000);
-    hold(&say::small("loops"), patience(0, 1), 1_000);
+    hold(&say::small("loops"), patience(0, 1), 20_000);
 }
 
 #[test]
 fn phases_keep_the_laws() {
-    hold(&say::small("phases"), patience(0, 0), 1_000);
+    hold(&say::small("phases"), patience(0, 0), 50_000);
 }
 
 #[test]

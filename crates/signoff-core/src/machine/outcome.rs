@@ -1,0 +1,162 @@
+//! How a loop ended, why, and what a person's `retry` would do.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::FinalWord;
+use super::state::Stage;
+use crate::ids::Commit;
+
+/// How a loop ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Approved {
+        commit: Commit,
+    },
+    /// A person said so, without a review.
+    Accepted {
+        by: String,
+    },
+    /// Finished where no review was asked for.
+    Unreviewed,
+    CompletedWithIssues,
+    /// A bound was reached; somebody should look.
+    Exhausted,
+    Discussion,
+    Failed,
+    Stuck,
+    Cancelled,
+}
+
+impl Outcome {
+    /// The word of the JSON interfaces; work that nobody was asked to review has none.
+    pub fn word(&self) -> Option<&'static str> {
+        match self {
+            Self::Approved { .. } => Some("approved"),
+            Self::Accepted { .. } => Some("accepted"),
+            Self::Unreviewed => None,
+            Self::CompletedWithIssues => Some("completed_with_issues"),
+            Self::Exhausted => Some("exhausted"),
+            Self::Discussion => Some("discussion"),
+            Self::Failed => Some("failed"),
+            Self::Stuck => Some("stuck"),
+            Self::Cancelled => Some("cancelled"),
+        }
+    }
+
+    /// Whether the work goes on from here: to landing, to the next task, to the next group.
+    pub fn carries_on(&self) -> bool {
+        match self {
+            Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => {
+                true
+            }
+            Self::Exhausted | Self::Discussion | Self::Failed | Self::Stuck | Self::Cancelled => false,
+        }
+    }
+}
+
+/// The end of a loop, and what a person's `retry` would do.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Ending {
+    pub outcome: Outcome,
+    pub reason: Option<Reason>,
+    pub again: Again,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Again {
+    Nothing,
+    /// The stage that failed, with what it had finished.
+    Resume(Box<Stage>),
+    /// One more fix and review.
+    Fix,
+    Restart,
+    /// Another landing.
+    Land {
+        outcome: Outcome,
+    },
+}
+
+/// Why a loop ended, or went on without approval. The words are part of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    CyclesExhausted,
+    PassesExhausted,
+    AttemptsExhausted,
+    SameFinding,
+    NoopFix,
+    RecoveryExhausted,
+    ConflictUnresolved,
+    UnclearReview,
+    ReviewerFailed,
+    FixerFailed,
+    ImplementerFailed,
+    LandingFailed,
+    GateFailed,
+    Discussion,
+    TaskStuck,
+    NoOneToAsk,
+    StoppedByPerson,
+    CancelledByPerson,
+    EditedByPerson,
+    ReviewSkipped,
+    FindingsNoted,
+    ChangedAfterReview,
+}
+
+impl Reason {
+    pub const ALL: [Self; 22] = [
+        Self::CyclesExhausted,
+        Self::PassesExhausted,
+        Self::AttemptsExhausted,
+        Self::SameFinding,
+        Self::NoopFix,
+        Self::RecoveryExhausted,
+        Self::ConflictUnresolved,
+        Self::UnclearReview,
+        Self::ReviewerFailed,
+        Self::FixerFailed,
+        Self::ImplementerFailed,
+        Self::LandingFailed,
+        Self::GateFailed,
+        Self::Discussion,
+        Self::TaskStuck,
+        Self::NoOneToAsk,
+        Self::StoppedByPerson,
+        Self::CancelledByPerson,
+        Self::EditedByPerson,
+        Self::ReviewSkipped,
+        Self::FindingsNoted,
+        Self::ChangedAfterReview,
+    ];
+}
+
+impl Reason {
+    /// The verdict that stands when a loop went on past it.
+    pub(super) fn left_standing(self) -> Option<FinalWord> {
+        match self {
+            Self::Discussion => Some(FinalWord::NeedsDiscussion),
+            Self::FindingsNoted | Self::EditedByPerson => Some(FinalWord::ChangesRequested),
+            Self::ReviewSkipped | Self::ChangedAfterReview => None,
+            Self::CyclesExhausted
+            | Self::PassesExhausted
+            | Self::AttemptsExhausted
+            | Self::SameFinding
+            | Self::NoopFix
+            | Self::RecoveryExhausted
+            | Self::ConflictUnresolved
+            | Self::UnclearReview
+            | Self::ReviewerFailed
+            | Self::FixerFailed
+            | Self::ImplementerFailed
+            | Self::LandingFailed
+            | Self::GateFailed
+            | Self::TaskStuck
+            | Self::NoOneToAsk
+            | Self::StoppedByPerson
+            | Self::CancelledByPerson => Some(FinalWord::MaxCyclesReached),
+        }
+    }
+}
