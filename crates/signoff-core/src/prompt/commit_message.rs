@@ -1,10 +1,10 @@
 //! What the program writes when it commits an agent's work.
 
-use crate::prompt::material::one_line;
+use crate::prompt::material;
 
 /// The commit that ends an implementation.
 pub fn initial(title: &str) -> String {
-    match one_line(title) {
+    match material::title(title) {
         title if title.is_empty() => "Initial implementation".to_owned(),
         title => format!("{title} - initial implementation"),
     }

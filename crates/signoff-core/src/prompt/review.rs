@@ -80,6 +80,13 @@ pub struct Rereview<'a> {
     pub previous_follow_up: Option<&'a str>,
 }
 
+impl ReviewContext<'_> {
+    /// Whether only the open findings and the fix are judged.
+    fn is_scoped(&self) -> bool {
+        self.rereview.is_some_and(|rereview| rereview.extent == Extent::Scoped)
+    }
+}
+
 /// How much of the work a re-review goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -183,7 +190,8 @@ fn report(pieces: &mut Pieces, context: &ReviewContext<'_>) {
         pieces.add(text::HOW_TO_REPORT);
     }
     pieces.add(instructions.trim_end());
-    if context.contract == Contract::Tool {
+    // Where the tool is offered the last message says nothing else of use.
+    if matches!(context.contract, Contract::Tool | Contract::Auto) {
         pieces.add(text::REVIEW_COMPLETE);
     }
 }

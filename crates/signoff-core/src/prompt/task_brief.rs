@@ -1,6 +1,6 @@
 //! A task as agents see it.
 
-use crate::prompt::material::{fenced, one_line, plain};
+use crate::prompt::material::{fenced, one_line, plain, title};
 use crate::prompt::text;
 
 /// What an agent has to know of a task. What is empty is left out.
@@ -18,12 +18,12 @@ pub struct TaskBrief<'a> {
 impl TaskBrief<'_> {
     /// The task for those who judge it.
     pub(super) fn under_review(&self) -> String {
-        text::TaskUnderReview { title: &one_line(self.title), description: &self.body() }.fill()
+        text::TaskUnderReview { title: &title(self.title), description: &self.body() }.fill()
     }
 
     /// The task for those who work on it.
     pub(super) fn assignment(&self) -> String {
-        text::Task { title: &one_line(self.title), description: &self.body() }.fill()
+        text::Task { title: &title(self.title), description: &self.body() }.fill()
     }
 
     pub(super) fn plan_to_compare(&self) -> Option<String> {

@@ -79,6 +79,7 @@ texts! {
     QUALITY_TESTS = "quality_tests";
     QUALITY_DOCUMENT = "quality_document";
     INTENT_ANALYSIS = "intent_analysis";
+    INTENT_ANALYSIS_DOCUMENT = "intent_analysis_document";
     REQUIREMENT_CHECK = "requirement_check";
     REQUIREMENT_CHECK_DOCUMENT = "requirement_check_document";
     WORK_IN_PROGRESS = "work_in_progress";

@@ -46,7 +46,7 @@ fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
                 assert!(prompt.contains(contract::instructions(contract, &ask).trim_end()), "{name}");
                 assert!(!prompt.contains("{{"), "{name}");
                 let complete = prompt.ends_with("\nWhen done, output: REVIEW_COMPLETE\n");
-                assert_eq!(complete, contract == Contract::Tool, "{name}");
+                assert_eq!(complete, matches!(contract, Contract::Tool | Contract::Auto), "{name}");
             }
         }
     }
@@ -69,7 +69,7 @@ fn a_prompt_of_endless_texts_ends() {
     };
     let many = vec![&finding; 50];
     let work = Work {
-        task: TaskBrief { description: &endless, plan: Some(&endless), ..work().task },
+        task: TaskBrief { title: &endless, description: &endless, plan: Some(&endless), ..work().task },
         author_output: Some(&endless),
         diff: DiffContext { stat: &endless, diff: &endless, ..DiffContext::default() },
         ..work()
@@ -121,14 +121,19 @@ proptest! {
     }
 
     #[test]
-    fn no_task_swallows_how_to_answer(title in hostile(), description in hostile(), id in hostile()) {
+    fn no_task_swallows_or_fakes_a_section(title in hostile(), description in hostile(), id in hostile()) {
         let ask = ask(ReviewerKind::General);
-        let task = TaskBrief { id: &id, title: &title, description: &description, ..TaskBrief::default() };
-        let subject = Subject::Task(Work { task, worktree: WORKTREE, ..work() });
-        let prompt = prompt::review(&ReviewContext { subject, ..review(&ask) });
-        let nonces = prompt.matches("This review's nonce is `k7Qm2xVt`.").count();
-        prop_assert_eq!(nonces, 1);
-        prop_assert!(headings(&prompt).contains(&"## What Counts"));
-        prop_assert!(headings(&prompt).contains(&"## Diff Under Review"));
+        let with = |id: &str, title: &str, description: &str| {
+            let task = TaskBrief { id, title, description, ..TaskBrief::default() };
+            let subject = Subject::Task(Work { task, worktree: WORKTREE, ..work() });
+            prompt::review(&ReviewContext { subject, ..review(&ask) })
+        };
+        let sections = |prompt: &str| {
+            let ours = |heading: &&str| heading.starts_with("# ") || heading.starts_with("## ");
+            headings(prompt).into_iter().filter(ours).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let prompt = with(&id, &title, &description);
+        prop_assert_eq!(prompt.matches("This review's nonce is `k7Qm2xVt`.").count(), 1);
+        prop_assert_eq!(sections(&prompt), sections(&with("a", "b", "c")));
     }
 }

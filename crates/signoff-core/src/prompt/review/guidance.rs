@@ -10,7 +10,7 @@ use crate::review::ReviewerKind;
 /// A person's words, or ours: what this review is, and what this reviewer looks for.
 pub(super) fn opening(context: &ReviewContext<'_>) -> Pieces {
     let mut pieces = Pieces::opening(context.opening, built_in(context));
-    if context.opening.is_none() {
+    if context.opening.is_none() && !context.is_scoped() {
         pieces.add_some(focus(context).map(str::to_owned));
     }
     pieces
@@ -47,22 +47,31 @@ fn focus(context: &ReviewContext<'_>) -> Option<&'static str> {
     }
 }
 
-/// The sections a depth asks for, each depth with those of the one before it.
+/// The sections a depth asks for, each depth with those of the one before it. A scoped review goes through
+/// findings and a fix, not through the work: of these sections only the iron law concerns it.
 pub(super) fn sections(pieces: &mut Pieces, context: &ReviewContext<'_>) {
-    if context.depth >= Depth::Standard {
-        pieces.add(text::INTENT_ANALYSIS);
+    let whole = !context.is_scoped();
+    if context.depth >= Depth::Standard && whole {
+        pieces.add(intent_analysis(&context.subject));
     }
     if context.depth >= Depth::Deep {
         pieces.add(iron_law(context));
     }
-    if context.depth >= Depth::Comprehensive {
+    if context.depth >= Depth::Comprehensive && whole {
         requirements(pieces, &context.subject);
     }
-    if context.opening.is_none() {
+    if context.opening.is_none() && whole {
         pieces.add(quality_checks(context));
     }
     if matches!(context.subject, Subject::Checkpoint(_)) {
         pieces.add(text::WORK_IN_PROGRESS);
+    }
+}
+
+fn intent_analysis(subject: &Subject<'_>) -> &'static str {
+    match subject {
+        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => text::INTENT_ANALYSIS,
+        Subject::Document(_) => text::INTENT_ANALYSIS_DOCUMENT,
     }
 }
 
