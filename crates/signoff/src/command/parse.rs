@@ -24,7 +24,7 @@ pub struct Args {
     /// The word the reviewer was asked to give back
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
     nonce: Option<String>,
-    /// Refuse an answer that does not give the nonce back
+    /// Refuse an answer that does not give the nonce back (a tool call is bound by its token instead)
     #[arg(long, requires = "nonce")]
     require_nonce: bool,
     /// The severity from which a finding outranks an approval [default: LOW for severity, else MEDIUM]
