@@ -76,7 +76,7 @@ pub fn decide(this: &Loop, command: Command, policy: &Policy) -> Result<Event, R
             Some(verdict) => Ok(Event::PersonEdited { verdict, by, reason }),
             None => Err(Refusal::UnknownVerdict { verdict }),
         },
-        Command::Cancel { .. } if this.is_done() => Err(Refusal::Ended),
+        Command::Cancel { .. } if !this.can_be_cancelled() => Err(Refusal::Ended),
         Command::Cancel { by } => Ok(Event::Cancelled { by }),
         Command::Dispute { finding, by, reason } => dispute(this, finding, by, reason),
         Command::Report(event) => report(this, event, policy),

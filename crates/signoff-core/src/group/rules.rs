@@ -11,28 +11,30 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::Started if this.stage == RunStage::Queued => start(this, policy),
         RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
             if !outcome.carries_on() {
-                this.stage = RunStage::Done(RunOutcome::Failed);
+                this.stage = RunStage::Done(broken_off(&outcome));
             }
         }
-        RunEvent::GroupsPlanned { groups } => plan(this, groups),
+        RunEvent::GroupsPlanned { groups } => plan(this, groups, policy),
         RunEvent::TaskPicked { loop_id } if this.picks > 0 && !this.loops.contains_key(&loop_id) => {
             this.picks -= 1;
             add(this, 0, loop_id);
         }
-        RunEvent::NothingToPick => {
-            this.picks = this.picks.saturating_sub(1);
-            this.picking = Picking::Closed;
+        RunEvent::NothingToPick if this.picks > 0 => {
+            this.picks -= 1;
+            this.picking = this.picking.max(Picking::Dry);
         }
-        RunEvent::PickingStopped => this.picking = Picking::Closed,
+        RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
-        RunEvent::CheckpointReviewed { loop_id } => this.checkpoint.reviewed(&loop_id),
+        RunEvent::CheckpointReviewed { loop_id } => checkpoint_reviewed(this, &loop_id),
         RunEvent::FinalReviewEnded { outcome } if this.stage == RunStage::Reviewing => {
-            this.stage = RunStage::Done(if outcome.carries_on() { worth(this) } else { RunOutcome::Failed });
+            this.stage = looked_at(this, &outcome);
         }
         RunEvent::Cancelled { .. } => cancel(this),
         RunEvent::Started
         | RunEvent::PreparationEnded { .. }
         | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
         | RunEvent::FinalReviewEnded { .. } => {}
     }
 }
@@ -42,8 +44,18 @@ fn start(this: &mut Run, policy: &RunPolicy) {
     this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
 }
 
+/// What a run is worth whose planning or final review did not get through.
+fn broken_off(outcome: &Outcome) -> RunOutcome {
+    if *outcome == Outcome::Cancelled { RunOutcome::Cancelled } else { RunOutcome::Failed }
+}
+
+fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
+    let working = matches!(this.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
+    working && policy.arrangement == Arrangement::Slots
+}
+
 /// The tasks are known. A plan that comes twice, or names a task twice, changes nothing.
-fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>) {
+fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
     let first = matches!(this.stage, RunStage::Preparing) && this.loops.is_empty();
     let mut names: Vec<_> = groups.iter().flatten().collect();
     names.sort();
@@ -52,12 +64,23 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>) {
     if !first || names.len() != count {
         return;
     }
+    if count == 0 && !is_independent(policy) {
+        // A queue can be empty; a plan that was made and holds nothing is one that went wrong.
+        this.stage = RunStage::Done(RunOutcome::Failed);
+        return;
+    }
+    let groups = if policy.arrangement == Arrangement::Chain { one_by_one(groups) } else { groups };
     for (index, group) in groups.into_iter().enumerate() {
         for loop_id in group {
             add(this, index, loop_id);
         }
     }
     this.stage = RunStage::Working { group: 0 };
+}
+
+/// In a chain each task builds on the one before, however they were planned together.
+fn one_by_one(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
+    groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
 }
 
 fn add(this: &mut Run, group: usize, loop_id: LoopId) {
@@ -67,12 +90,11 @@ fn add(this: &mut Run, group: usize, loop_id: LoopId) {
 }
 
 fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy) {
-    if !this.loops.contains_key(&loop_id) {
+    // A loop that has begun is never queued again.
+    if !this.loops.contains_key(&loop_id) || standing == Standing::Queued {
         return;
     }
-    if standing != Standing::Queued {
-        this.called.remove(&loop_id);
-    }
+    this.called.remove(&loop_id);
     let lands = matches!(standing, Standing::Ready | Standing::Landing);
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
@@ -82,8 +104,36 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     }
     if standing.blocks() && !policy.keep_going {
         this.picking = Picking::Closed;
+    } else if standing.has_ended() && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
     }
     this.loops.insert(loop_id, standing);
+}
+
+/// A loop's checkpoint review is in. What waited for it goes on, so it is not due a second time.
+fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
+    if !this.checkpoint.waits_for(loop_id) {
+        return;
+    }
+    this.checkpoint.reviewed(loop_id);
+    if let Some(standing) = this.loops.get_mut(loop_id).filter(|one| **one == Standing::AtCheckpoint) {
+        *standing = Standing::Active;
+    }
+}
+
+/// The whole was looked at. A loop that a person reopened meanwhile is finished first, then looked at too.
+fn looked_at(this: &Run, outcome: &Outcome) -> RunStage {
+    let reopened = this.loops.values().any(|standing| !standing.has_ended());
+    if reopened && *outcome != Outcome::Cancelled {
+        return RunStage::Working { group: this.groups.len().saturating_sub(1) };
+    }
+    if !outcome.carries_on() {
+        return RunStage::Done(broken_off(outcome));
+    }
+    RunStage::Done(match worth(this) {
+        RunOutcome::Approved if *outcome == Outcome::CompletedWithIssues => RunOutcome::Attention,
+        worth => worth,
+    })
 }
 
 fn cancel(this: &mut Run) {
@@ -97,7 +147,8 @@ fn cancel(this: &mut Run) {
 /// Brings the run as far as its facts allow.
 pub fn settle(this: &mut Run, policy: &RunPolicy) {
     while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
-        let members = this.groups.get(group).cloned().unwrap_or_default();
+        // With those of earlier groups: a person may have reopened one.
+        let members: Vec<_> = this.groups.iter().take(group + 1).flatten().cloned().collect();
         this.checkpoint.begin(&this.loops);
         call(this, &members, policy);
         pick(this, policy);
@@ -114,26 +165,26 @@ pub fn settle(this: &mut Run, policy: &RunPolicy) {
 fn call(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
     for loop_id in members {
         let busy = this.active() + this.called.len();
-        if busy < policy.jobs && this.loops.get(loop_id) == Some(&Standing::Queued) {
+        if busy < policy.jobs.max(1) && this.loops.get(loop_id) == Some(&Standing::Queued) {
             this.called.insert(loop_id.clone());
         }
     }
 }
 
-/// Asks for a task for every free slot, all at once.
+/// Asks for a task for every free slot, all at once. What was asked for is not taken back: the task may be
+/// claimed already.
 fn pick(this: &mut Run, policy: &RunPolicy) {
-    if policy.arrangement != Arrangement::Slots {
-        return;
+    if policy.arrangement == Arrangement::Slots && this.picking == Picking::Open {
+        let free = policy.jobs.max(1).saturating_sub(this.active() + this.called.len());
+        this.picks = this.picks.max(free);
     }
-    this.picks = match this.picking {
-        Picking::Open => policy.jobs.saturating_sub(this.active() + this.called.len()),
-        Picking::Closed => this.picks.min(policy.jobs),
-    };
 }
 
 /// Lets the next loop land, one at a time, once the whole group is signed off.
 fn land(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
-    let signed_off = members.iter().all(|loop_id| is_resolved(this, loop_id));
+    let independent = is_independent(policy);
+    let over = |loop_id: &LoopId| is_resolved(this, loop_id) || (independent && has_ended(this, loop_id));
+    let signed_off = is_complete(this, policy) && members.iter().all(over);
     let begun = members.iter().any(|loop_id| this.loops.get(loop_id) == Some(&Standing::Landing));
     if policy.landing != Landing::Group || this.landing.is_some() || begun || !signed_off {
         return;
@@ -146,13 +197,21 @@ fn is_resolved(this: &Run, loop_id: &LoopId) -> bool {
     this.loops.get(loop_id).is_some_and(Standing::is_resolved)
 }
 
+fn has_ended(this: &Run, loop_id: &LoopId) -> bool {
+    this.loops.get(loop_id).is_some_and(Standing::has_ended)
+}
+
+/// Whether no task can join any more.
+fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
+    let closed = policy.arrangement != Arrangement::Slots || this.picking != Picking::Open;
+    closed && this.picks == 0
+}
+
 /// Whether nothing of this group is left to do.
 fn is_through(this: &Run, members: &[LoopId], policy: &RunPolicy) -> bool {
-    let ended = |loop_id: &LoopId| matches!(this.loops.get(loop_id), Some(Standing::Ended(_)));
     let independent = is_independent(policy);
-    let closed = policy.arrangement != Arrangement::Slots || this.picking == Picking::Closed;
-    let through = |loop_id: &LoopId| ended(loop_id) && (independent || is_resolved(this, loop_id));
-    closed && this.picks == 0 && members.iter().all(through)
+    let through = |loop_id: &LoopId| has_ended(this, loop_id) && (independent || is_resolved(this, loop_id));
+    is_complete(this, policy) && members.iter().all(through)
 }
 
 /// Tasks that do not build on each other do not wait for each other either.

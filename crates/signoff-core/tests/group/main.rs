@@ -1,0 +1,8 @@
+//! The group machine alone and above real loops, and what commands amount to.
+
+mod both;
+mod decide;
+mod explore;
+mod laws;
+mod refusals;
+mod say;
