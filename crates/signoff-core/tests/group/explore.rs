@@ -14,6 +14,8 @@ pub struct World {
     pub plan: Vec<Vec<LoopId>>,
     pub repeats: u8,
     pub checkpoints: bool,
+    /// Slots: how many tasks there are to pick.
+    pub supply: usize,
 }
 
 /// A state with what the explorer knows about how it came about.
@@ -59,8 +61,8 @@ pub struct Taken<'a> {
 }
 
 pub fn explore(world: &World, check: impl Fn(&Taken)) -> Explored {
-    let first =
-        Node { run: Run::default(), repeats: world.repeats, failed: false, stopped: false, supply: 3 };
+    let World { repeats, supply, .. } = *world;
+    let first = Node { run: Run::default(), repeats, failed: false, stopped: false, supply };
     let mut known = HashMap::from([(first.clone(), 0)]);
     let mut explored = Explored { nodes: vec![first], parents: vec![None], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);

@@ -11,7 +11,7 @@ use crate::explore::{Explored, Node, Taken, World, approved, explore, slots};
 
 fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
     let policy = RunPolicy { arrangement, landing, jobs, keep_going: false, before: false, after: false };
-    World { policy, plan: Vec::new(), repeats: 1, checkpoints: false }
+    World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
 }
 
 fn plan(text: &str) -> Vec<Vec<LoopId>> {
@@ -49,7 +49,7 @@ fn slots_keep_the_laws() {
 fn slots_with_a_plan_keep_the_laws() {
     let mut world = world(Arrangement::Slots, Landing::None, 2);
     world.policy.before = true;
-    hold(&World { plan: plan("a | b"), repeats: 0, ..world });
+    hold(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 mod both;
 mod decide;
+mod drive;
+mod effort;
 mod explore;
 mod laws;
 mod refusals;
 mod say;
+mod world;
