@@ -194,7 +194,8 @@ pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) ->
     this
 }
 
-fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+/// What a fact makes of a run, for those who only look.
+pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     if this.is_done() {
         // Loops can still be reopened by a person; the run's own end stands.
         if let RunEvent::LoopMoved { loop_id, standing } = event
