@@ -17,7 +17,7 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::GroupsPlanned { groups } => plan(this, groups, policy),
         RunEvent::TaskPicked { loop_id } if this.picks > 0 && !this.loops.contains_key(&loop_id) => {
             this.picks -= 1;
-            add(this, 0, loop_id);
+            add(this, present(this), loop_id);
         }
         RunEvent::NothingToPick if this.picks > 0 => {
             this.picks -= 1;
@@ -81,6 +81,14 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
 /// In a chain each task builds on the one before, however they were planned together.
 fn one_by_one(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
     groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
+}
+
+/// The index of the group that is being worked.
+fn present(this: &Run) -> usize {
+    match this.stage {
+        RunStage::Working { group } | RunStage::Blocked { group, .. } => group,
+        RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Done(_) => 0,
+    }
 }
 
 fn add(this: &mut Run, group: usize, loop_id: LoopId) {
@@ -147,28 +155,39 @@ fn cancel(this: &mut Run) {
 /// Brings the run as far as its facts allow.
 pub fn settle(this: &mut Run, policy: &RunPolicy) {
     while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
-        // With those of earlier groups: a person may have reopened one.
-        let members: Vec<_> = this.groups.iter().take(group + 1).flatten().cloned().collect();
+        let open = open(this, group, policy);
         this.checkpoint.begin(&this.loops);
-        call(this, &members, policy);
+        call(this, &open, policy);
         pick(this, policy);
-        land(this, &members, policy);
-        if !is_through(this, &members, policy) {
-            this.stage = stage_of(this, group, &members, policy);
+        land(this, &open, policy);
+        if !open.is_empty() || !is_complete(this, policy) {
+            this.stage = stage_of(this, group, &open, policy);
             return;
         }
         this.stage = after(this, group, policy);
     }
 }
 
+/// What the group waits for: those of its loops that are not through, after those of earlier groups that a
+/// person reopened.
+fn open(this: &Run, group: usize, policy: &RunPolicy) -> Vec<LoopId> {
+    let (earlier, rest) = this.groups.split_at(group.min(this.groups.len()));
+    let begun = |standing: &Standing| *standing != Standing::Queued && !is_through(standing, policy);
+    let reopened = this.loops.iter().filter(|(_, standing)| begun(standing)).map(|(loop_id, _)| loop_id);
+    let reopened = reopened.filter(|loop_id| earlier.iter().flatten().any(|other| other == *loop_id));
+    let present = rest.first().into_iter().flatten();
+    let waited = |loop_id: &&LoopId| !this.loops.get(*loop_id).is_some_and(|one| is_through(one, policy));
+    reopened.chain(present.filter(waited)).cloned().collect()
+}
+
 /// Starts loops of the group while jobs are free.
-fn call(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
-    for loop_id in members {
-        let busy = this.active() + this.called.len();
-        if busy < policy.jobs.max(1) && this.loops.get(loop_id) == Some(&Standing::Queued) {
-            this.called.insert(loop_id.clone());
-        }
-    }
+fn call(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    let free = policy.jobs.max(1).saturating_sub(this.active() + this.called.len());
+    let waits = |loop_id: &&LoopId| {
+        this.loops.get(*loop_id) == Some(&Standing::Queued) && !this.called.contains(*loop_id)
+    };
+    let next: Vec<_> = open.iter().filter(waits).take(free).cloned().collect();
+    this.called.extend(next);
 }
 
 /// Asks for a task for every free slot, all at once. What was asked for is not taken back: the task may be
@@ -181,24 +200,14 @@ fn pick(this: &mut Run, policy: &RunPolicy) {
 }
 
 /// Lets the next loop land, one at a time, once the whole group is signed off.
-fn land(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
-    let independent = is_independent(policy);
-    let over = |loop_id: &LoopId| is_resolved(this, loop_id) || (independent && has_ended(this, loop_id));
-    let signed_off = is_complete(this, policy) && members.iter().all(over);
-    let begun = members.iter().any(|loop_id| this.loops.get(loop_id) == Some(&Standing::Landing));
-    if policy.landing != Landing::Group || this.landing.is_some() || begun || !signed_off {
+fn land(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    if policy.landing != Landing::Group || this.landing.is_some() || !is_complete(this, policy) {
         return;
     }
-    let ready = |loop_id: &&LoopId| this.loops.get(*loop_id) == Some(&Standing::Ready);
-    this.landing = members.iter().find(ready).cloned();
-}
-
-fn is_resolved(this: &Run, loop_id: &LoopId) -> bool {
-    this.loops.get(loop_id).is_some_and(Standing::is_resolved)
-}
-
-fn has_ended(this: &Run, loop_id: &LoopId) -> bool {
-    this.loops.get(loop_id).is_some_and(Standing::has_ended)
+    let ready = |loop_id: &LoopId| this.loops.get(loop_id) == Some(&Standing::Ready);
+    if open.iter().all(ready) {
+        this.landing = open.first().cloned();
+    }
 }
 
 /// Whether no task can join any more.
@@ -207,11 +216,9 @@ fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
     closed && this.picks == 0
 }
 
-/// Whether nothing of this group is left to do.
-fn is_through(this: &Run, members: &[LoopId], policy: &RunPolicy) -> bool {
-    let independent = is_independent(policy);
-    let through = |loop_id: &LoopId| has_ended(this, loop_id) && (independent || is_resolved(this, loop_id));
-    is_complete(this, policy) && members.iter().all(through)
+/// Whether nobody waits for such a loop any more.
+fn is_through(standing: &Standing, policy: &RunPolicy) -> bool {
+    standing.has_ended() && (is_independent(policy) || standing.is_resolved())
 }
 
 /// Tasks that do not build on each other do not wait for each other either.
@@ -223,15 +230,11 @@ fn is_independent(policy: &RunPolicy) -> bool {
 }
 
 /// A group is blocked when nobody works in it any more and somebody ended badly.
-fn stage_of(this: &Run, group: usize, members: &[LoopId], policy: &RunPolicy) -> RunStage {
-    let standing = |loop_id: &LoopId| this.loops.get(loop_id);
-    let by: Vec<_> =
-        members.iter().filter(|loop_id| standing(loop_id).is_some_and(Standing::blocks)).cloned().collect();
-    let over = |loop_id: &LoopId| {
-        standing(loop_id).is_some_and(|standing| standing.blocks() || standing.is_resolved())
-    };
-    let landing = this.landing.is_some();
-    if by.is_empty() || is_independent(policy) || landing || !members.iter().all(over) {
+fn stage_of(this: &Run, group: usize, open: &[LoopId], policy: &RunPolicy) -> RunStage {
+    let is = |loop_id: &LoopId, what: fn(&Standing) -> bool| this.loops.get(loop_id).is_some_and(what);
+    let over = |loop_id: &LoopId| is(loop_id, Standing::blocks) || is(loop_id, Standing::is_resolved);
+    let by: Vec<_> = open.iter().filter(|loop_id| is(loop_id, Standing::blocks)).cloned().collect();
+    if by.is_empty() || is_independent(policy) || this.landing.is_some() || !open.iter().all(over) {
         return RunStage::Working { group };
     }
     RunStage::Blocked { group, by }
