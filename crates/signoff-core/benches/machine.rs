@@ -21,7 +21,7 @@ fn policy() -> Policy {
     Policy::of(preset("plan").expect("shipped"))
 }
 
-/// Implement, review by two, fix, review again: eight facts.
+/// Implement, review by two, fix, review again: seven facts.
 fn life() -> Vec<Event> {
     let attempt = AttemptId;
     let worked = |id, number| Event::WorkEnded {

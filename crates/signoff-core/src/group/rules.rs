@@ -138,10 +138,9 @@ fn looked_at(this: &Run, outcome: &Outcome) -> RunStage {
     if !outcome.carries_on() {
         return RunStage::Done(broken_off(outcome));
     }
-    RunStage::Done(match worth(this) {
-        RunOutcome::Approved if *outcome == Outcome::CompletedWithIssues => RunOutcome::Attention,
-        worth => worth,
-    })
+    let worth = worth(this);
+    let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
+    RunStage::Done(if noted { RunOutcome::Attention } else { worth })
 }
 
 fn cancel(this: &mut Run) {

@@ -65,9 +65,9 @@ fn both_machines_agree(drive: &Drive) {
 }
 
 fn the_end_is_told_by_the_loops(drive: &Drive) {
-    let outcome = |this: &Loop| match &this.stage {
-        Stage::Done(ending) => ending.outcome.clone(),
-        stage => panic!("not ended: {stage:?}"),
+    let outcome = |this: &Loop| {
+        let Stage::Done(ending) = &this.stage else { panic!("not ended: {:?}", this.stage) };
+        ending.outcome.clone()
     };
     let RunStage::Done(end) = &drive.run.stage else { panic!("not done") };
     let failed = |this: &Loop| matches!(outcome(this), Outcome::Failed | Outcome::Stuck);
@@ -107,9 +107,9 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
 
 fn job_of(this: &Loop, event: &Event, drive: &Drive) -> Option<Job> {
     let attempt = event.ends_attempt()?;
-    machine::outstanding(this, &drive.policy).into_iter().find_map(|wish| match wish {
-        machine::Effect::Spawn(job) if job.attempt == attempt => Some(job),
-        _ => None,
+    machine::outstanding(this, &drive.policy).into_iter().find_map(|wish| {
+        let machine::Effect::Spawn(job) = wish else { return None };
+        (job.attempt == attempt).then_some(job)
     })
 }
 

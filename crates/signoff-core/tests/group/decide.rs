@@ -74,10 +74,7 @@ fn holds(this: &Loop, command: Command, policy: &Policy) {
 
 /// What a command would be recorded as if nobody checked it.
 fn regardless(this: &Loop, command: Command) -> Event {
-    let open = match &this.stage {
-        Stage::Waiting { question, .. } => question.id,
-        _ => QuestionId(1),
-    };
+    let open = if let Stage::Waiting { question, .. } = &this.stage { question.id } else { QuestionId(1) };
     match command {
         Command::Answer { question, choice, by } => {
             let choice = Choice::from_word(&choice).expect("a choice");

@@ -71,7 +71,7 @@ fn one_that_is_due_has_all_reviewed_and_all_count_from_there() {
     }
     happen(&mut drive, Next::Checkpoint(b.clone(), Told::LoopFirst));
     happen(&mut drive, Next::Checkpoint(a.clone(), Told::RunFirst));
-    insta::assert_snapshot!(told.join("\n"), @r###"
+    insta::assert_snapshot!(told.join("\n"), @r"
         a: attempt 1, looked at 0       b: attempt 0, looked at 0
         a: attempt 1, looked at 0       b: attempt 1, looked at 0
         a: attempt 1, looked at 0       b: attempt 2, looked at 0
@@ -80,5 +80,5 @@ fn one_that_is_due_has_all_reviewed_and_all_count_from_there() {
         a: attempt 3, looked at 0, due  b: attempt 2, looked at 0
         a: attempt 3, looked at 0, due  b: attempt 2, looked at 2
         a: attempt 4, looked at 3       b: attempt 2, looked at 2
-    "###);
+    ");
 }

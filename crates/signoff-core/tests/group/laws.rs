@@ -258,7 +258,14 @@ fn rounds_follow_each_other(step: &Taken) {
         assert_eq!(*loops, active, "a round is for all that are active");
         let answered = match step.event {
             RunEvent::CheckpointReviewed { loop_id } | RunEvent::LoopMoved { loop_id, .. } => Some(loop_id),
-            _ => None,
+            RunEvent::Started
+            | RunEvent::PreparationEnded { .. }
+            | RunEvent::GroupsPlanned { .. }
+            | RunEvent::TaskPicked { .. }
+            | RunEvent::NothingToPick
+            | RunEvent::PickingStopped
+            | RunEvent::FinalReviewEnded { .. }
+            | RunEvent::Cancelled { .. } => None,
         };
         let waits =
             before.loops.keys().find(|one| before.checkpoint.waits_for(one) && Some(*one) != answered);

@@ -82,7 +82,7 @@ fn every_refusal_says_why() {
         assert_eq!(std::mem::discriminant(&said), std::mem::discriminant(refusal), "{command:?}");
         said.to_string()
     });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r###"
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
         there is no open question
         question q7 is not open; the open one is q1
         `dance` is not a choice here: choose one of retry, stop
@@ -94,7 +94,7 @@ fn every_refusal_says_why() {
         there is no finding f00
         attempt a1 is not running: its report comes too late
         this does not fit the state of the task
-    "###);
+    ");
 }
 
 #[test]

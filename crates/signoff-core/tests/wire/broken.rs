@@ -56,7 +56,7 @@ fn every_way_to_be_broken_has_its_reason() {
         json!([]),
         json!("version"),
     ];
-    insta::assert_snapshot!(lines.iter().map(complaint).collect::<Vec<_>>().join("\n"), @r###"
+    insta::assert_snapshot!(lines.iter().map(complaint).collect::<Vec<_>>().join("\n"), @r"
         version 2 is newer than this program, which reads up to 1: update signoff
         `version` is missing or has the wrong type
         `version` is missing or has the wrong type
@@ -77,7 +77,7 @@ fn every_way_to_be_broken_has_its_reason() {
         `version` is missing or has the wrong type
         `version` is missing or has the wrong type
         `version` is missing or has the wrong type
-    "###);
+    ");
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

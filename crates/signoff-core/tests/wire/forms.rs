@@ -16,9 +16,9 @@ fn every_fact_comes_back_as_it_was() {
 #[test]
 fn a_line_carries_version_place_time_and_kind() {
     let recorded = examples::all().pop().expect("an example");
-    insta::assert_snapshot!(to_json(&recorded), @r###"
+    insta::assert_snapshot!(to_json(&recorded), @r#"
         {"at":"1970-01-01T00:00:00Z","body":{"by":"ann"},"kind":"loop.cancelled","loop_id":"a","run_id":3,"seq":17,"version":1}
-    "###);
+    "#);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn every_kind_has_its_name_and_keys() {
         format!("{} {body}", value["kind"].as_str().unwrap_or_default())
     };
     let forms: Vec<_> = examples::all().iter().map(form).collect();
-    insta::assert_snapshot!(forms.join("\n"), @r###"
+    insta::assert_snapshot!(forms.join("\n"), @r#"
         run.opened …
         run.started null
         run.preparation_ended {"outcome":"completed_with_issues"}
@@ -67,14 +67,14 @@ fn every_kind_has_its_name_and_keys() {
         loop.person_edited {"by":"ann","reason":"enough","verdict":"MAX_CYCLES_REACHED"}
         loop.finding_decided {"decision":{"by":{"person":"ann"},"commit":"c1","evidence":"not asked for","state":"out_of_scope"},"finding":"f1"}
         loop.cancelled {"by":"ann"}
-    "###);
+    "#);
 }
 
 #[test]
 fn what_can_stand_inside_has_its_words() {
     let form = |recorded: &signoff_core::wire::Recorded| to_json(recorded)["body"].to_string();
     let forms: Vec<_> = examples::inner().iter().map(form).collect();
-    insta::assert_snapshot!(forms.join("\n"), @r###"
+    insta::assert_snapshot!(forms.join("\n"), @r#"
         {"attempt":4,"failure":{"signal":{"number":9}}}
         {"attempt":4,"failure":"timed_out"}
         {"attempt":4,"failure":"silent"}
@@ -111,7 +111,7 @@ fn what_can_stand_inside_has_its_words() {
         {"loop_id":"a","standing":{"ended":"failed"}}
         {"loop_id":"a","standing":{"ended":"stuck"}}
         {"loop_id":"a","standing":{"ended":"cancelled"}}
-    "###);
+    "#);
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_run_opens_with_all_that_holds_for_it() {
     };
     let body = &opened["body"];
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
-    insta::assert_snapshot!(parts.map(keys).join("\n"), @r###"
+    insta::assert_snapshot!(parts.map(keys).join("\n"), @r"
         policy workflow
         after arrangement before jobs keep_going landing
         no_ask workflow
         after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
-    "###);
+    ");
 }

@@ -135,10 +135,10 @@ fn complete(attempt: u64, number: u32) -> Event {
 }
 
 fn arrived(attempt: u64, reviewer: &str, verdict: Verdict) -> Event {
-    let findings = match verdict {
-        Verdict::ChangesRequested => vec![Finding { sources: vec![reviewer.into()], ..examples::finding() }],
-        _ => Vec::new(),
-    };
+    let mut findings = Vec::new();
+    if verdict == Verdict::ChangesRequested {
+        findings.push(Finding { sources: vec![reviewer.into()], ..examples::finding() });
+    }
     let review = Review { findings, ..Review::of(reviewer.into(), ReviewerKind::General, verdict) };
     Event::ReviewArrived { attempt: AttemptId(attempt), review: Box::new(review) }
 }
@@ -169,7 +169,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
     let answer = Event::PersonAnswered { question: QuestionId(1), choice: Choice::Retry, by: "ann".into() };
     story.event("a", answer);
     story.moved("a", arrived(8, "code", Verdict::Approved));
-    insta::assert_snapshot!(story.told(), @r###"
+    insta::assert_snapshot!(story.told(), @r"
         opened                |
         started               |
         added                 | a WAIT pending implement 0/3 0¢ s3
@@ -193,7 +193,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
         person_answered       | a SPAWN in_progress review 2/3 17¢ s21 1 open “Reading src/a.rs”
         review_arrived        | a DONE completed - 2/3 17¢ s22 APPROVED “Reading src/a.rs”
         loop_moved            | a DONE completed - 2/3 17¢ s22 APPROVED “Reading src/a.rs”
-    "###);
+    ");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_group_of_two_waits_for_the_one_that_is_stuck() {
     let report = LandReport::Landed { commit: "m1".into() };
     story.moved("a", Event::LandingEnded { attempt: AttemptId(3), report });
     story.run(RunEvent::FinalReviewEnded { outcome: Outcome::Approved { commit: "m1".into() } });
-    insta::assert_snapshot!(story.told(), @r###"
+    insta::assert_snapshot!(story.told(), @r"
         opened                |
         added                 | a WAIT pending implement 0/4 0¢ s2
         added                 | a WAIT pending implement 0/4 0¢ s2 || b WAIT pending implement 0/4 0¢ s3
@@ -236,7 +236,7 @@ fn a_group_of_two_waits_for_the_one_that_is_stuck() {
         landing_ended         | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15
         loop_moved            | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15
         final_review_ended    | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15
-    "###);
+    ");
 }
 
 #[test]
@@ -272,9 +272,9 @@ fn every_badge_can_be_seen() {
     let report = LandReport::Landed { commit: "m1".into() };
     landing.event("a", Event::LandingEnded { attempt: AttemptId(6), report });
     let seen: BTreeSet<_> = [story, stuck, asking, landing].into_iter().flat_map(|one| one.badges).collect();
-    insta::assert_snapshot!(seen.into_iter().collect::<Vec<_>>().join(" "), @r###"
+    insta::assert_snapshot!(seen.into_iter().collect::<Vec<_>>().join(" "), @r"
         ASK CHECK DONE FIX LAND PAUSED REVIEW SPAWN STUCK WAIT WORK
-    "###);
+    ");
 }
 
 fn job(story: &Story) -> Option<Job> {
