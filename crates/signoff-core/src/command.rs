@@ -49,6 +49,8 @@ pub enum Refusal {
         "unknown verdict `{verdict}`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION"
     )]
     UnknownVerdict { verdict: String },
+    #[error("a person set this verdict already")]
+    Unchanged,
     #[error("it has not ended yet: cancel it first, or wait")]
     NotEnded,
     #[error("there is nothing to retry: it ended as {outcome}")]
@@ -73,10 +75,10 @@ pub fn decide(this: &Loop, command: Command, policy: &Policy) -> Result<Event, R
         Command::Answer { question, choice, by } => answer(this, question, choice, by),
         Command::Retry { by } => retry(this, by),
         Command::Edit { verdict, by, reason } => match FinalWord::from_word(&verdict) {
-            Some(verdict) => Ok(Event::PersonEdited { verdict, by, reason }),
+            Some(verdict) => edit(this, Event::PersonEdited { verdict, by, reason }, policy),
             None => Err(Refusal::UnknownVerdict { verdict }),
         },
-        Command::Cancel { .. } if this.is_done() => Err(Refusal::Ended),
+        Command::Cancel { .. } if !this.can_be_cancelled() => Err(Refusal::Ended),
         Command::Cancel { by } => Ok(Event::Cancelled { by }),
         Command::Dispute { finding, by, reason } => dispute(this, finding, by, reason),
         Command::Report(event) => report(this, event, policy),
@@ -92,6 +94,14 @@ fn answer(this: &Loop, asked: Option<QuestionId>, choice: String, by: String) ->
         Some(choice) => Ok(Event::PersonAnswered { question: question.id, choice, by }),
         None => Err(Refusal::UnknownChoice { choice, choices: question.choices.clone() }),
     }
+}
+
+fn edit(this: &Loop, event: Event, policy: &Policy) -> Result<Event, Refusal> {
+    if changes(this, &event, policy) { Ok(event) } else { Err(Refusal::Unchanged) }
+}
+
+fn changes(this: &Loop, event: &Event, policy: &Policy) -> bool {
+    step(this.clone(), event.clone(), policy).0 != *this
 }
 
 fn retry(this: &Loop, by: String) -> Result<Event, Refusal> {
@@ -120,6 +130,5 @@ fn report(this: &Loop, event: Event, policy: &Policy) -> Result<Event, Refusal> 
     if let Some(attempt) = event.ends_attempt().filter(|attempt| !this.runs(*attempt)) {
         return Err(Refusal::Stale { attempt });
     }
-    let (after, _) = step(this.clone(), event.clone(), policy);
-    if after == *this { Err(Refusal::Misfit) } else { Ok(event) }
+    if changes(this, &event, policy) { Ok(event) } else { Err(Refusal::Misfit) }
 }

@@ -82,12 +82,14 @@ pub enum RunStage {
     Done(RunOutcome),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Picking {
     #[default]
     Open,
-    /// Nothing left, a task failed, or an agent said there is no more.
+    /// Nothing was left when last asked; a task that ends may make others ready.
+    Dry,
+    /// For good: a task failed, or an agent said there is no more.
     Closed,
 }
 
@@ -192,11 +194,14 @@ pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) ->
     this
 }
 
-fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+/// What a fact makes of a run, for those who only look.
+pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     if this.is_done() {
         // Loops can still be reopened by a person; the run's own end stands.
-        if let RunEvent::LoopMoved { loop_id, standing } = event {
-            this.loops.insert(loop_id, standing);
+        if let RunEvent::LoopMoved { loop_id, standing } = event
+            && let Some(known) = this.loops.get_mut(&loop_id)
+        {
+            *known = standing;
         }
         return;
     }
@@ -225,7 +230,7 @@ fn cancellations(this: &Run) -> Vec<RunEffect> {
     if this.stage != RunStage::Done(RunOutcome::Cancelled) {
         return Vec::new();
     }
-    let open = this.loops.iter().filter(|(_, standing)| !matches!(standing, Standing::Ended(_)));
+    let open = this.loops.iter().filter(|(_, standing)| !standing.has_ended());
     open.map(|(loop_id, _)| RunEffect::CancelLoop { loop_id: loop_id.clone() }).collect()
 }
 

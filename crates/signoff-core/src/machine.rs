@@ -73,7 +73,8 @@ pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop 
     this
 }
 
-fn apply(this: &mut Loop, event: Event, policy: &Policy) {
+/// What a fact makes of a loop, for those who only look.
+pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),

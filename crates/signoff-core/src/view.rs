@@ -16,9 +16,10 @@ pub use status::Status;
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::ids::{AttemptId, LoopId, RunId, TaskId};
 use crate::ledger::State;
-use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage};
+use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage, Tally};
 use crate::review::Usage;
 use crate::wire::{Fact, LoopFact, Recorded, RunFact};
+use crate::workflow::{Phase, PhaseKind};
 
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,8 +102,7 @@ impl RunView {
             RunFact::Opened { policy, workflow } => self.under = Some((policy.clone(), (**workflow).clone())),
             RunFact::Moved(event) => {
                 if let Some((policy, _)) = &self.under {
-                    let run = std::mem::take(&mut self.machine);
-                    self.machine = group::step(run, event.clone(), policy).0;
+                    group::apply(&mut self.machine, event.clone(), policy);
                 }
             }
         }
@@ -165,10 +165,9 @@ impl RunView {
 
 impl LoopFold {
     fn moved(&mut self, event: &machine::Event, policy: &Policy, at: Timestamp) {
-        let before = self.state.stage.clone();
-        let state = std::mem::take(&mut self.state);
-        self.state = machine::step(state, event.clone(), policy).0;
-        if self.state.stage != before {
+        let before = doing(&self.state);
+        machine::apply(&mut self.state, event.clone(), policy);
+        if doing(&self.state) != before {
             self.since = Some(at);
         }
     }
@@ -188,7 +187,7 @@ impl LoopFold {
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
             cycle: this.tally.cycle,
-            max_cycles: phase.and_then(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews()),
+            max_cycles: max_cycles(this, policy),
             iteration: this.tally.iteration,
             fixes: this.tally.fixes,
             outcome: ending.and_then(|ending| ending.outcome.word()),
@@ -201,6 +200,24 @@ impl LoopFold {
             question: QuestionView::of(this, self.task),
         }
     }
+}
+
+/// What a loop is about. One reviewer's answer among others changes nothing in it.
+fn doing(this: &Loop) -> impl PartialEq + use<> {
+    let Tally { cycle, iteration, reviews, .. } = this.tally;
+    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.word() } else { None };
+    (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
+}
+
+/// The most reviews that the gate in reach allows: the one at hand, else the next, else the last.
+fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
+    let phases = &policy.workflow.phases;
+    let (behind, ahead) = phases.split_at(this.at.phase.min(phases.len()));
+    let here = ahead.first().and_then(Phase::judge);
+    let is_gate = |phase: &&Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
+    let next = || ahead.iter().find(is_gate).and_then(Phase::judge);
+    let last = || behind.iter().rfind(is_gate).and_then(Phase::judge);
+    here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())
 }
 
 impl Usage {

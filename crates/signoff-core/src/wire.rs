@@ -153,7 +153,8 @@ fn read<T: for<'de> Deserialize<'de>>(
     let value = if own.contains(&name) { value } else { join("moved", value) };
     serde_json::from_value(value).map_err(|error| {
         let message = error.to_string();
-        if message.contains("unknown variant") {
+        // Only the kind itself: a word inside the body can be unknown too.
+        if message.starts_with(&format!("unknown variant `{name}`")) {
             WireError::Kind { kind: kind.to_owned() }
         } else {
             WireError::Body { kind: kind.to_owned(), message }

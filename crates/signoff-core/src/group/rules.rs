@@ -11,28 +11,30 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::Started if this.stage == RunStage::Queued => start(this, policy),
         RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
             if !outcome.carries_on() {
-                this.stage = RunStage::Done(RunOutcome::Failed);
+                this.stage = RunStage::Done(broken_off(&outcome));
             }
         }
-        RunEvent::GroupsPlanned { groups } => plan(this, groups),
+        RunEvent::GroupsPlanned { groups } => plan(this, groups, policy),
         RunEvent::TaskPicked { loop_id } if this.picks > 0 && !this.loops.contains_key(&loop_id) => {
             this.picks -= 1;
-            add(this, 0, loop_id);
+            add(this, present(this), loop_id);
         }
-        RunEvent::NothingToPick => {
-            this.picks = this.picks.saturating_sub(1);
-            this.picking = Picking::Closed;
+        RunEvent::NothingToPick if this.picks > 0 => {
+            this.picks -= 1;
+            this.picking = this.picking.max(Picking::Dry);
         }
-        RunEvent::PickingStopped => this.picking = Picking::Closed,
+        RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
-        RunEvent::CheckpointReviewed { loop_id } => this.checkpoint.reviewed(&loop_id),
+        RunEvent::CheckpointReviewed { loop_id } => checkpoint_reviewed(this, &loop_id),
         RunEvent::FinalReviewEnded { outcome } if this.stage == RunStage::Reviewing => {
-            this.stage = RunStage::Done(if outcome.carries_on() { worth(this) } else { RunOutcome::Failed });
+            this.stage = looked_at(this, &outcome);
         }
         RunEvent::Cancelled { .. } => cancel(this),
         RunEvent::Started
         | RunEvent::PreparationEnded { .. }
         | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
         | RunEvent::FinalReviewEnded { .. } => {}
     }
 }
@@ -42,8 +44,18 @@ fn start(this: &mut Run, policy: &RunPolicy) {
     this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
 }
 
+/// What a run is worth whose planning or final review did not get through.
+fn broken_off(outcome: &Outcome) -> RunOutcome {
+    if *outcome == Outcome::Cancelled { RunOutcome::Cancelled } else { RunOutcome::Failed }
+}
+
+fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
+    let working = matches!(this.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
+    working && policy.arrangement == Arrangement::Slots
+}
+
 /// The tasks are known. A plan that comes twice, or names a task twice, changes nothing.
-fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>) {
+fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
     let first = matches!(this.stage, RunStage::Preparing) && this.loops.is_empty();
     let mut names: Vec<_> = groups.iter().flatten().collect();
     names.sort();
@@ -52,12 +64,31 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>) {
     if !first || names.len() != count {
         return;
     }
+    if count == 0 && !is_independent(policy) {
+        // A queue can be empty; a plan that was made and holds nothing is one that went wrong.
+        this.stage = RunStage::Done(RunOutcome::Failed);
+        return;
+    }
+    let groups = if policy.arrangement == Arrangement::Chain { one_by_one(groups) } else { groups };
     for (index, group) in groups.into_iter().enumerate() {
         for loop_id in group {
             add(this, index, loop_id);
         }
     }
     this.stage = RunStage::Working { group: 0 };
+}
+
+/// In a chain each task builds on the one before, however they were planned together.
+fn one_by_one(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
+    groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
+}
+
+/// The index of the group that is being worked.
+fn present(this: &Run) -> usize {
+    match this.stage {
+        RunStage::Working { group } | RunStage::Blocked { group, .. } => group,
+        RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Done(_) => 0,
+    }
 }
 
 fn add(this: &mut Run, group: usize, loop_id: LoopId) {
@@ -67,12 +98,11 @@ fn add(this: &mut Run, group: usize, loop_id: LoopId) {
 }
 
 fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy) {
-    if !this.loops.contains_key(&loop_id) {
+    // A loop that has begun is never queued again.
+    if !this.loops.contains_key(&loop_id) || standing == Standing::Queued {
         return;
     }
-    if standing != Standing::Queued {
-        this.called.remove(&loop_id);
-    }
+    this.called.remove(&loop_id);
     let lands = matches!(standing, Standing::Ready | Standing::Landing);
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
@@ -82,8 +112,35 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     }
     if standing.blocks() && !policy.keep_going {
         this.picking = Picking::Closed;
+    } else if standing.has_ended() && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
     }
     this.loops.insert(loop_id, standing);
+}
+
+/// A loop's checkpoint review is in. What waited for it goes on, so it is not due a second time.
+fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
+    if !this.checkpoint.waits_for(loop_id) {
+        return;
+    }
+    this.checkpoint.reviewed(loop_id);
+    if let Some(standing) = this.loops.get_mut(loop_id).filter(|one| **one == Standing::AtCheckpoint) {
+        *standing = Standing::Active;
+    }
+}
+
+/// The whole was looked at. A loop that a person reopened meanwhile is finished first, then looked at too.
+fn looked_at(this: &Run, outcome: &Outcome) -> RunStage {
+    let reopened = this.loops.values().any(|standing| !standing.has_ended());
+    if reopened && *outcome != Outcome::Cancelled {
+        return RunStage::Working { group: this.groups.len().saturating_sub(1) };
+    }
+    if !outcome.carries_on() {
+        return RunStage::Done(broken_off(outcome));
+    }
+    let worth = worth(this);
+    let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
+    RunStage::Done(if noted { RunOutcome::Attention } else { worth })
 }
 
 fn cancel(this: &mut Run) {
@@ -97,62 +154,70 @@ fn cancel(this: &mut Run) {
 /// Brings the run as far as its facts allow.
 pub fn settle(this: &mut Run, policy: &RunPolicy) {
     while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
-        let members = this.groups.get(group).cloned().unwrap_or_default();
+        let open = open(this, group, policy);
         this.checkpoint.begin(&this.loops);
-        call(this, &members, policy);
+        call(this, &open, policy);
         pick(this, policy);
-        land(this, &members, policy);
-        if !is_through(this, &members, policy) {
-            this.stage = stage_of(this, group, &members, policy);
+        land(this, &open, policy);
+        if !open.is_empty() || !is_complete(this, policy) {
+            this.stage = stage_of(this, group, &open, policy);
             return;
         }
         this.stage = after(this, group, policy);
     }
 }
 
-/// Starts loops of the group while jobs are free.
-fn call(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
-    for loop_id in members {
-        let busy = this.active() + this.called.len();
-        if busy < policy.jobs && this.loops.get(loop_id) == Some(&Standing::Queued) {
-            this.called.insert(loop_id.clone());
-        }
-    }
+/// What the group waits for: those of its loops that are not through, after those of earlier groups that a
+/// person reopened.
+fn open(this: &Run, group: usize, policy: &RunPolicy) -> Vec<LoopId> {
+    let (earlier, rest) = this.groups.split_at(group.min(this.groups.len()));
+    let begun = |standing: &Standing| *standing != Standing::Queued && !is_through(standing, policy);
+    let reopened = this.loops.iter().filter(|(_, standing)| begun(standing)).map(|(loop_id, _)| loop_id);
+    let reopened = reopened.filter(|loop_id| earlier.iter().flatten().any(|other| other == *loop_id));
+    let present = rest.first().into_iter().flatten();
+    let waited = |loop_id: &&LoopId| !this.loops.get(*loop_id).is_some_and(|one| is_through(one, policy));
+    reopened.chain(present.filter(waited)).cloned().collect()
 }
 
-/// Asks for a task for every free slot, all at once.
-fn pick(this: &mut Run, policy: &RunPolicy) {
-    if policy.arrangement != Arrangement::Slots {
-        return;
-    }
-    this.picks = match this.picking {
-        Picking::Open => policy.jobs.saturating_sub(this.active() + this.called.len()),
-        Picking::Closed => this.picks.min(policy.jobs),
+/// Starts loops of the group while jobs are free.
+fn call(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    let free = policy.jobs.max(1).saturating_sub(this.active() + this.called.len());
+    let waits = |loop_id: &&LoopId| {
+        this.loops.get(*loop_id) == Some(&Standing::Queued) && !this.called.contains(*loop_id)
     };
+    let next: Vec<_> = open.iter().filter(waits).take(free).cloned().collect();
+    this.called.extend(next);
+}
+
+/// Asks for a task for every free slot, all at once. What was asked for is not taken back: the task may be
+/// claimed already.
+fn pick(this: &mut Run, policy: &RunPolicy) {
+    if policy.arrangement == Arrangement::Slots && this.picking == Picking::Open {
+        let free = policy.jobs.max(1).saturating_sub(this.active() + this.called.len());
+        this.picks = this.picks.max(free);
+    }
 }
 
 /// Lets the next loop land, one at a time, once the whole group is signed off.
-fn land(this: &mut Run, members: &[LoopId], policy: &RunPolicy) {
-    let signed_off = members.iter().all(|loop_id| is_resolved(this, loop_id));
-    let begun = members.iter().any(|loop_id| this.loops.get(loop_id) == Some(&Standing::Landing));
-    if policy.landing != Landing::Group || this.landing.is_some() || begun || !signed_off {
+fn land(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    if policy.landing != Landing::Group || this.landing.is_some() || !is_complete(this, policy) {
         return;
     }
-    let ready = |loop_id: &&LoopId| this.loops.get(*loop_id) == Some(&Standing::Ready);
-    this.landing = members.iter().find(ready).cloned();
+    let ready = |loop_id: &LoopId| this.loops.get(loop_id) == Some(&Standing::Ready);
+    if open.iter().all(ready) {
+        this.landing = open.first().cloned();
+    }
 }
 
-fn is_resolved(this: &Run, loop_id: &LoopId) -> bool {
-    this.loops.get(loop_id).is_some_and(Standing::is_resolved)
+/// Whether no task can join any more.
+fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
+    let closed = policy.arrangement != Arrangement::Slots || this.picking != Picking::Open;
+    closed && this.picks == 0
 }
 
-/// Whether nothing of this group is left to do.
-fn is_through(this: &Run, members: &[LoopId], policy: &RunPolicy) -> bool {
-    let ended = |loop_id: &LoopId| matches!(this.loops.get(loop_id), Some(Standing::Ended(_)));
-    let independent = is_independent(policy);
-    let closed = policy.arrangement != Arrangement::Slots || this.picking == Picking::Closed;
-    let through = |loop_id: &LoopId| ended(loop_id) && (independent || is_resolved(this, loop_id));
-    closed && this.picks == 0 && members.iter().all(through)
+/// Whether nobody waits for such a loop any more.
+fn is_through(standing: &Standing, policy: &RunPolicy) -> bool {
+    standing.has_ended() && (is_independent(policy) || standing.is_resolved())
 }
 
 /// Tasks that do not build on each other do not wait for each other either.
@@ -164,15 +229,11 @@ fn is_independent(policy: &RunPolicy) -> bool {
 }
 
 /// A group is blocked when nobody works in it any more and somebody ended badly.
-fn stage_of(this: &Run, group: usize, members: &[LoopId], policy: &RunPolicy) -> RunStage {
-    let standing = |loop_id: &LoopId| this.loops.get(loop_id);
-    let by: Vec<_> =
-        members.iter().filter(|loop_id| standing(loop_id).is_some_and(Standing::blocks)).cloned().collect();
-    let over = |loop_id: &LoopId| {
-        standing(loop_id).is_some_and(|standing| standing.blocks() || standing.is_resolved())
-    };
-    let landing = this.landing.is_some();
-    if by.is_empty() || is_independent(policy) || landing || !members.iter().all(over) {
+fn stage_of(this: &Run, group: usize, open: &[LoopId], policy: &RunPolicy) -> RunStage {
+    let is = |loop_id: &LoopId, what: fn(&Standing) -> bool| this.loops.get(loop_id).is_some_and(what);
+    let over = |loop_id: &LoopId| is(loop_id, Standing::blocks) || is(loop_id, Standing::is_resolved);
+    let by: Vec<_> = open.iter().filter(|loop_id| is(loop_id, Standing::blocks)).cloned().collect();
+    if by.is_empty() || is_independent(policy) || this.landing.is_some() || !open.iter().all(over) {
         return RunStage::Working { group };
     }
     RunStage::Blocked { group, by }

@@ -51,6 +51,18 @@ impl Standing {
         }
     }
 
+    pub fn has_ended(&self) -> bool {
+        match self {
+            Self::Ended(_) => true,
+            Self::Queued
+            | Self::Active
+            | Self::AtCheckpoint
+            | Self::Waiting
+            | Self::Ready
+            | Self::Landing => false,
+        }
+    }
+
     /// Whether the group has nothing more to wait for: signed off, through, or called off by a person.
     pub fn is_resolved(&self) -> bool {
         match self {
@@ -62,6 +74,6 @@ impl Standing {
 
     /// Ended in a way that only a person can resolve.
     pub fn blocks(&self) -> bool {
-        matches!(self, Self::Ended(_)) && !self.is_resolved()
+        self.has_ended() && !self.is_resolved()
     }
 }

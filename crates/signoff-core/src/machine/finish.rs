@@ -146,8 +146,9 @@ pub fn end(this: &mut Loop, outcome: Outcome, reason: Reason, again: Again) {
     this.stage = Stage::Done(Ending { outcome, reason: Some(reason), again });
 }
 
+/// Calls a loop off. One that ended badly can be called off too, so that nobody waits for it any more.
 pub fn cancel(this: &mut Loop) {
-    if !this.is_done() {
+    if this.can_be_cancelled() {
         end(this, Outcome::Cancelled, Reason::CancelledByPerson, Again::Nothing);
     }
 }

@@ -122,6 +122,9 @@ fn stop_running(mut panel: Panel) -> Panel {
 pub fn retried(this: &mut Loop, policy: &Policy) {
     let Stage::Done(ending) = &this.stage else { return };
     let (again, reason) = (ending.again.clone(), ending.reason);
+    if again == Again::Nothing {
+        return;
+    }
     this.tally.losses = 0;
     if reason == Some(Reason::AttemptsExhausted) {
         this.tally.granted.attempts += 1;

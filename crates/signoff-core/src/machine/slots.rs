@@ -91,6 +91,78 @@ impl Fix {
 }
 
 impl Loop {
+    /// Whether every attempt it could make is held back by a budget or a limit. Before a checkpoint review
+    /// it is not paused: it is being looked at.
+    pub fn is_paused(&self) -> bool {
+        let slots = self.slots();
+        let held = |slot: &&Slot| matches!(slot, Slot::Held(_));
+        let looked_at = |slot: &&Slot| **slot == Slot::Held(Hold::Checkpoint);
+        !slots.is_empty() && slots.iter().all(held) && !slots.iter().all(looked_at)
+    }
+
+    pub fn slots(&self) -> Vec<&Slot> {
+        match self {
+            Self::Working { slot, .. }
+            | Self::Checking { slot, .. }
+            | Self::Combining { slot, .. }
+            | Self::Landing { slot, .. } => vec![slot],
+            Self::Researching { team } => team.iter().filter_map(Researcher::slot).collect(),
+            Self::Reviewing(panel) => panel.seats.values().filter_map(Seat::slot).collect(),
+            Self::Fixing { fixes, .. } => fixes.iter().filter_map(Fix::slot).collect(),
+            Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
+        }
+    }
+}
+
+impl Researcher {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Done | Self::Absent => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Done | Self::Absent => None,
+        }
+    }
+}
+
+impl Seat {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Answered(_) | Self::Unclear { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match self {
+            Self::Out { slot, .. } => Some(slot),
+            Self::Answered(_) | Self::Unclear { .. } | Self::Failed { .. } => None,
+        }
+    }
+}
+
+impl Fix {
+    fn slot_mut(&mut self) -> Option<&mut Slot> {
+        match &mut self.state {
+            FixState::Out(slot) => Some(slot),
+            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<&Slot> {
+        match &self.state {
+            FixState::Out(slot) => Some(slot),
+            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+        }
+    }
+}
+
+impl Loop {
     /// Whether every attempt it could make is held back.
     pub fn is_paused(&self) -> bool {
         let slots = self.slots();

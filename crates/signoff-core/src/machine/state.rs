@@ -311,6 +311,23 @@ impl Loop {
         matches!(self.stage, Stage::Done(_))
     }
 
+    /// Whether there is still something to call off.
+    pub fn can_be_cancelled(&self) -> bool {
+        match &self.stage {
+            Stage::Done(ending) => !ending.outcome.carries_on() && ending.outcome != Outcome::Cancelled,
+            Stage::Queued
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::AwaitingLanding { .. }
+            | Stage::Landing { .. }
+            | Stage::Waiting { .. } => true,
+        }
+    }
+
     /// The final verdict people see.
     pub fn final_verdict(&self) -> Option<FinalWord> {
         let Stage::Done(ending) = &self.stage else { return None };

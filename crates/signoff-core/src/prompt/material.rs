@@ -48,10 +48,9 @@ pub(super) fn plain(text: &str) -> String {
 
 /// Whether the text has a heading as high as the prompt's own, or HTML that could draw one.
 fn opens_a_section(text: &str) -> bool {
-    Parser::new(text).any(|event| match event {
-        Event::Start(Tag::Heading { level, .. }) => level <= HeadingLevel::H2,
-        Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_) => true,
-        _ => false,
+    Parser::new(text).any(|event| {
+        let html = matches!(event, Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_));
+        html || matches!(event, Event::Start(Tag::Heading { level, .. }) if level <= HeadingLevel::H2)
     })
 }
 

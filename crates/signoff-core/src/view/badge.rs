@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::ids::AttemptId;
-use crate::machine::{Loop, Outcome, Slot, Stage};
+use crate::machine::{Hold, Loop, Outcome, Slot, Stage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -26,6 +26,9 @@ impl Badge {
     pub fn of(this: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
         if this.is_paused() {
             return Self::Paused;
+        }
+        if this.holds().contains(&Hold::Checkpoint) {
+            return Self::Review;
         }
         let running: Vec<_> = this.slots().into_iter().filter_map(Slot::attempt).collect();
         let spawning = !running.is_empty() && !running.into_iter().any(has_started);

@@ -70,7 +70,9 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
 }
 
 fn done_is_final(step: &Taken) {
-    let by_person = matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
+    let called_off = matches!(step.event, Event::Cancelled { .. }) && step.before.state.can_be_cancelled();
+    let by_person =
+        called_off || matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
     if step.before.state.is_done() && !by_person {
         assert_eq!(&step.before.state, step.after, "{:?} changed an ended loop", step.event);
         assert!(step.effects.is_empty(), "{:?} made an ended loop ask for {:?}", step.event, step.effects);

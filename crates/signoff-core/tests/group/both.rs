@@ -1,0 +1,135 @@
+//! Both machines together: real loops of the loops preset, and the run above them, at random.
+
+use proptest::prelude::*;
+use signoff_core::group::{self, RunEvent, RunOutcome, RunStage, Standing};
+use signoff_core::ids::LoopId;
+use signoff_core::machine::{self, Event, Hold, Job, JobKind, Loop, Outcome, Stage, WorkReport};
+use signoff_core::view::RunView;
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, from_json, to_json};
+
+use crate::drive::{Drive, Next};
+use crate::say;
+
+fn plans() -> impl Strategy<Value = Vec<Vec<LoopId>>> {
+    let plans = [vec![vec!["a"]], vec![vec!["a", "b"], vec!["c"]], vec![vec!["a", "b", "c"]]];
+    let ids = |plan: &Vec<Vec<&str>>| {
+        plan.iter().map(|group| group.iter().map(|id| LoopId::from(*id)).collect()).collect::<Vec<_>>()
+    };
+    prop::sample::select(plans.iter().map(ids).collect::<Vec<_>>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_run_ends_and_its_log_tells_all(
+        groups in plans(),
+        jobs in 1usize..4,
+        interval in 1u32..4,
+        preset in prop::sample::select(vec!["loops", "plan", "task"]),
+        seed in prop::collection::vec(any::<u16>(), 64),
+    ) {
+        let mut policy = say::small(preset);
+        policy.workflow.checkpoint_interval = policy.workflow.checkpoint_interval.map(|_| interval);
+        let mut drive = Drive::new(policy, jobs);
+        let mut view = RunView::default();
+        let mut shown = 0;
+        for turn in 0.. {
+            let nexts = drive.nexts(&groups);
+            if nexts.is_empty() {
+                break;
+            }
+            prop_assert!(turn < 3_000, "no end in sight: {:?}", drive.run);
+            let dice = usize::from(seed[turn % seed.len()]) ^ (turn / seed.len() * 7919);
+            let next = nexts[dice % nexts.len()].clone();
+            let before = drive.loops.clone();
+            drive.happen(next.clone());
+            checkpoints_come_when_due(&drive, &before, &next);
+            both_machines_agree(&drive);
+            for recorded in &drive.log[shown..] {
+                view.apply(recorded);
+            }
+            shown = drive.log.len();
+        }
+        prop_assert!(drive.is_over(), "stuck: {:?} {:?}", drive.run, drive.loops);
+        the_end_is_told_by_the_loops(&drive);
+        prop_assert_eq!(&view, &RunView::of(&drive.log));
+        the_log_survives_a_trip_over_the_wire(&drive);
+    }
+}
+
+fn both_machines_agree(drive: &Drive) {
+    for (loop_id, this) in &drive.loops {
+        assert_eq!(drive.run.loops.get(loop_id), Some(&Standing::of(this)), "{loop_id}");
+    }
+}
+
+fn the_end_is_told_by_the_loops(drive: &Drive) {
+    let outcome = |this: &Loop| {
+        let Stage::Done(ending) = &this.stage else { panic!("not ended: {:?}", this.stage) };
+        ending.outcome.clone()
+    };
+    let RunStage::Done(end) = &drive.run.stage else { panic!("not done") };
+    let failed = |this: &Loop| matches!(outcome(this), Outcome::Failed | Outcome::Stuck);
+    let approved = |this: &Loop| matches!(outcome(this), Outcome::Approved { .. });
+    assert_eq!(*end == RunOutcome::Failed, drive.loops.values().any(failed));
+    assert_eq!(*end == RunOutcome::Approved, drive.loops.values().all(approved));
+}
+
+/// The check is made exactly when an implement or fix attempt ends without completing.
+fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<LoopId, Loop>, next: &Next) {
+    match next {
+        Next::Loop(loop_id, event) => {
+            let (Some(before), after) = (before.get(loop_id), &drive.loops[loop_id]) else { return };
+            let Some(job) = job_of(before, event, drive) else { return };
+            let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
+            let completes = matches!(event, Event::WorkEnded { report: WorkReport::Complete { .. }, .. });
+            let since = before.tally.iteration - before.tally.last_checkpoint;
+            let due = drive.policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
+            let held = after.holds().contains(&Hold::Checkpoint);
+            let goes_on = matches!(after.stage, Stage::Working { .. } | Stage::Fixing { .. });
+            let wanted = writes && !completes && due && goes_on;
+            assert_eq!(held, wanted, "{event:?} at {:?}", before.tally);
+        }
+        Next::Checkpoint(loop_id, _) => {
+            let (before, after) = (&before[loop_id], &drive.loops[loop_id]);
+            assert_eq!(after.tally.last_checkpoint, before.tally.iteration);
+            let waited = u32::from(before.holds().contains(&Hold::Checkpoint));
+            assert_eq!(after.tally.iteration, before.tally.iteration + waited);
+            assert!(!after.holds().contains(&Hold::Checkpoint));
+            let late = drive.run.loops.values().any(|standing| *standing == Standing::AtCheckpoint);
+            let again = drive.run.checkpoint.waits_for(loop_id);
+            assert!(late || !again, "{loop_id} is reviewed again although nobody else is due");
+        }
+        Next::Run(_) => {}
+    }
+}
+
+fn job_of(this: &Loop, event: &Event, drive: &Drive) -> Option<Job> {
+    let attempt = event.ends_attempt()?;
+    machine::outstanding(this, &drive.policy).into_iter().find_map(|wish| {
+        let machine::Effect::Spawn(job) = wish else { return None };
+        (job.attempt == attempt).then_some(job)
+    })
+}
+
+fn the_log_survives_a_trip_over_the_wire(drive: &Drive) {
+    let line = |recorded: &Recorded| to_json(recorded).to_string();
+    let read = |line: String| {
+        from_json(&serde_json::from_str(&line).expect("a line is JSON")).expect("a line is a fact")
+    };
+    let log: Vec<_> = drive.log.iter().map(line).map(read).collect();
+    assert_eq!(log, drive.log);
+    let run_events = log.iter().filter_map(|recorded| match &recorded.fact {
+        Fact::Run(RunFact::Moved(event)) => Some(event.clone()),
+        Fact::Run(RunFact::Opened { .. }) | Fact::Loop(..) => None,
+    });
+    assert_eq!(group::replay(run_events.collect::<Vec<RunEvent>>(), &drive.run_policy), drive.run);
+    for (loop_id, this) in &drive.loops {
+        let events = log.iter().filter_map(|recorded| match &recorded.fact {
+            Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => Some(event.clone()),
+            Fact::Run(_) | Fact::Loop(..) => None,
+        });
+        assert_eq!(&machine::replay(events, &drive.policy), this);
+    }
+}

@@ -1,0 +1,361 @@
+//! Laws that hold in every state a run can reach.
+
+use signoff_core::group::{
+    Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, Standing, outstanding, replay, step,
+};
+use signoff_core::ids::LoopId;
+use signoff_core::machine::Outcome;
+use signoff_core::workflow::{Arrangement, Landing};
+
+use crate::explore::{Explored, Node, Taken, World, approved, explore, slots};
+
+fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
+    let policy = RunPolicy { arrangement, landing, jobs, keep_going: false, before: false, after: false };
+    World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
+}
+
+fn plan(text: &str) -> Vec<Vec<LoopId>> {
+    let group = |group: &str| group.split_whitespace().map(LoopId::from).collect();
+    text.split('|').map(group).collect()
+}
+
+#[test]
+fn queues_keep_the_laws() {
+    for landing in [Landing::None, Landing::Each, Landing::Group] {
+        for jobs in [1, 2] {
+            let world = world(Arrangement::Queue, landing, jobs);
+            hold(&World { plan: plan("a b c"), ..world.clone() });
+            hold(&World { plan: plan("a | b"), ..world.clone() });
+            hold(&World { plan: plan(""), ..world });
+        }
+    }
+}
+
+#[test]
+fn slots_keep_the_laws() {
+    for (jobs, keep_going) in [(1, false), (1, true), (2, false), (2, true)] {
+        for landing in [Landing::Each, Landing::Group] {
+            let mut world = world(Arrangement::Slots, landing, jobs);
+            world.policy.keep_going = keep_going;
+            hold(&world);
+            world.policy.after = true;
+            world.repeats = 0;
+            hold(&world);
+        }
+    }
+}
+
+#[test]
+fn slots_with_a_plan_keep_the_laws() {
+    let mut world = world(Arrangement::Slots, Landing::None, 2);
+    world.policy.before = true;
+    hold(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
+}
+
+#[test]
+fn chains_keep_the_laws() {
+    for (jobs, after) in [(1, false), (2, true)] {
+        let mut world = world(Arrangement::Chain, Landing::None, jobs);
+        world.policy.after = after;
+        world.repeats = 2;
+        hold(&World { plan: plan("a | b | c"), ..world.clone() });
+        hold(&World { plan: plan("a b c"), ..world.clone() });
+        world.policy.landing = Landing::Group;
+        hold(&World { plan: plan("a | b"), ..world });
+    }
+}
+
+#[test]
+fn groups_keep_the_laws() {
+    for (jobs, after) in [(1, true), (2, false), (2, true)] {
+        let mut world = world(Arrangement::Groups, Landing::Group, jobs);
+        world.policy.after = after;
+        world.policy.before = true;
+        hold(&World { plan: plan("a b | c"), repeats: 2, ..world.clone() });
+        hold(&World { plan: plan("a b | c | d"), ..world.clone() });
+        hold(&World { plan: plan("| a | | b"), ..world.clone() });
+        hold(&World { plan: plan("a b c d"), repeats: 0, ..world.clone() });
+        hold(&World { plan: plan("a b"), checkpoints: true, repeats: 3, ..world.clone() });
+        hold(&World { plan: plan("a b c"), checkpoints: true, repeats: 2, ..world });
+    }
+}
+
+#[test]
+fn a_plan_that_holds_nothing_fails_but_an_empty_queue_is_done() {
+    let end = |arrangement, groups: &str| {
+        let policy = world(arrangement, Landing::None, 1).policy;
+        let groups = plan(groups);
+        replay([RunEvent::Started, RunEvent::GroupsPlanned { groups }], &policy).stage
+    };
+    assert_eq!(end(Arrangement::Groups, ""), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(end(Arrangement::Chain, "| |"), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(end(Arrangement::Queue, ""), RunStage::Done(RunOutcome::Approved));
+}
+
+#[test]
+fn a_task_that_ends_makes_others_ready() {
+    let policy = world(Arrangement::Slots, Landing::None, 2).policy;
+    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    let mut run = Run::default();
+    let mut wanted = Vec::new();
+    let events = [
+        RunEvent::Started,
+        RunEvent::TaskPicked { loop_id: "a".into() },
+        moved(Standing::Active),
+        RunEvent::NothingToPick,
+        moved(Standing::Ended(approved())),
+        RunEvent::TaskPicked { loop_id: "b".into() },
+        RunEvent::NothingToPick,
+        RunEvent::LoopMoved { loop_id: "b".into(), standing: Standing::Ended(approved()) },
+        RunEvent::NothingToPick,
+        RunEvent::NothingToPick,
+    ];
+    for event in events {
+        run = step(run, event, &policy).0;
+        wanted.push(run.picks);
+    }
+    assert_eq!(wanted, [2, 1, 1, 0, 2, 1, 0, 2, 1, 0]);
+    assert_eq!(run.stage, RunStage::Done(RunOutcome::Approved));
+}
+
+#[test]
+fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
+    let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
+    policy.after = true;
+    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    let run = replay(
+        [
+            RunEvent::Started,
+            RunEvent::GroupsPlanned { groups: plan("a b") },
+            moved(Standing::Ended(Outcome::Cancelled)),
+            RunEvent::LoopMoved { loop_id: "b".into(), standing: Standing::Ended(approved()) },
+            moved(Standing::Ready),
+            RunEvent::FinalReviewEnded { outcome: approved() },
+        ],
+        &policy,
+    );
+    assert_eq!(run.stage, RunStage::Working { group: 0 });
+    assert_eq!(outstanding(&run), [RunEffect::GrantLanding { loop_id: "a".into() }]);
+    let (run, effects) = step(run, moved(Standing::Ended(approved())), &policy);
+    assert_eq!((run.stage, effects), (RunStage::Reviewing, vec![RunEffect::ReviewWhole]));
+}
+
+fn hold(world: &World) {
+    let explored = explore(world, |step| {
+        what_does_not_fit_changes_nothing(step);
+        done_is_final(step);
+        wishes_are_what_a_crash_would_resume(step);
+        calls_respect_groups_and_jobs(step);
+        one_lands_at_a_time(step);
+        rounds_follow_each_other(step);
+        picks_respect_the_slots(step);
+        the_end_is_worth_the_worst_loop(step);
+        cancelling_reaches_every_loop(step);
+    });
+    for (index, node) in explored.nodes.iter().enumerate() {
+        no_state_is_stuck(node, world, &|| format!("{:#?}\n{world:?}", explored.path(index)));
+    }
+    from_everywhere_the_end_can_be_reached(&explored);
+    replaying_gives_the_same_state(&explored, &world.policy);
+    println!(
+        "{:?} {:?}: {} states, {} steps",
+        world.policy,
+        world.plan,
+        explored.nodes.len(),
+        explored.steps
+    );
+}
+
+fn what_does_not_fit_changes_nothing(step: &Taken) {
+    if !step.fits {
+        assert_eq!(step.before.run, step.after.run, "{:?} does not fit here", step.event);
+        assert_eq!(step.effects, [], "{:?} does not fit here", step.event);
+    }
+}
+
+fn done_is_final(step: &Taken) {
+    if !step.before.run.is_done() {
+        return;
+    }
+    let loops = step.after.run.loops.clone();
+    assert_eq!(Run { loops, ..step.before.run.clone() }, step.after.run, "{:?} changed the end", step.event);
+    let cancels = |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. });
+    assert!(
+        step.effects.iter().all(cancels),
+        "{:?} made an ended run ask for {:?}",
+        step.event,
+        step.effects
+    );
+}
+
+fn wishes_are_what_a_crash_would_resume(step: &Taken) {
+    let (before, after) = (outstanding(&step.before.run), outstanding(&step.after.run));
+    for effect in step.effects {
+        let finish = matches!(effect, RunEffect::Finish(_));
+        assert!(finish || after.contains(effect), "a crash would forget {effect:?}");
+    }
+    for wish in after {
+        let known = before.contains(&wish) || step.effects.contains(&wish);
+        assert!(known, "{wish:?} is outstanding but was never asked for");
+    }
+}
+
+fn independent(world: &World) -> bool {
+    matches!(world.policy.arrangement, Arrangement::Queue | Arrangement::Slots)
+}
+
+fn group_of(run: &Run, loop_id: &LoopId) -> usize {
+    run.groups.iter().position(|group| group.contains(loop_id)).expect("every loop is in a group")
+}
+
+fn calls_respect_groups_and_jobs(step: &Taken) {
+    let (before, after) = (&step.before.run, &step.after.run);
+    for effect in step.effects {
+        let RunEffect::Start { loop_id } = effect else { continue };
+        let queued = before.loops.get(loop_id).is_none_or(|standing| *standing == Standing::Queued);
+        assert!(queued && !before.called.contains(loop_id), "{loop_id} was called before");
+        assert!(after.active() + after.called.len() <= step.world.policy.jobs, "more calls than jobs");
+        let group = group_of(after, loop_id);
+        for earlier in after.groups[..group].iter().flatten() {
+            let standing = &after.loops[earlier];
+            let through = standing.has_ended() && (independent(step.world) || standing.is_resolved());
+            assert!(through, "{loop_id} is called while {earlier} is {standing:?}");
+        }
+    }
+    if step.world.policy.arrangement == Arrangement::Chain {
+        assert!(after.called.len() <= 1, "a chain has one task at a time");
+    }
+}
+
+fn one_lands_at_a_time(step: &Taken) {
+    if step.world.policy.landing != Landing::Group {
+        assert_eq!(step.after.run.landing, None);
+        return;
+    }
+    let run = &step.after.run;
+    let landing = run.loops.iter().filter(|(_, standing)| **standing == Standing::Landing);
+    let mut under_way: Vec<_> = landing.map(|(loop_id, _)| loop_id).chain(&run.landing).collect();
+    under_way.dedup();
+    assert!(run.is_done() || under_way.len() <= 1, "{under_way:?} land at once");
+    for effect in step.effects {
+        let RunEffect::GrantLanding { loop_id } = effect else { continue };
+        assert_eq!(run.loops[loop_id], Standing::Ready, "{loop_id} may land but is not ready");
+        let group = group_of(run, loop_id);
+        for other in &run.groups[group] {
+            let standing = &run.loops[other];
+            let over = standing.is_resolved() || (independent(step.world) && standing.has_ended());
+            assert!(over, "{loop_id} may land while {other} is {standing:?}");
+        }
+    }
+}
+
+fn rounds_follow_each_other(step: &Taken) {
+    let (before, after) = (&step.before.run, &step.after.run);
+    for effect in step.effects {
+        let RunEffect::ReviewCheckpoint { loops } = effect else { continue };
+        let active = after.loops.iter().filter(|(_, standing)| standing.is_active());
+        let active: Vec<_> = active.map(|(loop_id, _)| loop_id.clone()).collect();
+        assert_eq!(*loops, active, "a round is for all that are active");
+        let answered = match step.event {
+            RunEvent::CheckpointReviewed { loop_id } | RunEvent::LoopMoved { loop_id, .. } => Some(loop_id),
+            RunEvent::Started
+            | RunEvent::PreparationEnded { .. }
+            | RunEvent::GroupsPlanned { .. }
+            | RunEvent::TaskPicked { .. }
+            | RunEvent::NothingToPick
+            | RunEvent::PickingStopped
+            | RunEvent::FinalReviewEnded { .. }
+            | RunEvent::Cancelled { .. } => None,
+        };
+        let waits =
+            before.loops.keys().find(|one| before.checkpoint.waits_for(one) && Some(*one) != answered);
+        assert_eq!(waits, None, "a round begins while another is out");
+        if let RunEvent::CheckpointReviewed { loop_id } = step.event {
+            let due = |one: &&LoopId| *one != loop_id && after.loops[*one] == Standing::AtCheckpoint;
+            assert!(loops.iter().any(|one| due(&one)), "nobody but {loop_id} was due, whose review is in");
+        }
+    }
+}
+
+fn picks_respect_the_slots(step: &Taken) {
+    let (before, after) = (&step.before.run, &step.after.run);
+    assert!(slots(step.world) || after.picks == 0);
+    if after.picks > before.picks {
+        assert!(step.world.policy.keep_going || !step.after.failed, "a task is picked after a failure");
+        assert!(!step.after.stopped, "a task is picked after the last one");
+        assert_eq!(after.picking, Picking::Open);
+        assert!(after.picks + after.active() + after.called.len() <= step.world.policy.jobs);
+    }
+    let taken = usize::from(matches!(step.event, RunEvent::TaskPicked { .. } | RunEvent::NothingToPick));
+    let kept = after.picks + taken >= before.picks;
+    assert!(kept || after.is_done(), "a pick under way was forgotten by {:?}", step.event);
+}
+
+fn the_end_is_worth_the_worst_loop(step: &Taken) {
+    let (RunStage::Done(outcome), false) = (&step.after.run.stage, step.before.run.is_done()) else { return };
+    let standings = || step.after.run.loops.values();
+    if *outcome == RunOutcome::Cancelled {
+        return;
+    }
+    assert!(standings().all(Standing::has_ended), "the run ended before its loops");
+    let bad = |standing: &Standing| matches!(standing, Standing::Ended(Outcome::Failed | Outcome::Stuck));
+    assert!(!standings().any(bad) || *outcome == RunOutcome::Failed, "{outcome:?} with a failed loop");
+    if *outcome == RunOutcome::Approved {
+        let fine = |standing: &Standing| {
+            matches!(standing, Standing::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
+        };
+        assert!(standings().all(fine), "approved, but {:?}", step.after.run.loops);
+        let whole = RunEvent::FinalReviewEnded { outcome: approved() };
+        let none = step.after.run.loops.is_empty();
+        assert!(!step.world.policy.after || *step.event == whole || none, "approved without the whole");
+    }
+}
+
+fn cancelling_reaches_every_loop(step: &Taken) {
+    let (RunEvent::Cancelled { .. }, false) = (step.event, step.before.run.is_done()) else { return };
+    let open = step.before.run.loops.iter().filter(|(_, standing)| !standing.has_ended());
+    let mut wanted: Vec<_> = open.map(|(id, _)| RunEffect::CancelLoop { loop_id: id.clone() }).collect();
+    wanted.push(RunEffect::Finish(RunOutcome::Cancelled));
+    assert_eq!(step.effects, wanted);
+}
+
+fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
+    let run = &node.run;
+    let working = matches!(run.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
+    if run.is_done() || run.stage == RunStage::Queued {
+        return;
+    }
+    let moves =
+        |standing: &Standing| matches!(standing, Standing::Active | Standing::Waiting | Standing::Landing);
+    let alive = !outstanding(run).is_empty() || run.loops.values().any(moves);
+    assert!(alive, "stuck in {:?} of {world:?} after {}", run, why());
+    let due = run.loops.values().any(|standing| *standing == Standing::AtCheckpoint);
+    let out = outstanding(run).iter().any(|wish| matches!(wish, RunEffect::ReviewCheckpoint { .. }));
+    assert!(!working || !due || out, "nobody reviews what is due in {run:?} after {}", why());
+}
+
+/// Whatever happened, without cancelling the run.
+fn from_everywhere_the_end_can_be_reached(explored: &Explored) {
+    let mut before = vec![Vec::new(); explored.nodes.len()];
+    for (from, to) in &explored.edges {
+        before[*to].push(*from);
+    }
+    let done = |index: &usize| explored.nodes[*index].run.is_done();
+    let mut reaches: Vec<_> = (0..explored.nodes.len()).map(|index| done(&index)).collect();
+    let mut queue: Vec<_> = (0..explored.nodes.len()).filter(done).collect();
+    while let Some(index) = queue.pop() {
+        for from in &before[index] {
+            if !std::mem::replace(&mut reaches[*from], true) {
+                queue.push(*from);
+            }
+        }
+    }
+    let lost = reaches.iter().position(|reaches| !reaches);
+    assert_eq!(lost, None, "no way to the end: {:#?}", lost.map(|index| explored.path(index)));
+}
+
+fn replaying_gives_the_same_state(explored: &Explored, policy: &RunPolicy) {
+    for index in (0..explored.nodes.len()).step_by(53) {
+        assert_eq!(replay(explored.path(index), policy), explored.nodes[index].run);
+    }
+}

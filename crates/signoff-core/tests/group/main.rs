@@ -1,0 +1,11 @@
+//! The group machine alone and above real loops, and what commands amount to.
+
+mod both;
+mod decide;
+mod drive;
+mod effort;
+mod explore;
+mod laws;
+mod refusals;
+mod say;
+mod world;

@@ -1,0 +1,195 @@
+//! One example of everything that can be recorded. A new kind does not compile until it has one.
+
+use jiff::Timestamp;
+use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
+use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::machine::{
+    CheckReport, Choice, Event, Failure, FinalWord, Head, Hold, LandReport, LimitPlan, Loss, Outcome, Policy,
+    WorkReport,
+};
+use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::workflow::preset;
+
+pub const AT: Timestamp = Timestamp::UNIX_EPOCH;
+const ATTEMPT: AttemptId = AttemptId(4);
+
+pub fn recorded(fact: Fact) -> Recorded {
+    Recorded { run: RunId(3), seq: 17, at: AT, fact }
+}
+
+pub fn head() -> Head {
+    Head { commit: "c1".into(), tree: "t1".into() }
+}
+
+pub fn finding() -> Finding {
+    Finding {
+        id: "f1".into(),
+        sources: vec!["code".into()],
+        kind: "bug".into(),
+        severity: Severity::Important,
+        file: Some("src/a.rs".into()),
+        line: Some(7),
+        description: "the error is thrown away".into(),
+        requirement: None,
+        suggestion: None,
+    }
+}
+
+fn by() -> String {
+    "ann".to_owned()
+}
+
+/// The example that comes after this one; the match has to name every kind.
+fn after(event: &Event) -> Option<Event> {
+    let attempt = ATTEMPT;
+    Some(match event {
+        Event::Started { .. } => Event::ItemsPlanned { count: 2 },
+        Event::ItemsPlanned { .. } => {
+            Event::WorkEnded { attempt, report: WorkReport::Complete { head: head() } }
+        }
+        Event::WorkEnded { .. } => {
+            Event::CheckEnded { attempt, report: CheckReport::Failed { findings: vec![finding()] } }
+        }
+        Event::CheckEnded { .. } => {
+            let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ApprovedWithMinor);
+            Event::ReviewArrived { attempt, review: Box::new(review) }
+        }
+        Event::ReviewArrived { .. } => Event::FixesCombined { attempt, head: head() },
+        Event::FixesCombined { .. } => Event::FixesOverlapped { attempt, kept: vec![0, 2], head: head() },
+        Event::FixesOverlapped { .. } => {
+            Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } }
+        }
+        Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } },
+        Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::AttemptLost { .. } => Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT) },
+        Event::RateLimited { .. } => Event::BudgetReached,
+        Event::BudgetReached => Event::Resumed { hold: Hold::RateLimit { until: AT } },
+        Event::Resumed { .. } => Event::CheckpointEnded { findings: Vec::new() },
+        Event::CheckpointEnded { .. } => Event::LandingGranted,
+        Event::LandingGranted => Event::HeadMoved { head: head() },
+        Event::HeadMoved { .. } => {
+            Event::PersonAnswered { question: QuestionId(1), choice: Choice::Continue, by: by() }
+        }
+        Event::PersonAnswered { .. } => Event::PersonRetried { by: by() },
+        Event::PersonRetried { .. } => {
+            Event::PersonEdited { verdict: FinalWord::MaxCyclesReached, by: by(), reason: "enough".into() }
+        }
+        Event::PersonEdited { .. } => Event::FindingDecided {
+            finding: "f1".into(),
+            decision: Decision {
+                state: State::OutOfScope,
+                by: DecidedBy::Person(by()),
+                commit: Some("c1".into()),
+                evidence: "not asked for".into(),
+            },
+        },
+        Event::FindingDecided { .. } => Event::Cancelled { by: by() },
+        Event::Cancelled { .. } => return None,
+    })
+}
+
+fn after_run(event: &RunEvent) -> Option<RunEvent> {
+    let loop_id = || "a".into();
+    Some(match event {
+        RunEvent::Started => RunEvent::PreparationEnded { outcome: Outcome::CompletedWithIssues },
+        RunEvent::PreparationEnded { .. } => {
+            RunEvent::GroupsPlanned { groups: vec![vec!["a".into(), "b".into()], vec!["c".into()]] }
+        }
+        RunEvent::GroupsPlanned { .. } => RunEvent::TaskPicked { loop_id: loop_id() },
+        RunEvent::TaskPicked { .. } => RunEvent::NothingToPick,
+        RunEvent::NothingToPick => RunEvent::PickingStopped,
+        RunEvent::PickingStopped => RunEvent::LoopMoved {
+            loop_id: loop_id(),
+            standing: Standing::Ended(Outcome::Approved { commit: "c1".into() }),
+        },
+        RunEvent::LoopMoved { .. } => RunEvent::CheckpointReviewed { loop_id: loop_id() },
+        RunEvent::CheckpointReviewed { .. } => {
+            RunEvent::FinalReviewEnded { outcome: Outcome::Accepted { by: by() } }
+        }
+        RunEvent::FinalReviewEnded { .. } => RunEvent::Cancelled { by: by() },
+        RunEvent::Cancelled { .. } => return None,
+    })
+}
+
+fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
+    let attempt = ATTEMPT;
+    Some(match fact {
+        LoopFact::Added { .. } => LoopFact::AttemptStarted { attempt, agent: "claude".into() },
+        LoopFact::AttemptStarted { .. } => {
+            let usage = Usage { cost_micro_usd: 1, input_tokens: 2, output_tokens: 3, duration_ms: 4 };
+            LoopFact::Used { attempt, usage }
+        }
+        LoopFact::Used { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
+        LoopFact::Said { .. } => LoopFact::Moved(Event::Started { head: head() }),
+        LoopFact::Moved(event) => LoopFact::Moved(after(event)?),
+    })
+}
+
+fn after_run_fact(fact: &RunFact) -> Option<RunFact> {
+    Some(match fact {
+        RunFact::Opened { .. } => RunFact::Moved(RunEvent::Started),
+        RunFact::Moved(event) => RunFact::Moved(after_run(event)?),
+    })
+}
+
+/// Every kind of fact, once.
+pub fn all() -> Vec<Recorded> {
+    let workflow = preset("loops").expect("shipped");
+    let policy = RunPolicy::of(&workflow, 2);
+    let opened = RunFact::Opened { policy, workflow: Box::new(Policy::of(workflow)) };
+    let title = "Parse the header".to_owned();
+    let added = LoopFact::Added { task: TaskId(29), title, branch: "signoff/task-29".into() };
+    let of_run = std::iter::successors(Some(opened), after_run_fact).map(Fact::Run);
+    let of_loop =
+        std::iter::successors(Some(added), after_loop_fact).map(|fact| Fact::Loop("a".into(), fact));
+    of_run.chain(of_loop).map(recorded).collect()
+}
+
+/// The other words that can stand inside an event.
+pub fn inner() -> Vec<Recorded> {
+    let attempt = ATTEMPT;
+    let failures = [
+        Failure::Signal { number: 9 },
+        Failure::TimedOut,
+        Failure::Silent,
+        Failure::NotStarted { message: "no such file".into() },
+    ];
+    let mut events: Vec<_> =
+        failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();
+    events.extend([
+        Event::WorkEnded { attempt, report: WorkReport::Incomplete { head: head() } },
+        Event::WorkEnded { attempt, report: WorkReport::Stuck { head: head(), reason: "no way".into() } },
+        Event::CheckEnded { attempt, report: CheckReport::Passed },
+        Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
+        Event::LandingEnded {
+            attempt,
+            report: LandReport::SentBack { head: head(), findings: vec![finding()] },
+        },
+        Event::AttemptLost { attempt, loss: Loss::Interrupted },
+        Event::RateLimited { attempt, plan: LimitPlan::FallBack },
+        Event::Resumed { hold: Hold::Budget },
+        Event::Resumed { hold: Hold::Checkpoint },
+    ]);
+    events.extend(FinalWord::ALL.map(|verdict| Event::PersonEdited { verdict, by: by(), reason: by() }));
+    let answered = |choice| Event::PersonAnswered { question: QuestionId(1), choice, by: by() };
+    events.extend(Choice::ALL.map(answered));
+    let standings = [
+        Standing::Queued,
+        Standing::Active,
+        Standing::AtCheckpoint,
+        Standing::Waiting,
+        Standing::Ready,
+        Standing::Landing,
+        Standing::Ended(Outcome::Unreviewed),
+        Standing::Ended(Outcome::Exhausted),
+        Standing::Ended(Outcome::Discussion),
+        Standing::Ended(Outcome::Failed),
+        Standing::Ended(Outcome::Stuck),
+        Standing::Ended(Outcome::Cancelled),
+    ];
+    let moved = |standing| RunFact::Moved(RunEvent::LoopMoved { loop_id: "a".into(), standing });
+    let of_loop = events.into_iter().map(|event| Fact::Loop("a".into(), LoopFact::Moved(event)));
+    of_loop.chain(standings.map(moved).map(Fact::Run)).map(recorded).collect()
+}
