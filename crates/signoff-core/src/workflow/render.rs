@@ -73,8 +73,13 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
         return;
     }
     let _ = writeln!(out, "\n{title}");
-    for (index, phase) in phases.iter().enumerate() {
-        let _ = writeln!(out, "  {}. {}", index + 1, title_of(phase));
+    let mut number = 0;
+    for phase in phases {
+        // An item's own gate belongs to the phase that works the item.
+        let belongs = phase.per_item && phase.judge().is_some();
+        number += usize::from(!belongs);
+        let mark = if belongs { " +".to_owned() } else { format!("{number}.") };
+        let _ = writeln!(out, "  {mark} {}", title_of(phase));
         for (key, value) in rows(workflow, phases, phase) {
             let _ = writeln!(out, "       {key:<24}{value}");
         }

@@ -267,7 +267,7 @@ fn phases() {
            fix_timeout             1h
       4. implement — agent (implement), for each item
            timeout                 1h
-      5. implement_review — gate, off unless switched on, for each item
+       + implement_review — gate, off unless switched on, for each item
            reviewers               code (code, severity)
            fail_on                 LOW
            on_failure              mini-loop
@@ -287,7 +287,7 @@ fn phases() {
            max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
-      6. code_review — gate
+      5. code_review — gate
            reviewers               code (code, severity)
            fail_on                 LOW
            on_failure              mini-loop
@@ -307,7 +307,7 @@ fn phases() {
            max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
-      7. test — check
+      6. test — check
            on_failure              restart
            max_fixes               10
            on_exhausted            stop, as failed
@@ -320,9 +320,9 @@ fn phases() {
            max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
-      8. simplify — agent (simplify)
+      7. simplify — agent (simplify)
            timeout                 1h
-      9. final_review — gate
+      8. final_review — gate
            reviewers               final (general, severity)
            fail_on                 LOW
            on_failure              restart
@@ -342,7 +342,7 @@ fn phases() {
            max_noop_fixes          off
            review_timeout          1h
            fix_timeout             1h
-      10. codex_final — gate, once, only in mode full
+      9. codex_final — gate, once, only in mode full
            reviewers               codex (general, severity)
            fail_on                 LOW
            on_failure              proceed
