@@ -243,7 +243,7 @@ fn every_workflow_can_be_shown_with_all_its_phases() {
         let shown = render(&workflow);
         let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
         for phase in phases {
-            assert!(shown.contains(&format!(". {} — ", phase.name)), "{shown}");
+            assert!(shown.contains(&format!(" {} — ", phase.name)), "{shown}");
         }
     }
 }
