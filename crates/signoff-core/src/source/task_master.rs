@@ -13,6 +13,11 @@ const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with
 
 const WANTED: json::Wanted = json::Wanted { format: Format::TaskMaster, shape: EXPECTED };
 
+const TASK: json::Wanted = json::Wanted {
+    format: Format::TaskMaster,
+    shape: "a task such as {\"id\": 1, \"title\": \"…\", \"status\": \"pending\"}",
+};
+
 /// The tag that is read if the file has it, as in Task Master itself.
 const DEFAULT_TAG: &str = "master";
 
@@ -22,7 +27,7 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     let tasks = task_list(source, &lines, &mut file)?;
     for raw in tasks {
         let line = lines.line_of(source.text, raw.get());
-        let task: RawTask<'_> = json::read(source, &lines, raw.get(), WANTED)?;
+        let task: RawTask<'_> = json::read(source, &lines, raw.get(), TASK)?;
         take_task(source, &lines, &mut file, (task, line))?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
@@ -107,7 +112,7 @@ fn take_task(
     file.push(source, parent.clone())?;
     for raw in raw.subtasks.unwrap_or_default() {
         let line = lines.line_of(source.text, raw.get());
-        let sub: RawTask<'_> = json::read(source, lines, raw.get(), WANTED)?;
+        let sub: RawTask<'_> = json::read(source, lines, raw.get(), TASK)?;
         let mut child = task(source, file, &sub, line)?;
         let prefix = format!("{}.", parent.id);
         if !child.id.starts_with(&prefix) {
