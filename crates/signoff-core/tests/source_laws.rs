@@ -425,7 +425,7 @@ fn only_a_tracker_may_end_within_a_character() {
 fn ranges_that_are_named_again_cost_nothing() {
     let mut text: String = (1..=201).map(|n| format!("- [ ] T{n:03} a\n")).collect();
     text.push_str("- [ ] T202 b (depends on ");
-    text.push_str(&"T001-T200, T002-T199, T1-T200, ".repeat(20_000));
+    text.push_str(&"T001-T200, T002-T199, T1-T200, ".repeat(100_000));
     text.push_str("T201)\n");
     let started = std::time::Instant::now();
     let file = source::read("tasks.md", text.as_bytes(), None).unwrap();
