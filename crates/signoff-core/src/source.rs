@@ -293,6 +293,8 @@ impl Serialize for TaskFile {
     }
 }
 
+const NOT_UTF8: &str = "not UTF-8 text";
+
 /// What a reader gets to see.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a> {
@@ -302,11 +304,17 @@ pub(crate) struct Source<'a> {
     /// Where `text` begins in the file.
     pub start: usize,
     pub now: Option<jiff::Timestamp>,
+    /// The file ends within a character, which `text` leaves out.
+    pub cut: bool,
 }
 
 impl Source<'_> {
     pub fn error(&self, line: u32, message: impl Into<String>) -> SourceError {
         SourceError::new(self.path, line, message)
+    }
+
+    pub fn not_utf8(&self) -> SourceError {
+        self.error(lines::line_at(self.text.as_bytes(), self.text.len()), NOT_UTF8)
     }
 }
 
@@ -323,7 +331,7 @@ pub fn read(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<Ta
 pub fn read_plan(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<TaskFile, SourceError> {
     let source = open(path, bytes, now)?;
     let format = detect::format(&source)?;
-    if format == Format::Text {
+    if format == Format::Text && !source.cut {
         return Err(detect::nothing_fits(&source));
     }
     read_source(format, &source)
@@ -340,6 +348,10 @@ pub fn read_as(
 }
 
 fn read_source(format: Format, source: &Source<'_>) -> Result<TaskFile, SourceError> {
+    // A tracker may be caught while it writes; any other file should be whole.
+    if source.cut && format != Format::Beads {
+        return Err(source.not_utf8());
+    }
     match format {
         Format::PlanMarkdown => plan_markdown::read(source),
         Format::SpecKit => spec_kit::read(source),
@@ -358,13 +370,22 @@ fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Res
         let message = format!("the file has {} bytes; at most {MAX_BYTES} are read", bytes.len());
         return Err(SourceError::new(path, 1, message));
     }
-    let whole = std::str::from_utf8(bytes).map_err(|error| {
-        let line = lines::line_at(bytes, error.valid_up_to());
-        SourceError::new(path, line, "not UTF-8 text")
-    })?;
+    let (whole, cut) = match std::str::from_utf8(bytes) {
+        Ok(whole) => (whole, false),
+        Err(error) if error.error_len().is_none() => (valid_start(bytes, error), true),
+        Err(error) => {
+            let line = lines::line_at(bytes, error.valid_up_to());
+            return Err(SourceError::new(path, line, NOT_UTF8));
+        }
+    };
     if let Some(at) = whole.find('\0') {
         return Err(SourceError::new(path, lines::line_at(bytes, at), "a NUL byte: this is not a text file"));
     }
     let text = whole.strip_prefix('\u{feff}').unwrap_or(whole);
-    Ok(Source { path, text, start: whole.len() - text.len(), now })
+    Ok(Source { path, text, start: whole.len() - text.len(), now, cut })
+}
+
+fn valid_start(bytes: &[u8], error: std::str::Utf8Error) -> &str {
+    let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+    std::str::from_utf8(valid).unwrap_or_default()
 }

@@ -137,6 +137,13 @@ fn a_plan_that_must_hold_tasks_and_does_not_names_what_was_tried() {
     insta::assert_snapshot!(error, @r#"x.json:1: JSON without tasks; formats tried: Task Master ({"tasks": […]} or {"TAG": {"tasks": […]}}), beads ([…], {"data": […]}, {"issues": […]} or one issue a line)"#);
     let error = source::read("x.json", b"\n\n{\n\"a\": }", None).unwrap_err();
     insta::assert_snapshot!(error, @"x.json:4: expected value; formats tried: Task Master, beads");
+    let error = source::read_plan("plan.md", b"# P\n\n<!-- later\n\n### Task 1: A\n", None).unwrap_err();
+    assert!(error.to_string().ends_with("; the comment that opens here is never closed"), "{error}");
+    assert_eq!(error.line, 3);
+    let error = source::read_as(Format::TaskMaster, "x.json", b"# Plan", None).unwrap_err();
+    insta::assert_snapshot!(error, @r#"x.json:1: expected value; formats tried: Task Master; expected {"tasks": […]} or {"TAG": {"tasks": […]}} with at least one task"#);
+    let error = source::read_as(Format::Beads, "x.json", b"[{\"id\":\"a\"}", None).unwrap_err();
+    insta::assert_snapshot!(error, @r#"x.json:1: EOF while parsing a list; formats tried: beads; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line"#);
     let error = source::read("big.md", &vec![b'a'; source::MAX_BYTES + 1], None).unwrap_err();
     insta::assert_snapshot!(error, @"big.md:1: the file has 16777217 bytes; at most 16777216 are read");
 }

@@ -384,3 +384,52 @@ fn the_laws_hold_for_the_corpus() {
     });
     assert!(ticked > 100, "the corpus has boxes to tick: {ticked}");
 }
+
+/// A tracker that is caught while it writes: whatever is whole is read, whatever is not is named.
+#[test]
+fn a_tracker_cut_off_anywhere_is_read_up_to_there() {
+    let lines = [
+        r#"{"id":"a","title":"Größe 🎉","status":"open","priority":1,"x":-1.5e+3}"#,
+        r#"{"id":"b","title":"caf\u00e9 \ud83c\udf89","status":"open","priority":-1,"n":2E-1,"dependencies":[{"depends_on_id":"a","type":"blocks"}]}"#,
+        r#"{"id":"c","title":"Ende…","status":"open","y":[-1,{"z":1.0}],"ok":true}"#,
+    ];
+    let text = lines.join("\n");
+    let mut ends = Vec::new();
+    for line in lines {
+        ends.push(ends.last().map_or(0, |end| end + 1) + line.len());
+    }
+    for cut in 0..=text.len() {
+        let file = source::read("issues.jsonl", &text.as_bytes()[..cut], None).unwrap();
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let begun = ends.iter().map(|end| end + 1).chain([0]).filter(|start| *start < cut).count();
+        assert_eq!(file.tasks.len(), whole, "cut at {cut}");
+        let named = file.warnings.iter().any(|warning| warning.message.contains("cut off"));
+        assert_eq!(named, begun > whole, "cut at {cut}: {:?}", file.warnings);
+    }
+}
+
+#[test]
+fn only_a_tracker_may_end_within_a_character() {
+    let told = |format, bytes| source::read_as(format, "f", bytes, None).unwrap_err().to_string();
+    let cut = b"- [ ] T001 caf\xc3";
+    assert_eq!(told(Format::SpecKit, cut), "f:1: not UTF-8 text");
+    assert_eq!(told(Format::Beads, b"[]\xc3"), "f:1: not UTF-8 text");
+    assert_eq!(source::read("spec.md", cut, None).unwrap_err().to_string(), "spec.md:1: not UTF-8 text");
+    assert!(source::read("i.jsonl", b"{\"id\":\"a\xff\"}\n{\"id\":\"b\"}", None).is_err());
+    assert!(source::read("i.jsonl", b"{\"id\":\"a\"}\n{\"id\":\"b\",}", None).is_err());
+}
+
+/// Walked anew each time, these ranges would take a minute.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
+fn ranges_that_are_named_again_cost_nothing() {
+    let mut text: String = (1..=201).map(|n| format!("- [ ] T{n:03} a\n")).collect();
+    text.push_str("- [ ] T202 b (depends on ");
+    text.push_str(&"T001-T200, T002-T199, T1-T200, ".repeat(100_000));
+    text.push_str("T201)\n");
+    let started = std::time::Instant::now();
+    let file = source::read("tasks.md", text.as_bytes(), None).unwrap();
+    let expected: Vec<String> = (1..=201).map(|n| format!("T{n:03}")).collect();
+    assert_eq!(file.task("T202").unwrap().depends_on, expected);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -6,17 +6,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::json::{self, Id, LineIndex, Members};
-use super::lines::Lines;
+use super::lines::{self, Lines};
 use super::order;
 use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
 
 const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
 
+const WANTED: json::Wanted = json::Wanted { format: Format::Beads, shape: EXPECTED };
+
 pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(Format::Beads);
-    let issues =
-        if is_lines(source.text) { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
     let whole = is_lines(source.text);
+    let issues = if whole { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
     let issues = last_of_each(&mut file, issues);
     let states = ready::states(source, &mut file, &issues, whole);
     let mut ages = std::collections::HashMap::new();
@@ -49,9 +50,20 @@ fn is_lines(text: &str) -> bool {
     match serde_json::from_str::<Members<'_>>(first) {
         Ok(members) => lines.next().is_some() || !has_envelope(&members),
         Err(error) => {
-            first.starts_with('{') && error.is_eof() && lines.next().is_none() && !first.contains("[{")
+            let is_alone = first.starts_with('{') && lines.next().is_none();
+            is_alone && is_cut_off(first, &error) && !begins_envelope(first)
         }
     }
+}
+
+/// Whether the start of an object is that of an answer of `bd`. Within texts quotes are escaped, so a key
+/// that is found is a key.
+fn begins_envelope(text: &str) -> bool {
+    let is_list = |rest: &str| {
+        rest.trim_start().strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('['))
+    };
+    let has_list = |key| text.match_indices(key).any(|(at, key)| is_list(&text[at + key.len()..]));
+    has_list("\"data\"") || has_list("\"issues\"") || text.contains("\"schema_version\"")
 }
 
 fn has_envelope(members: &Members<'_>) -> bool {
@@ -106,10 +118,15 @@ fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, So
         if text.is_empty() {
             continue;
         }
+        if source.cut && offset == source.text.len() && !line.ends_with('\n') {
+            break;
+        }
         match issue(text) {
-            Ok(issue) => issues.extend(issue.map(|issue| Issue { line: number, ..issue })),
-            Err(error) if error.is_eof() && offset >= last => {
-                file.warn(number, "the last line is cut off and was left out");
+            Ok(Entry::Issue(issue)) => issues.push(Issue { line: number, ..*issue }),
+            Ok(Entry::WithoutId) => file.warn(number, "this issue has no id and was left out"),
+            Ok(Entry::Empty | Entry::OfAnotherType) => {}
+            Err(error) if offset >= last && is_cut_off(text, &error) => {
+                file.warn(number, CUT_OFF);
             }
             Err(error) => {
                 let message = format!("{}; expected one issue a line", json::explained(&error));
@@ -120,11 +137,32 @@ fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, So
             return Err(source.error(number, format!("more than {} issues", order::MAX_TASKS)));
         }
     }
+    if source.cut {
+        file.warn(lines::line_at(source.text.as_bytes(), source.text.len()), CUT_OFF);
+    }
     Ok(issues)
 }
 
-/// An issue, or none for a line of another type and for an empty object.
-fn issue(text: &str) -> Result<Option<Issue>, serde_json::Error> {
+const CUT_OFF: &str = "the last line is cut off and was left out";
+
+/// Whether JSON is wrong only because it ends too early.
+fn is_cut_off(text: &str, error: &serde_json::Error) -> bool {
+    // A number that ends in its sign, point or exponent would go on with a digit.
+    let number = || text.ends_with(['-', '+', '.', 'e', 'E']).then(|| format!("{text}0"));
+    let is_cut_off = |text: String| serde_json::from_str::<Members<'_>>(&text).is_err_and(|e| e.is_eof());
+    error.is_eof() || number().is_some_and(is_cut_off)
+}
+
+/// What an object in the list of issues is.
+enum Entry {
+    Issue(Box<Issue>),
+    /// `{}`.
+    Empty,
+    WithoutId,
+    OfAnotherType,
+}
+
+fn issue(text: &str) -> Result<Entry, serde_json::Error> {
     #[derive(Deserialize)]
     struct Kind {
         #[serde(default)]
@@ -133,14 +171,20 @@ fn issue(text: &str) -> Result<Option<Issue>, serde_json::Error> {
         id: Option<Id>,
     }
     let kind: Kind = serde_json::from_str(text)?;
-    let other = kind._type.is_some_and(|kind| kind != "issue");
-    if other || kind.id.is_none_or(|id| id.0.is_empty()) {
-        return Ok(None);
+    if kind._type.is_some_and(|kind| kind != "issue") {
+        return Ok(Entry::OfAnotherType);
     }
-    serde_json::from_str(text).map(Some)
+    if kind.id.is_none_or(|id| id.0.is_empty()) {
+        let empty = serde_json::from_str::<Members<'_>>(text).is_ok_and(|members| members.0.is_empty());
+        return Ok(if empty { Entry::Empty } else { Entry::WithoutId });
+    }
+    serde_json::from_str(text).map(|issue| Entry::Issue(Box::new(issue)))
 }
 
 fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, SourceError> {
+    if source.cut {
+        return Err(source.not_utf8());
+    }
     let lines = LineIndex::of(source.text);
     let text = source.text.trim();
     let list: &str = if text.starts_with('[') {
@@ -148,33 +192,39 @@ fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, S
     } else if !text.starts_with('{') {
         return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
-        let members: Members<'_> = json::read(source, &lines, text)?;
+        let members: Members<'_> = json::read(source, &lines, text, WANTED)?;
         let list = members.get("data").or_else(|| members.get("issues"));
         list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
     };
-    let items: Option<Vec<&RawValue>> = json::read(source, &lines, list)?;
+    let items: Option<Vec<&RawValue>> = json::read(source, &lines, list, WANTED)?;
     let mut issues = Vec::new();
     for raw in items.unwrap_or_default() {
         let line = lines.line_of(source.text, raw.get());
-        let read = issue(raw.get()).map_err(|error| source.error(line, json::explained(&error)))?;
+        let read = issue(raw.get()).map_err(|error| {
+            source.error(line, format!("{}; expected an issue of beads", json::explained(&error)))
+        })?;
         match read {
-            Some(issue) => issues.push(Issue { line, ..issue }),
-            None => file.warn(line, "this is not an issue and was left out"),
+            Entry::Issue(issue) => issues.push(Issue { line, ..*issue }),
+            Entry::WithoutId => file.warn(line, "this issue has no id and was left out"),
+            Entry::Empty | Entry::OfAnotherType => file.warn(line, "this is not an issue and was left out"),
         }
     }
     Ok(issues)
 }
 
-/// The same id twice: the later line is the newer one.
+/// The same id twice: the later one is the newer one.
 fn last_of_each(file: &mut TaskFile, issues: Vec<Issue>) -> Vec<Issue> {
     let mut seen = std::collections::HashMap::new();
-    for issue in issues.iter().rev() {
-        seen.entry(issue.id.0.clone()).or_insert(issue.line);
+    for (place, issue) in issues.iter().enumerate() {
+        seen.insert(issue.id.0.clone(), place);
     }
-    let is_last = |issue: &Issue| seen.get(&issue.id.0) == Some(&issue.line);
-    let (kept, dropped): (Vec<Issue>, Vec<Issue>) = issues.into_iter().partition(is_last);
-    for issue in dropped {
-        file.warn(issue.line, format!("{} is there again further down; that line counts", issue.id.0));
+    let mut kept = Vec::with_capacity(seen.len());
+    for (place, issue) in issues.into_iter().enumerate() {
+        if seen.get(&issue.id.0) == Some(&place) {
+            kept.push(issue);
+        } else {
+            file.warn(issue.line, format!("{} is there again further down; the last one counts", issue.id.0));
+        }
     }
     kept
 }

@@ -22,8 +22,14 @@ pub fn format(source: &Source<'_>) -> Result<Format, SourceError> {
 /// The error for text that must hold tasks and holds none.
 pub fn nothing_fits(source: &Source<'_>) -> SourceError {
     let tried = "plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)";
-    let first = Lines::of(source).find(|line| !line.text.trim().is_empty());
-    source.error(first.map_or(1, |line| line.number), format!("no tasks found; formats tried: {tried}"))
+    let mut lines = Lines::of(source);
+    let first = lines.by_ref().find(|line| !line.text.trim().is_empty()).map_or(1, |line| line.number);
+    lines.by_ref().for_each(drop);
+    let message = format!("no tasks found; formats tried: {tried}");
+    match lines.unclosed() {
+        Some(warning) => source.error(warning.line, format!("{message}; {}", warning.message)),
+        None => source.error(first, message),
+    }
 }
 
 fn has_ending(path: &str, endings: &[&str]) -> bool {
@@ -125,7 +131,7 @@ impl Signs {
             self.story_tasks |= level == 2 && text.to_ascii_lowercase().starts_with("tasks");
             self.in_numbered_section = level == 2 && text.starts_with(|c: char| c.is_ascii_digit());
         }
-        if let Some(item) = kiro::item(line) {
+        if let Some(item) = kiro::item(line).filter(|item| !item.is_count) {
             let top = !item.id.contains('.');
             self.kiro |= top && line.text.starts_with('-') && !self.in_numbered_section || item.optional;
             self.open_spec |= self.in_numbered_section && !top;

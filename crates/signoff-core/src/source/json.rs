@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Source, SourceError};
+use super::{Format, Source, SourceError};
 
 /// An id that is a number in some files and text in others. It is compared as text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,16 +148,26 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
     }
 }
 
+/// What a file should have been, for the error that says it is not.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    pub format: Format,
+    pub shape: &'static str,
+}
+
 /// Reads `part`, which must be a piece of the source's text, with errors that carry the file's lines.
 pub fn read<'a, T: Deserialize<'a>>(
     source: &Source<'a>,
     lines: &LineIndex,
     part: &'a str,
+    wanted: Wanted,
 ) -> Result<T, SourceError> {
     serde_json::from_str(part).map_err(|error| {
         let first = lines.line_of(source.text, part);
         let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
-        source.error(first.saturating_add(within), explained(&error))
+        let Wanted { format, shape } = wanted;
+        let message = format!("{}; formats tried: {}; expected {shape}", explained(&error), format.name());
+        source.error(first.saturating_add(within), message)
     })
 }
 

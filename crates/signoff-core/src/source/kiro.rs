@@ -1,8 +1,8 @@
 //! Kiro's `tasks.md`: numbered boxes, two levels deep, optional ones marked `[ ]*`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use super::lines::{Boxed, Line, Lines, body, leading_number, visible};
+use super::lines::{Boxed, Line, Lines, begins_with_count, body, leading_number, visible};
 use super::order;
 use super::tick::Mark;
 use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
@@ -71,6 +71,8 @@ pub struct Item<'a> {
     pub optional: bool,
     pub id: &'a str,
     pub title: &'a str,
+    /// The number has no point in or after it. Where the path says Kiro it is an id all the same.
+    pub is_count: bool,
 }
 
 pub fn item<'a>(line: &Line<'a>) -> Option<Item<'a>> {
@@ -79,7 +81,8 @@ pub fn item<'a>(line: &Line<'a>) -> Option<Item<'a>> {
     let starred = boxed.rest.strip_prefix('*').or_else(|| boxed.rest.strip_prefix("\\*"));
     let text = starred.unwrap_or(boxed.rest);
     let (id, title) = leading_number(text.trim_start()).filter(|_| text.starts_with([' ', '\t']))?;
-    Some(Item { boxed, optional: starred.is_some(), id, title })
+    let is_count = begins_with_count(text.trim_start());
+    Some(Item { boxed, optional: starred.is_some(), id, title, is_count })
 }
 
 fn task(
@@ -88,7 +91,7 @@ fn task(
     line: &Line<'_>,
     item: &Item<'_>,
 ) -> Result<SourceTask, SourceError> {
-    let title = visible(item.title);
+    let title = without_tags(&visible(item.title));
     let (title, parallel) = without_parallel_mark(title.trim());
     let mut task = SourceTask::new(item.id, title, line.number);
     task.parallel = parallel;
@@ -110,6 +113,20 @@ fn task(
     }
     take_tags(source, &mut task, line)?;
     Ok(task)
+}
+
+const TAGS: [&str; 3] = ["_Requirements:", "_Depends:", "_Depends on:"];
+
+/// The title without what [`take_tags`] takes from it.
+fn without_tags(title: &str) -> String {
+    let mut title = title.to_owned();
+    for tag in TAGS {
+        if let Some((before, after)) = title.split_once(tag) {
+            let rest = after.split_once('_').map_or("", |(_, rest)| rest);
+            title = format!("{} {}", before.trim_end(), rest.trim_start());
+        }
+    }
+    title
 }
 
 /// The title without `(P)`, and whether it was there.
@@ -169,15 +186,17 @@ fn push(
     file.push(source, task)
 }
 
-/// The parent of `2.1.3` is `2.1`, or `2` if there is no `2.1`.
+/// The parent of `2.1.3` is `2.1`, or `2` if there is no `2.1`. What is part of something optional is
+/// optional too.
 fn find_parents(file: &mut TaskFile) {
-    let ids: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
+    let optional: HashMap<String, bool> =
+        file.tasks.iter().map(|task| (task.id.clone(), task.optional)).collect();
     for task in &mut file.tasks {
         let mut id = task.id.as_str();
         while let Some((above, _)) = id.rsplit_once('.') {
-            if ids.contains(above) {
-                task.parent = Some(above.to_owned());
-                break;
+            if let Some(optional) = optional.get(above) {
+                task.parent.get_or_insert_with(|| above.to_owned());
+                task.optional |= optional;
             }
             id = above;
         }

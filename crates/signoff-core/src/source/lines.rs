@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use super::tick::Mark;
 use super::{Source, Warning};
 
+/// How the warning ends about what hid the rest of a file.
+pub const NEVER_CLOSED: &str = "is never closed";
+
 /// What a line is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -233,10 +236,10 @@ impl<'a> Lines<'a> {
         match self.inside {
             Inside::Prose | Inside::FrontMatter { .. } => None,
             Inside::Fence(fence) => {
-                Some(Warning::new(fence.opened, "the code fence that opens here is never closed"))
+                Some(Warning::new(fence.opened, format!("the code fence that opens here {NEVER_CLOSED}")))
             }
             Inside::Comment { opened } => {
-                Some(Warning::new(opened, "the comment that opens here is never closed"))
+                Some(Warning::new(opened, format!("the comment that opens here {NEVER_CLOSED}")))
             }
         }
     }
@@ -351,6 +354,14 @@ pub fn leading_number(text: &str) -> Option<(&str, &str)> {
     let rest = rest.trim_start_matches(['.', ')', ':']).trim_start_matches("**").trim_start_matches(':');
     let ends = rest.is_empty() || rest.starts_with([' ', '\t']);
     (well_formed && ends).then(|| (id, rest.trim()))
+}
+
+/// Whether the number at the start of `text` has no point in or after it, as in `3 retries`: it counts
+/// something rather than being a task's.
+pub fn begins_with_count(text: &str) -> bool {
+    let bare = text.strip_prefix("**").unwrap_or(text);
+    let after = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    after.len() < bare.len() && !after.starts_with('.')
 }
 
 /// A name cut to a length that can be repeated for each task.

@@ -1,6 +1,6 @@
 //! OpenSpec's `tasks.md`: every box counts, inside fences too.
 
-use super::lines::{Boxed, Line, Lines, Place, body, leading_number, short, visible};
+use super::lines::{Boxed, Line, Lines, Place, begins_with_count, body, leading_number, short, visible};
 use super::order;
 use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
 
@@ -38,6 +38,7 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
         push(source, &mut file, task, &source.text[start..])?;
     }
     nesting.leave_all();
+    file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
     order::tell_twins_apart(&mut file);
     for (child, parent) in nesting.parents {
@@ -56,7 +57,7 @@ fn boxed<'a>(line: &Line<'a>) -> Option<Boxed<'a>> {
 fn task(source: &Source<'_>, line: &Line<'_>, boxed: &Boxed<'_>, ordinal: usize) -> SourceTask {
     let text = visible(boxed.rest);
     let text = text.trim();
-    let (id, title) = match leading_number(text) {
+    let (id, title) = match leading_number(text).filter(|_| !begins_with_count(text)) {
         Some((id, title)) => (id.to_owned(), title),
         None => (ordinal.to_string(), text),
     };

@@ -5,6 +5,7 @@ mod graph;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
+use super::lines::NEVER_CLOSED;
 use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
 use graph::Graph;
 pub use graph::{cycle, round};
@@ -279,7 +280,9 @@ pub fn tell_twins_apart(file: &mut TaskFile) {
 /// A file in a plan's format without any task is an error.
 pub fn refuse_empty(source: &Source<'_>, file: &TaskFile, expected: &str) -> Result<(), SourceError> {
     if file.tasks.is_empty() {
-        let hint = file.warnings.first();
+        // What hid the whole file says more than what is odd about a line of it.
+        let hid = file.warnings.iter().find(|warning| warning.message.ends_with(NEVER_CLOSED));
+        let hint = hid.or(file.warnings.first());
         let line = hint.map_or(1, |warning| warning.line);
         let mut message = format!("no tasks; formats tried: {}; expected {expected}", file.format.name());
         if let Some(warning) = hint {

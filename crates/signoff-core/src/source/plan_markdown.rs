@@ -222,7 +222,14 @@ fn file_ref(action: FileAction, text: &str) -> FileRef {
     }
 }
 
+/// The first of the ranges in `12-20,40-50`, if all of them are some.
 fn line_range(text: &str) -> Option<LineRange> {
+    let mut ranges = text.split(',').map(|range| one_range(range.trim()));
+    let first = ranges.next().flatten();
+    first.filter(|_| ranges.all(|range| range.is_some()))
+}
+
+fn one_range(text: &str) -> Option<LineRange> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
     let number =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();

@@ -167,11 +167,21 @@ fn take_heading(file: &mut TaskFile, phases: &mut Phases, level: usize, text: &s
     }
 }
 
+/// `Phase 3`, or a phase called by any word with a title: templates end with a literal `Phase N: Polish`.
 fn is_phase(level: usize, text: &str) -> bool {
     let after =
         text.get(..5).filter(|word| word.eq_ignore_ascii_case("phase")).map(|word| &text[word.len()..]);
-    (1..=3).contains(&level)
-        && after.is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+    let Some(after) = after.filter(|_| (1..=3).contains(&level)) else { return false };
+    let name = after.trim_start();
+    name.starts_with(|c: char| c.is_ascii_digit()) || name.len() < after.len() && is_titled_word(name)
+}
+
+/// `N: title`, `N - title` or `N – title`.
+fn is_titled_word(text: &str) -> bool {
+    let length = text.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(length);
+    let title = rest.trim_start().strip_prefix([':', '-', '–', '—']);
+    !word.is_empty() && title.is_some_and(|title| !title.trim().is_empty())
 }
 
 /// Ids by number, so that `T12` finds `T012`.

@@ -10,6 +10,9 @@ use super::{Format, Source, SourceError, SourceTask, State, TaskFile, Warning};
 
 const EXPECTED: &str = "stories such as `1-2-user-login: ready-for-dev` under `development_status:`";
 
+/// The mapping that holds the stories.
+const STATUSES: &str = "development_status";
+
 /// Deeper than any such file, and shallow enough for every parser.
 const MAX_DEPTH: usize = 16;
 
@@ -119,7 +122,12 @@ fn statuses(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<(String, Str
         match event {
             Event::Alias(_) => return Err(source.error(line, "an alias; expected plain names and statuses")),
             Event::MappingStart(..) | Event::SequenceStart(..) => {
-                walk.enter(matches!(event, Event::MappingStart(..)))
+                let status = walk.enter(matches!(event, Event::MappingStart(..)));
+                if let Some(key) = status.filter(|key| is_story(key)) {
+                    let message =
+                        "has no plain status and was left out; expected a word such as ready-for-dev";
+                    file.warn(line, format!("{} {message}", short(&key)));
+                }
             }
             Event::MappingEnd | Event::SequenceEnd => walk.leave(),
             Event::Scalar(text, ..) => walk.scalar(&text),
@@ -133,7 +141,7 @@ fn statuses(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<(String, Str
             return Err(source.error(line, format!("nested more than {MAX_DEPTH} deep")));
         }
         match walk.member.take() {
-            Some((path, key, value)) if path == "development_status" => found.push((key, value, line)),
+            Some((path, key, value)) if path == STATUSES => found.push((key, value, line)),
             Some((path, key, value)) if path.is_empty() && key == "project" => file.title = Some(value),
             Some(_) | None => {}
         }
@@ -160,10 +168,14 @@ struct Level {
 }
 
 impl Walk {
-    fn enter(&mut self, is_mapping: bool) {
+    /// Goes into a mapping or list; returns the key of the status that it stands in place of.
+    fn enter(&mut self, is_mapping: bool) -> Option<String> {
+        let of_status =
+            self.levels.len() == 2 && self.levels.last().is_some_and(|level| level.name == STATUSES);
         let key = self.levels.last_mut().and_then(|level| level.key.take());
         let name = key.as_deref().map(short).unwrap_or_default();
         self.levels.push(Level { is_mapping, name, key: None });
+        key.filter(|_| of_status)
     }
 
     fn leave(&mut self) {

@@ -11,6 +11,13 @@ use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
 
 const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with at least one task";
 
+const WANTED: json::Wanted = json::Wanted { format: Format::TaskMaster, shape: EXPECTED };
+
+const TASK: json::Wanted = json::Wanted {
+    format: Format::TaskMaster,
+    shape: "a task such as {\"id\": 1, \"title\": \"…\", \"status\": \"pending\"}",
+};
+
 /// The tag that is read if the file has it, as in Task Master itself.
 const DEFAULT_TAG: &str = "master";
 
@@ -20,7 +27,7 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     let tasks = task_list(source, &lines, &mut file)?;
     for raw in tasks {
         let line = lines.line_of(source.text, raw.get());
-        let task: RawTask<'_> = json::read(source, &lines, raw.get())?;
+        let task: RawTask<'_> = json::read(source, &lines, raw.get(), TASK)?;
         take_task(source, &lines, &mut file, (task, line))?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
@@ -47,16 +54,16 @@ fn task_list<'a>(
     lines: &LineIndex,
     file: &mut TaskFile,
 ) -> Result<Vec<&'a RawValue>, SourceError> {
-    let members: Members<'a> = json::read(source, lines, source.text)?;
+    let members: Members<'a> = json::read(source, lines, source.text, WANTED)?;
     if let Some(tasks) = members.get("tasks").filter(|tasks| is_array(tasks)) {
-        return json::read(source, lines, tasks.get());
+        return json::read(source, lines, tasks.get(), WANTED);
     }
     let mut tags = Vec::new();
     for (name, value) in &members.0 {
         if !value.get().starts_with('{') {
             continue;
         }
-        let tag: Members<'a> = json::read(source, lines, value.get())?;
+        let tag: Members<'a> = json::read(source, lines, value.get(), WANTED)?;
         if let Some(tasks) = tag.get("tasks").filter(|tasks| is_array(tasks)) {
             tags.push((name, tasks));
         }
@@ -71,7 +78,7 @@ fn task_list<'a>(
     if !others.is_empty() {
         file.warn(1, super::lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
     }
-    json::read(source, lines, tasks.get())
+    json::read(source, lines, tasks.get(), WANTED)
 }
 
 #[derive(Deserialize)]
@@ -105,7 +112,7 @@ fn take_task(
     file.push(source, parent.clone())?;
     for raw in raw.subtasks.unwrap_or_default() {
         let line = lines.line_of(source.text, raw.get());
-        let sub: RawTask<'_> = json::read(source, lines, raw.get())?;
+        let sub: RawTask<'_> = json::read(source, lines, raw.get(), TASK)?;
         let mut child = task(source, file, &sub, line)?;
         let prefix = format!("{}.", parent.id);
         if !child.id.starts_with(&prefix) {

@@ -1,6 +1,6 @@
 //! From the words of a workflow to the workflow itself, or to what is wrong with it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::problem::{WorkflowError, either};
 use super::table::{Checked, Table};
@@ -121,19 +121,27 @@ fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
 
 fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>> {
     let modes = written.unwrap_or_default();
-    let twice = modes.iter().enumerate().find(|(index, mode)| modes.iter().take(*index).any(|m| m == *mode));
-    match twice {
-        Some((_, mode)) => Err(table.error("modes", format!("mode `{mode}` is listed twice"))),
+    let mut seen = HashSet::new();
+    match modes.iter().find(|mode| !seen.insert(*mode)) {
+        Some(mode) => Err(table.error("modes", format!("mode `{mode}` is listed twice"))),
         None => Ok(modes),
     }
 }
 
 fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]) -> Checked<Vec<Phase>> {
     let tables = workflow.tables(key)?;
-    let names: Vec<_> = tables.iter().filter_map(|table| table.get("name").ok().flatten()).collect();
+    if let Some(table) = tables.get(MOST_PHASES) {
+        let message = format!("`{key}` has {} phases: expected at most {MOST_PHASES}", tables.len());
+        return Err(table.error("name", message));
+    }
+    let names: HashSet<&str> = tables.iter().filter_map(|table| table.text("name")).collect();
+    let mut taken = HashSet::new();
     let mut phases = Vec::new();
     for table in tables {
         let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
+        if !taken.insert(phase.name.clone()) {
+            return Err(table.error("name", format!("two phases are called `{}`", phase.name)));
+        }
         phases.push(phase);
     }
     Ok(phases)
@@ -145,9 +153,12 @@ struct Context<'a> {
     reviewers: &'a Reviewers,
     modes: &'a [String],
     /// Of all phases of the list.
-    names: &'a [String],
+    names: &'a HashSet<&'a str>,
     earlier: &'a [Phase],
 }
+
+/// More phases than anyone writes by hand; each may look at all before it.
+const MOST_PHASES: usize = 1000;
 
 /// More helpers than this are a mistake of the keyboard.
 const MOST_RESEARCHERS: u32 = 32;
@@ -181,9 +192,6 @@ impl Context<'_> {
     fn name(&self, written: Option<String>) -> Checked<String> {
         let name = written.filter(|name| !name.trim().is_empty());
         let name = name.ok_or_else(|| self.error("name", "a phase needs a `name`"))?;
-        if self.earlier.iter().any(|phase| phase.name == name) {
-            return Err(self.error("name", format!("two phases are called `{name}`")));
-        }
         Ok(name)
     }
 
@@ -280,7 +288,7 @@ impl Context<'_> {
     fn no_target(&self, name: &str, target: &str) -> String {
         let wrong = if target == name {
             format!("`{target}` is this phase itself")
-        } else if self.names.iter().any(|known| known == target) {
+        } else if self.names.contains(target) {
             format!("`{target}` comes after `{name}`")
         } else {
             format!("unknown phase `{target}`")
@@ -307,25 +315,31 @@ impl Context<'_> {
     }
 
     fn check_reviewers(&self, name: &str, gate: &Gate) -> Checked<()> {
-        let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
-        let expected = if known.is_empty() {
-            "write a [reviewers.NAME] table for each one".to_owned()
-        } else {
-            format!("the workflow's reviewers are {}", known.join(", "))
-        };
         if gate.reviewers.is_empty() {
+            let expected = self.known_reviewers();
             let message = format!("gate without reviewers: `{name}` needs `reviewers = [\"…\"]`; {expected}");
             return Err(self.error("reviewers", message));
         }
-        for (index, reviewer) in gate.reviewers.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for reviewer in &gate.reviewers {
             if !self.reviewers.contains_key(reviewer) {
-                return Err(self.error("reviewers", format!("unknown reviewer `{reviewer}`: {expected}")));
+                let message = format!("unknown reviewer `{reviewer}`: {}", self.known_reviewers());
+                return Err(self.error("reviewers", message));
             }
-            if gate.reviewers.iter().take(index).any(|earlier| earlier == reviewer) {
+            if !seen.insert(reviewer) {
                 return Err(self.error("reviewers", format!("reviewer `{reviewer}` is named twice")));
             }
         }
         Ok(())
+    }
+
+    fn known_reviewers(&self) -> String {
+        let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
+        if known.is_empty() {
+            "write a [reviewers.NAME] table for each one".to_owned()
+        } else {
+            format!("the workflow's reviewers are {}", known.join(", "))
+        }
     }
 }
 

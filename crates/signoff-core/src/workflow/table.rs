@@ -54,6 +54,11 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// The text under a key, if there is one.
+    pub fn text(&self, key: &str) -> Option<&'a str> {
+        self.entries.get(key).and_then(|written| written.get_ref().as_str())
+    }
+
     /// The table under a key, if it is written.
     pub fn table(&self, key: &str) -> Checked<Option<Self>> {
         let Some((name, written)) = self.entries.get_key_value(key) else { return Ok(None) };

@@ -80,3 +80,18 @@ fn no_message_speaks_the_language_of_the_reader_s_insides() {
         }
     }
 }
+
+#[test]
+fn more_phases_than_anyone_writes_are_refused() {
+    let phases = |count: usize| -> String {
+        (0..count).map(|n| format!("[[phases]]\nname = \"p{n}\"\nkind = \"agent\"\n")).collect()
+    };
+    assert!(parse("w.toml", &phases(1000)).is_ok());
+    let error = parse("w.toml", &phases(100_000)).expect_err("too many");
+    insta::assert_snapshot!(error, @"w.toml:3002: `phases` has 100000 phases: expected at most 1000");
+    let nameless = "[[phases]]\nname = 1\n".repeat(1000);
+    insta::assert_snapshot!(
+        parse("w.toml", &nameless).expect_err("no names"),
+        @"w.toml:2: `name` is 1: expected text in quotes"
+    );
+}

@@ -1,5 +1,7 @@
 //! `(depends on T012, T013-T015)` and `after T012` in a task's text.
 
+use std::collections::{HashMap, HashSet};
+
 use super::super::{Source, SourceError, SourceTask, TaskFile};
 use super::Places;
 
@@ -20,48 +22,77 @@ pub fn id_length(text: &str) -> usize {
 /// Fills in what each task depends on.
 pub fn resolve(source: &Source<'_>, file: &mut TaskFile) -> Result<(), SourceError> {
     let places: Places = file.tasks.iter().map(|task| (key(&task.id), task.id.clone())).collect();
+    let places: Vec<((u64, String), String)> = places.into_iter().collect();
     for task in &mut file.tasks {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         for range in ranges(&task.title) {
             add(source, task, &places, (range, &mut found))?;
         }
-        task.depends_on = found;
+        task.depends_on = found.ids;
     }
     Ok(())
+}
+
+/// What one task depends on, each id once, in the order it is named.
+#[derive(Default)]
+struct Found {
+    ids: Vec<String>,
+    known: HashSet<String>,
+    /// For a place that a range has covered, the place after that range: no range is walked twice.
+    after: HashMap<usize, usize>,
+}
+
+impl Found {
+    fn insert(&mut self, id: &str) {
+        if !self.known.contains(id) {
+            self.known.insert(id.to_owned());
+            self.ids.push(id.to_owned());
+        }
+    }
+
+    fn insert_range(&mut self, places: &[((u64, String), String)], mut from: usize, to: usize) {
+        while from < to && self.ids.len() <= MAX_DEPENDENCIES {
+            from = match self.after.get(&from) {
+                Some(next) => *next,
+                None => {
+                    self.insert(&places[from].1);
+                    self.after.insert(from, to);
+                    from + 1
+                }
+            };
+        }
+    }
 }
 
 fn add(
     source: &Source<'_>,
     task: &SourceTask,
-    places: &Places,
-    ((first, last), found): ((&str, &str), &mut Vec<String>),
+    places: &[((u64, String), String)],
+    ((first, last), found): ((&str, &str), &mut Found),
 ) -> Result<(), SourceError> {
-    let known = |id: &str| places.get(&key(id)).cloned().unwrap_or_else(|| id.to_owned());
+    let known = |id| {
+        let place = places.binary_search_by(|(other, _)| other.cmp(&key(id))).ok();
+        place.map_or(id, |place| places[place].1.as_str())
+    };
     if first == last {
-        insert(found, known(first));
+        found.insert(known(first));
     } else {
         let (from, to) = (key(first), key(last));
         if from > to {
             let message = format!("{}: the range {first}-{last} runs backwards", task.id);
             return Err(source.error(task.line, message));
         }
-        insert(found, known(first));
-        for (_, id) in places.range(from..=to).take(MAX_DEPENDENCIES + 1) {
-            insert(found, id.clone());
-        }
-        insert(found, known(last));
+        found.insert(known(first));
+        let start = places.partition_point(|(key, _)| *key < from);
+        let end = places.partition_point(|(key, _)| *key <= to);
+        found.insert_range(places, start, end);
+        found.insert(known(last));
     }
-    if found.len() > MAX_DEPENDENCIES {
+    if found.ids.len() > MAX_DEPENDENCIES {
         let message = format!("{} depends on more than {MAX_DEPENDENCIES} tasks", task.id);
         return Err(source.error(task.line, message));
     }
     Ok(())
-}
-
-fn insert(found: &mut Vec<String>, id: String) {
-    if !found.contains(&id) {
-        found.push(id);
-    }
 }
 
 /// What orders ids and makes `T12` equal `T012`.
