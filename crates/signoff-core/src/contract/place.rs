@@ -231,6 +231,14 @@ fn is_path(word: &str) -> bool {
     named && (has_directory || (is_file_name(word) && (!host || word.starts_with('.'))))
 }
 
+/// A file named without a line, alone in a field.
+pub(super) fn file(value: &str) -> Option<Place> {
+    let word = value.split_whitespace().next().filter(|word| word.len() <= LONGEST)?;
+    let path = path_in(word.trim_end_matches([',', ';']))?;
+    let file = &word[path.clone()];
+    is_path(file).then(|| Place { file: file.to_owned(), line: None, range: path })
+}
+
 /// Reads a `location` field: the file and the line that stand at its end. It is a field and no prose: a
 /// path in it may hold spaces and brackets.
 pub(super) fn of_location(location: &str) -> (Option<String>, Option<u32>) {
