@@ -30,18 +30,20 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         found.push(Candidate { offset: range.start, binding, standing: Standing::Plain, answer });
     }
     if reviews.iter().any(|(verdict, _)| verdict.approves()) {
-        found.extend(denials(message, ask));
+        let denial = denial(message, &found, ask);
+        found.extend(denial);
     }
     Ok(found)
 }
 
 /// The first line that is no verdict by its form and takes an approval back by its words.
-fn denials(message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
+fn denial(message: &Message<'_>, verdicts: &[Candidate], ask: &Ask) -> Option<Candidate> {
     let mut start = 0;
     for line in message.text().split_inclusive('\n') {
         let offset = start + (line.len() - line.trim_start().len());
         start += line.len();
-        if denies(line) && message.outline().shown(offset).is_none() {
+        let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
+        if denies(line) && !is_verdict() && message.outline().shown(offset).is_none() {
             let binding = binding::beside(message, offset, offset, ask);
             let answer = Err(binding::disagreement(offset));
             return Some(Candidate { offset, binding, standing: Standing::Plain, answer });

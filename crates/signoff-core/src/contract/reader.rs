@@ -62,10 +62,10 @@ struct Reader<'r, 'm> {
 }
 
 impl<'r, 'm> Reader<'r, 'm> {
-    fn empty(message: &'r Message<'m>) -> Self {
+    fn new(message: &'r Message<'m>, from: usize) -> Self {
         Self {
             message,
-            done: 0,
+            done: from,
             sections: Vec::new(),
             label: None,
             praised: false,
@@ -119,6 +119,9 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.praised = praises(line);
         self.sections.retain(|(above, _)| *above < level);
         let title = line.trim_start_matches('#').trim_start();
+        let numbered = title.trim_start_matches(|c: char| c.is_ascii_digit());
+        let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < title.len());
+        let title = unnumbered.map_or(title, str::trim_start);
         let inherited = self.announced();
         let announced = label(line);
         let entry = announced
@@ -178,8 +181,10 @@ impl<'r, 'm> Reader<'r, 'm> {
     fn entry(&mut self, item: &ListItem, offset: usize, text: &str) {
         let head = head_length(text);
         let Some(said) = Item::of(self.message, offset, &text[..head]) else { return };
-        // A nested item without a place or a severity of its own explains its parent.
-        if item.nested && !self.under_label && said.place.is_none() && said.severity.is_none() {
+        // Without a place or a severity of its own, a nested item explains its parent and others their title.
+        let titled = self.open.as_ref().is_some_and(|open| open.origin == Origin::Heading);
+        let explains = titled || (item.nested && !self.under_label);
+        if explains && said.place.is_none() && said.severity.is_none() {
             return;
         }
         self.flush();

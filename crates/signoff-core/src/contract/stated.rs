@@ -293,6 +293,12 @@ mod tests {
     - | HIGH_WATER and src/LOW/x.rs and HIGH-level
     critical | it burns
     critical | it burns
+    critical | SQL injection (`src/a.rs`)
+    critical | it burns
+    critical | it burns (high severity)
+    minor | rename
+    - | has no HIGH issue
+    minor | rename
     ");
     }
 }
