@@ -26,8 +26,7 @@ enum Origin {
 
 /// Everything said after `from`, and where the first of it begins.
 pub(super) fn read(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
-    let mut reader =
-        Reader { message, done: from, sections: Vec::new(), label: None, ..Reader::empty(message) };
+    let mut reader = Reader::new(message, from);
     for item in message.outline().items().filter(|item| item.range.start >= from) {
         reader.lines(item.range.start);
         reader.item(item);
