@@ -64,6 +64,7 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> (usize, &'
         None => whole,
     };
     let text = rest.trim_start();
+    let text = ["[ ] ", "[x] ", "[X] "].into_iter().find_map(|tick| text.strip_prefix(tick)).unwrap_or(text);
     let mut end = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         if number > 0 && (label(line).is_some() || line.trim_start().starts_with("**Verdict:")) {
@@ -82,13 +83,19 @@ pub(super) fn label(line: &str) -> Option<Severity> {
         return None;
     }
     let mut found = None;
+    let mut denied = false;
     let bare = without_parentheses(line);
     for word in bare.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if let Some(severity) = stated::severity_word(word) {
-            found = found.max(Some(severity));
+            found = found.max(Some(if denied { Severity::Minor } else { severity }));
+        } else if word.eq_ignore_ascii_case("non") {
+            // `Non-blocking`.
+            denied = true;
+            continue;
         } else if !is_filler(word) {
             return None;
         }
+        denied = false;
     }
     found
 }
@@ -105,21 +112,15 @@ pub(super) fn is_heading(line: &str) -> bool {
 
 fn without_parentheses(line: &str) -> String {
     let mut depth = 0_u32;
-    let keep = |c: char| {
+    let mut outside = String::with_capacity(line.len());
+    for c in line.chars() {
         match c {
             '(' | '[' => depth += 1,
             ')' | ']' => depth = depth.saturating_sub(1),
-            _ => return depth == 0,
+            _ if depth == 0 => outside.push(c),
+            _ => {}
         }
-        false
-    };
-    let outside: String = line
-        .chars()
-        .filter({
-            let mut keep = keep;
-            move |c| keep(*c)
-        })
-        .collect();
+    }
     if outside.contains(char::is_alphabetic) { outside } else { line.to_owned() }
 }
 

@@ -103,7 +103,7 @@ impl<'r, 'm> Reader<'r, 'm> {
             self.label = Some((style(line), severity));
         } else if self.open.is_some() && is_field(line) {
             self.field(line);
-        } else if is_heading(line) && line.split_whitespace().count() <= 4 {
+        } else if is_heading(line) && line.split_whitespace().count() <= 4 && stated::tag(line).is_none() {
             self.flush();
             self.end_label(style(line));
             self.praised = praises(line);
@@ -140,7 +140,7 @@ impl<'r, 'm> Reader<'r, 'm> {
     /// A line that opens with a severity is a finding. `Important: …` without a place may be any remark.
     fn stated_line(&mut self, at: usize, line: &str) {
         let Some((severity, range)) = stated::tag(line) else { return };
-        let opens = !line[..range.start].contains(char::is_alphanumeric);
+        let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
         if !opens || self.message.outline().shown(at + range.start).is_some() {
             return;
         }
@@ -189,6 +189,9 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.flush();
         self.open(item.range.start, said, Origin::Item);
         text[head..].lines().for_each(|line| self.field(line));
+        if is_field(text.lines().next().unwrap_or_default()) {
+            self.describe(text);
+        }
     }
 
     fn open(&mut self, at: usize, mut item: Item, origin: Origin) {
@@ -214,6 +217,15 @@ impl<'r, 'm> Reader<'r, 'm> {
             .and_then(|_| stated::severity(line))
         {
             open.item.severity = Some(severity);
+        }
+    }
+
+    /// An item that begins with its fields is described by the other lines.
+    fn describe(&mut self, text: &str) {
+        let told = text.lines().filter(|line| !is_field(line)).flat_map(str::split_whitespace);
+        let told = told.collect::<Vec<_>>().join(" ");
+        if let Some(open) = self.open.as_mut().filter(|_| !told.is_empty()) {
+            open.item.description = told;
         }
     }
 

@@ -86,9 +86,9 @@ pub(super) fn severity_word(word: &str) -> Option<Severity> {
     if word.len() > LONGEST {
         return None;
     }
-    let is = |known: &&str| known.eq_ignore_ascii_case(word);
-    let unknown = UNKNOWN.iter().any(|one| is(&one)).then_some(Severity::Critical);
-    let remark = REMARKS.iter().any(|one| is(&one)).then_some(Severity::Minor);
+    let is = |known: &str| known.eq_ignore_ascii_case(word);
+    let unknown = UNKNOWN.iter().any(|one| is(one)).then_some(Severity::Critical);
+    let remark = REMARKS.iter().any(|one| is(one)).then_some(Severity::Minor);
     Severity::known(word).or(unknown).or(remark)
 }
 
