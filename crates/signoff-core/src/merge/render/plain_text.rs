@@ -63,9 +63,7 @@ mod tests {
         red ␛[31m�2J
         bell␇	del␡ �txet� é 漢
         ");
-        insta::assert_snapshot!(escaped_json("\"\u{9b}2J\u{202e}x\u{200f}é\""), @r#"
-    "\u009b2J\u202ex\u200fé"
-    "#);
+        insta::assert_snapshot!(escaped_json("\"\u{9b}2J\u{202e}x\u{200f}é\""), @r#""\u009b2J\u202ex\u200fé""#);
         insta::assert_snapshot!(escaped_xml("<a>\u{9b}2J\u{202e}x\u{7f}é</a>"), @r#"<a>&#x9B;2J&#x202E;x&#x7F;é</a>"#);
         insta::assert_snapshot!(one_line(" a\r\n\n b\tc "), @"a b c");
     }
