@@ -22,6 +22,7 @@ mod message;
 mod outline;
 mod place;
 mod prefix;
+mod reader;
 mod report;
 mod severity;
 mod stated;

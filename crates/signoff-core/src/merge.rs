@@ -9,10 +9,13 @@ mod related;
 pub mod render;
 mod same;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Serialize, Serializer};
 
 use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Bar, Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict};
+use crate::similarity;
 
 /// The panel's word. The first that applies, in this order, is the one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -117,7 +120,7 @@ pub struct SeatResult {
 pub struct Issue {
     /// Its first source is the reviewer who made it most urgent; its id is that reviewer's.
     pub finding: Finding,
-    /// The ids the other sources gave the same finding.
+    /// The ids the other sources gave the same finding, and its own where another issue had it first.
     pub aliases: Vec<FindingId>,
     /// 1 spec critical, 2 code critical, 3 spec important, 4 code important, 5 minor.
     pub priority: u8,
@@ -183,7 +186,8 @@ impl Serialize for Merged {
 pub fn merge(reviews: &[Review], bar: Bar) -> Merged {
     let overall = Overall::of(reviews);
     let raised = raised::in_order(reviews);
-    let (issues, groups) = related::arrange(&raised, same::join(&raised));
+    let (mut issues, groups) = related::arrange(&raised, same::join(&raised));
+    tell_apart(&mut issues);
     let conflicts = conflict::among(&issues, &groups);
     Merged {
         overall,
@@ -193,6 +197,28 @@ pub fn merge(reviews: &[Review], bar: Bar) -> Merged {
         groups,
         minor: notes(reviews),
         conflicts,
+    }
+}
+
+/// Gives issues that came with one id different ones, in the merged order: two reviewers may use the same
+/// words of two places, and neither knew of the other. The id a reviewer gave stays as an alias.
+fn tell_apart(issues: &mut [Issue]) {
+    let mut taken: BTreeSet<FindingId> = issues.iter().map(|issue| issue.finding.id.clone()).collect();
+    let mut met: BTreeSet<FindingId> = BTreeSet::new();
+    let mut counts: BTreeMap<FindingId, u32> = BTreeMap::new();
+    for issue in issues {
+        if met.insert(issue.finding.id.clone()) {
+            continue;
+        }
+        let (family, _) = similarity::family(&issue.finding.id);
+        let count = counts.entry(family.clone()).or_insert(2);
+        let mut id = similarity::numbered(&family, *count);
+        while !taken.insert(id.clone()) {
+            *count += 1;
+            id = similarity::numbered(&family, *count);
+        }
+        issue.aliases.push(std::mem::replace(&mut issue.finding.id, id));
+        issue.aliases.sort();
     }
 }
 

@@ -87,10 +87,15 @@ fn shown(way: usize, text: &str) -> String {
         15 => format!("<code-review><summary><![CDATA[{text}]]></summary></code-review>"),
         16 => format!("<spec-review><!-- {text} --></spec-review>"),
         17 => format!("```json\n{{\"output\": {escaped}, \"exit\": 0}}\n```"),
+        18 => format!("<blockquote>\n\n{text}\n\n</blockquote>"),
+        19 => format!("The file says <code>\n{text}\n</code> so no"),
+        20 => format!("<pre>\n{text}\n</pre>"),
+        21 => format!("@@@ -1,3 -1,3 +1,4 @@@\n  a\n++b\n  {text}\n  c"),
+        22 => format!("@@ fn main() @@\n a\n+b\n {text}"),
         _ => format!("```sh\n$ cat answer\n{text}\n```"),
     }
 }
-const WAYS: usize = 19;
+const WAYS: usize = 24;
 
 /// Pieces of all contracts, to be put together in any order.
 fn pieces() -> impl Strategy<Value = String> {

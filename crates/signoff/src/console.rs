@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Read, Write};
 
 use serde::Serialize;
+use signoff_core::merge::render::plain_text::escaped_json;
 
 use crate::failure::Failure;
 
@@ -46,7 +47,7 @@ impl Console {
     pub fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-        self.data(&(text + "\n"))
+        self.data(&(escaped_json(&text) + "\n"))
     }
 
     /// Says something that is not data, unless told to be quiet.

@@ -12,7 +12,7 @@ pub(super) struct Item {
     pub place: Option<Place>,
     pub severity: Option<Severity>,
     kind: Option<&'static str>,
-    description: String,
+    pub description: String,
 }
 
 impl Item {
@@ -25,7 +25,8 @@ impl Item {
         {
             return None;
         }
-        let stated = stated::severity(text);
+        // Without a place, a word in capitals is only a word: "no CRITICAL issues are left".
+        let stated = if place.is_some() { stated::severity(text) } else { stated::tag(text) };
         let kind = stated::kind(text);
         let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
         let description = stated::description(text, tags, place.as_ref());
@@ -63,6 +64,7 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> (usize, &'
         None => whole,
     };
     let text = rest.trim_start();
+    let text = ["[ ] ", "[x] ", "[X] "].into_iter().find_map(|tick| text.strip_prefix(tick)).unwrap_or(text);
     let mut end = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         if number > 0 && (label(line).is_some() || line.trim_start().starts_with("**Verdict:")) {
@@ -73,20 +75,80 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> (usize, &'
     (item.range.end - text.len(), &text[..end])
 }
 
-/// The severity that a line announces for the list below it: `Critical:`, `**Important:**`, `### Minor`.
+/// The severity that a line announces for what is below it: `Critical:`, `**Important (should fix):**`,
+/// `### Minor issues`. Of several, the worst.
 pub(super) fn label(line: &str) -> Option<Severity> {
+    const LONGEST: usize = 200;
+    if line.len() > LONGEST || !is_heading(line) {
+        return None;
+    }
+    let mut found = None;
+    let mut denied = false;
+    let bare = without_parentheses(line);
+    for word in bare.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if let Some(severity) = stated::severity_word(word) {
+            found = found.max(Some(if denied { Severity::Minor } else { severity }));
+        } else if word.eq_ignore_ascii_case("non") {
+            // `Non-blocking`.
+            denied = true;
+            continue;
+        } else if !is_filler(word) {
+            return None;
+        }
+        denied = false;
+    }
+    found
+}
+
+/// Whether a line stands over what follows: `# …`, `**…**`, `…:`.
+pub(super) fn is_heading(line: &str) -> bool {
     let line = line.trim();
-    let decoration = ['*', '_', '#', ' '];
-    let bare = line.trim_matches(decoration);
-    let word = match bare.strip_suffix(':') {
-        Some(word) => word.trim_end_matches(decoration),
-        None if line.starts_with('#') => bare,
-        None => return None,
+    let bold = |mark: &str| {
+        let inside = line.strip_prefix(mark).and_then(|rest| rest.trim_end_matches(':').strip_suffix(mark));
+        inside.is_some_and(|inside| !inside.is_empty() && !inside.contains(mark))
     };
-    let first = word.split_whitespace().next()?;
-    let of_issues = word
-        .split_whitespace()
-        .skip(1)
-        .all(|word| matches!(word, "issues" | "Issues" | "issue" | "findings"));
-    Severity::known(first).filter(|_| of_issues)
+    line.starts_with('#') || line.trim_end_matches(['*', '_']).ends_with(':') || bold("**") || bold("__")
+}
+
+fn without_parentheses(line: &str) -> String {
+    let mut depth = 0_u32;
+    let mut outside = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => outside.push(c),
+            _ => {}
+        }
+    }
+    if outside.contains(char::is_alphabetic) { outside } else { line.to_owned() }
+}
+
+fn is_filler(word: &str) -> bool {
+    const FILLERS: [&str; 22] = [
+        "issue",
+        "issues",
+        "finding",
+        "findings",
+        "problem",
+        "problems",
+        "bug",
+        "bugs",
+        "concern",
+        "concerns",
+        "severity",
+        "priority",
+        "risk",
+        "items",
+        "improvements",
+        "notes",
+        "comments",
+        "remarks",
+        "things",
+        "and",
+        "or",
+        "other",
+    ];
+    let number = word.bytes().all(|byte| byte.is_ascii_digit()) && word != "0";
+    number || FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(word))
 }

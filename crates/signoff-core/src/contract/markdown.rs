@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::Ask;
 use super::binding::{self, Candidate, MAX_CANDIDATES, Standing, clip, comment_line, too_many};
-use super::item::{self, Item};
 use super::message::{Message, is_alone};
+use super::reader::{self, Entry};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
@@ -29,7 +29,49 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         let binding = binding::beside(message, range.start, range.end, ask);
         found.push(Candidate { offset: range.start, binding, standing: Standing::Plain, answer });
     }
+    if reviews.iter().any(|(verdict, _)| verdict.approves()) {
+        let denial = denial(message, &found, ask);
+        found.extend(denial);
+    }
     Ok(found)
+}
+
+/// The first line that is no verdict by its form and takes an approval back by its words.
+fn denial(message: &Message<'_>, verdicts: &[Candidate], ask: &Ask) -> Option<Candidate> {
+    let mut start = 0;
+    for line in message.text().split_inclusive('\n') {
+        let offset = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
+        if denies(line) && !is_verdict() && message.outline().shown(offset).is_none() {
+            let binding = binding::beside(message, offset, offset, ask);
+            let answer = Err(binding::disagreement(offset));
+            return Some(Candidate { offset, binding, standing: Standing::Plain, answer });
+        }
+    }
+    None
+}
+
+/// `__Verdict: CHANGES_REQUESTED__`, `**Verdict:** changes requested`, `Verdict: NEEDS_DISCUSSION, see below`.
+fn denies(line: &str) -> bool {
+    const DENIALS: [&str; 3] = ["CHANGES_REQUESTED", "NEEDS_DISCUSSION", "REJECTED"];
+    const LONGEST: usize = 17;
+    let decoration = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '#' | '-' | '+' | '~' | ':');
+    let mut rest = line.trim_start_matches(decoration);
+    for word in ["final", "overall", "my"] {
+        rest = strip_word(rest, word).unwrap_or(rest).trim_start_matches(decoration);
+    }
+    let Some(rest) = strip_word(rest, "verdict") else { return false };
+    let word = rest.trim_start_matches(decoration).chars().take(LONGEST);
+    let word: String =
+        word.map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
+    rest.trim_start_matches(['*', '_', ' ']).starts_with(':')
+        && DENIALS.iter().any(|denial| word.starts_with(denial))
+}
+
+fn strip_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
+    let (first, rest) = line.split_at_checked(word.len())?;
+    first.eq_ignore_ascii_case(word).then_some(rest)
 }
 
 /// The verdict lines that are said, with the word of each.
@@ -37,8 +79,15 @@ fn verdict_lines<'m>(message: &'m Message<'_>) -> impl Iterator<Item = (Range<us
     let text = message.text();
     message.outline().bold().filter_map(move |bold| {
         let word = text[bold.clone()].strip_prefix(OPENING)?.strip_suffix("**")?;
-        is_alone(text, &bold).then_some((bold, word.trim()))
+        (is_alone(text, &bold) && !is_indented(text, bold.start)).then_some((bold, word.trim()))
     })
+}
+
+/// Four columns and more are code to every reader, also where Markdown sees a paragraph that goes on.
+fn is_indented(text: &str, start: usize) -> bool {
+    let before = &text[..start];
+    let blank = &before[before.trim_end_matches(|c: char| c.is_whitespace() && c != '\n').len()..];
+    blank.contains('\t') || blank.chars().count() >= 4
 }
 
 fn verdict(word: &str, offset: usize) -> Result<Verdict, Violation> {
@@ -74,16 +123,12 @@ fn review_once(
 fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
     review.summary = body(message);
-    let notes_only = review.verdict.approves();
-    for item in message.outline().items() {
-        let (offset, text) = item::own_text(message, item);
-        let Some(said) = Item::of(message, offset, text).filter(|said| said.place.is_some()) else {
-            continue;
-        };
-        if notes_only && said.severity.is_none() {
-            review.minor.push(said.note());
+    for Entry { item, .. } in reader::read(message, 0).0 {
+        if item.severity.is_none() && (item.place.is_none() || review.verdict.approves()) {
+            // Without a severity a place makes a note, or a finding where changes are requested.
+            review.minor.extend(item.place.is_some().then(|| item.note()));
         } else {
-            review.findings.push(said.finding("changes", ask));
+            review.findings.push(item.finding("changes", ask));
         }
     }
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {

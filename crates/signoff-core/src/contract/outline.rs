@@ -7,6 +7,12 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use super::message::trimmed;
 use super::xml_tree;
 
+mod hunk;
+mod markup;
+
+use hunk::Hunks;
+use markup::{MarkupTag, Quotation};
+
 /// Why a stretch of text is shown rather than said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
@@ -37,7 +43,9 @@ pub(super) struct Outline {
     /// Outermost ones only: ordered and disjoint.
     spans: Vec<Span>,
     comments: Vec<Range<usize>>,
-    hunks: Vec<Range<usize>>,
+    hunks: Hunks,
+    /// What HTML elements quote, strike or show as code, over blocks too.
+    quotations: Vec<Quotation>,
     /// Whole review elements. What is inside them is the business of the XML contract alone.
     elements: Vec<Range<usize>>,
     bold: Vec<Range<usize>>,
@@ -56,13 +64,18 @@ impl Outline {
     pub fn of(text: &str) -> Self {
         let mut builder = Builder {
             text,
-            outline: Self { hunks: hunks(text), elements: elements(text), ..Self::default() },
+            outline: Self { hunks: Hunks::of(text), elements: elements(text), ..Self::default() },
             ..Builder::default()
         };
         for (event, range) in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
             builder.take(event, range);
         }
-        builder.outline
+        let Builder { mut outline, tags, .. } = builder;
+        let said = |tag: &MarkupTag| {
+            covering(&outline.comments, tag.range.start).is_none() && !outline.is_in_element(tag.range.start)
+        };
+        outline.quotations = markup::quotations(tags.into_iter().filter(said), text);
+        outline
     }
 
     /// Bold text that is said, in order.
@@ -72,7 +85,10 @@ impl Outline {
 
     /// List items that are said, in order.
     pub fn items(&self) -> impl Iterator<Item = &ListItem> {
-        self.items.iter().filter(|item| !self.is_set_apart(item.range.start))
+        self.items.iter().filter(|item| {
+            let at = item.range.start;
+            self.hunks.is_doubtful(at) || !self.is_set_apart(at)
+        })
     }
 
     /// Whether `range` is plain text that is said, without any markup in it.
@@ -83,7 +99,12 @@ impl Outline {
 
     /// Whether the text is shown in a way that Markdown does not know.
     fn is_set_apart(&self, offset: usize) -> bool {
-        covering(&self.hunks, offset).is_some() || self.is_in_element(offset)
+        self.hunks.cover(offset) || self.is_in_element(offset) || self.quotation(offset).is_some()
+    }
+
+    fn quotation(&self, offset: usize) -> Option<&Quotation> {
+        let after = self.quotations.partition_point(|one| one.range.start <= offset);
+        self.quotations.get(after.checked_sub(1)?).filter(|one| offset < one.range.end)
     }
 
     fn is_in_element(&self, offset: usize) -> bool {
@@ -92,7 +113,7 @@ impl Outline {
 
     /// Why the text at `offset` is only shown, if it is.
     pub fn shown(&self, offset: usize) -> Option<Shown> {
-        if covering(&self.hunks, offset).is_some() {
+        if self.hunks.cover(offset) {
             return Some(Shown::Diff);
         }
         if covering(&self.comments, offset).is_some() {
@@ -101,7 +122,8 @@ impl Outline {
         if self.is_in_element(offset) {
             return Some(Shown::Element);
         }
-        self.span(offset).map(|span| span.shown)
+        let quoted = self.quotation(offset).map(|one| one.shown);
+        quoted.or_else(|| self.span(offset).map(|span| span.shown))
     }
 
     /// Whether a machine-readable answer is quoted from elsewhere; `end` is none where it breaks off.
@@ -169,6 +191,8 @@ struct Builder<'t> {
     showing: usize,
     /// The open list items, and whether a nested block has ended each one's own text.
     open_items: Vec<(usize, bool)>,
+    /// The HTML tags that quote, strike or show as code.
+    tags: Vec<MarkupTag>,
 }
 
 impl Builder<'_> {
@@ -183,6 +207,9 @@ impl Builder<'_> {
             self.show(range, Shown::InlineCode);
         } else if matches!(event, Event::InlineHtml(_)) {
             let comment = self.text[range.clone()].starts_with("<!--");
+            if !comment && self.showing == 0 {
+                self.tags.extend(markup::tags_in(self.text, range.clone()));
+            }
             self.show(range, if comment { Shown::Comment } else { Shown::Html });
         }
     }
@@ -194,6 +221,7 @@ impl Builder<'_> {
         if let Some(shown) = shown_by(tag) {
             if shown == Shown::Html && self.showing == 0 {
                 self.comments_in(range.clone());
+                self.tags.extend(markup::tags_in(self.text, range.clone()));
             }
             self.show(range, shown);
             self.showing += 1;
@@ -286,66 +314,4 @@ fn ends_shown(tag: TagEnd) -> bool {
 fn elements(text: &str) -> Vec<Range<usize>> {
     let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
     whole.map(|(start, attempt)| start..start + attempt.length).collect()
-}
-
-/// Diff hunks that stand in the text without a fence: their context lines look like lines of their own.
-fn hunks(text: &str) -> Vec<Range<usize>> {
-    let mut hunks = Vec::new();
-    if !text.contains("@@ -") {
-        return hunks;
-    }
-    let mut open: Option<Hunk> = None;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let end = start + line.len();
-        if let Some(next) = Hunk::opened_by(line) {
-            open = Some(next);
-        } else if open.as_mut().is_some_and(|hunk| hunk.takes(line)) {
-            hunks.push(start..end);
-        } else {
-            open = None;
-        }
-        start = end;
-    }
-    hunks
-}
-
-/// How many lines of the old and the new file a hunk still has.
-struct Hunk {
-    old: u64,
-    new: u64,
-}
-
-impl Hunk {
-    /// Reads `@@ -1,4 +1,6 @@`.
-    fn opened_by(line: &str) -> Option<Self> {
-        let mut words = line.trim_start().strip_prefix("@@ -")?.split_whitespace();
-        let old = length(words.next()?)?;
-        let new = length(words.next()?.strip_prefix('+')?)?;
-        words.next()?.starts_with("@@").then_some(Self { old, new })
-    }
-
-    fn takes(&mut self, line: &str) -> bool {
-        if self.old == 0 && self.new == 0 {
-            return false;
-        }
-        let (old, new) = match line.bytes().next() {
-            Some(b' ' | b'\t' | b'\n' | b'\r') => (1, 1),
-            Some(b'-') => (1, 0),
-            Some(b'+') => (0, 1),
-            Some(b'\\') => (0, 0),
-            Some(_) | None => return false,
-        };
-        self.old = self.old.saturating_sub(old);
-        self.new = self.new.saturating_sub(new);
-        true
-    }
-}
-
-/// The length in `12,4`; a missing one is 1.
-fn length(range: &str) -> Option<u64> {
-    match range.split_once(',') {
-        Some((_, length)) => length.parse().ok(),
-        None => range.parse::<u64>().ok().map(|_| 1),
-    }
 }

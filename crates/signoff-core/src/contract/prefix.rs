@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::Ask;
 use super::binding::{self, Candidate, Standing, comment_line};
-use super::item::{self, Item};
 use super::message::Message;
-use super::outline::ListItem;
+use super::reader::{self, Entry};
+use super::stated;
 use super::xml::{verdict_word, words};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
@@ -48,6 +48,17 @@ fn word_at(text: &str) -> Option<&'static str> {
     WORDS.into_iter().find(|word| text.strip_prefix(word).is_some_and(|rest| rest.starts_with(':')))
 }
 
+/// The word a line begins with, in whatever emphasis. `ISSUES: none` takes nothing back.
+fn emphasised_word(line: &str) -> Option<&'static str> {
+    let decoration = [' ', '\t', '*', '_', '#'];
+    let bare = line.trim_start_matches(decoration);
+    let word = WORDS.into_iter().find(|word| {
+        let rest = bare.strip_prefix(word).map(|rest| rest.trim_start_matches(['*', ' ']));
+        rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_:") || rest.starts_with("__:"))
+    })?;
+    (!stated::says_nothing(&bare[word.len()..])).then_some(word)
+}
+
 /// The first later line that begins with another of the words and is said, not shown.
 fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
     let text = message.text();
@@ -55,7 +66,7 @@ fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usiz
     for line in text[from..].split_inclusive('\n') {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
-        let Some(other) = word_at(line.trim_start()).filter(|other| *other != word) else { continue };
+        let Some(other) = emphasised_word(line).filter(|other| *other != word) else { continue };
         if message.outline().shown(at).is_none() {
             return Some((at, other));
         }
@@ -82,59 +93,19 @@ fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<
     Ok(review)
 }
 
-/// Takes the list items after `from` into the review. Returns where the text before the lists ends.
+/// Takes what is listed after `from` into the review. Returns where the text before it ends.
 fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask) -> usize {
-    let mut reader = Reader { message, done: from, heading: None, under_label: false, summary_end: None };
-    for item in message.outline().items().filter(|item| item.range.start >= from) {
-        let Some(said) = reader.read(item) else { continue };
-        let blocks = said.severity.is_some_and(|severity| severity > Severity::Minor);
-        if review.verdict.approves() && !blocks {
-            review.minor.push(said.note());
-        } else {
-            review.findings.push(said.finding("issue", ask));
+    let (entries, end) = reader::read(message, from);
+    for Entry { item, praised, .. } in entries {
+        let stated = item.severity.is_some();
+        let said = stated || item.place.is_some() || (review.verdict != Verdict::Approved && !praised);
+        if stated || (said && !review.verdict.approves()) {
+            review.findings.push(item.finding("issue", ask));
+        } else if said {
+            review.minor.push(item.note());
         }
     }
-    reader.summary_end.unwrap_or(message.text().len())
-}
-
-/// Goes through the items with the severity announced above them.
-struct Reader<'r, 'm> {
-    message: &'r Message<'m>,
-    done: usize,
-    heading: Option<Severity>,
-    /// Whether the items nested here have a severity for their parent.
-    under_label: bool,
-    summary_end: Option<usize>,
-}
-
-impl Reader<'_, '_> {
-    fn read(&mut self, item: &ListItem) -> Option<Item> {
-        self.pass_headings(item.range.start);
-        let (offset, text) = item::own_text(self.message, item);
-        self.done = offset + text.len();
-        let label = item::label(text);
-        self.heading = label.or(self.heading);
-        if !item.nested {
-            self.under_label = label.is_some();
-        }
-        let mut said = Item::of(self.message, offset, text).filter(|_| label.is_none())?;
-        said.severity = said.severity.or(self.heading);
-        // A nested item without a place of its own explains its parent.
-        let own = !item.nested || self.under_label || said.place.is_some();
-        own.then_some(said)
-    }
-
-    fn pass_headings(&mut self, to: usize) {
-        let mut start = self.done.min(to);
-        for line in self.message.text()[start..to].split_inclusive('\n') {
-            if let Some(severity) = item::label(line) {
-                self.heading = Some(severity);
-                self.summary_end.get_or_insert(start);
-            }
-            start += line.len();
-        }
-        self.summary_end.get_or_insert(to);
-    }
+    end
 }
 
 fn without_comments(text: &str) -> String {

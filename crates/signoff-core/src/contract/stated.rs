@@ -23,48 +23,125 @@ const KINDS: [&str; 13] = [
 ];
 
 /// Words that state a severity we do not have. An unknown severity is a critical one.
-const UNKNOWN: [&str; 6] = ["blocker", "blocking", "major", "severe", "fatal", "urgent"];
+const UNKNOWN: [&str; 8] =
+    ["blocker", "blockers", "blocking", "major", "severe", "fatal", "urgent", "showstopper"];
 
-/// The first severity the text states, and where. A word states one in capitals (`HIGH`), in brackets,
-/// parentheses or bold (`[Critical]`, `(minor)`), as a label (`Minor: …`) or after the word `severity`.
-/// "high latency" states none.
+/// Words for remarks that nobody has to act on.
+const REMARKS: [&str; 6] = ["nit", "nits", "nitpick", "nitpicks", "suggestion", "suggestions"];
+
+/// What may stand between a severity and its colon: `Critical issue:`, `(high severity)`.
+const NOUNS: [&str; 12] = [
+    "severity", "priority", "risk", "issue", "issues", "bug", "bugs", "problem", "problems", "finding",
+    "findings", "concern",
+];
+
+/// Words before a severity that take it back.
+const DENIALS: [&str; 7] = ["no", "not", "non", "without", "any", "zero", "nor"];
+
+/// The first severity the text states, and where. A word states one as a [`tag`], in capitals (`HIGH`), in
+/// bold or between separators (`a.rs:1 - minor: …`). "high latency" states none.
 pub(super) fn severity(text: &str) -> Option<(Severity, Range<usize>)> {
+    tag(text).or_else(|| first(text, mentions))
+}
+
+/// The first severity that stands as a mark of its own, so that it says something without a place too: in
+/// brackets or parentheses, after the word `severity`, or at the head of the text as a label (`Minor: …`,
+/// `**Critical — …**`, `HIGH …`).
+pub(super) fn tag(text: &str) -> Option<(Severity, Range<usize>)> {
+    first(text, marks)
+}
+
+/// A severity word and what is around it.
+struct Word<'t> {
+    text: &'t str,
+    range: Range<usize>,
+    previous: &'t str,
+    /// Whether no letter comes before it.
+    leads: bool,
+    /// Where the word and its noun end.
+    end: usize,
+}
+
+fn first(text: &str, states: fn(&Word<'_>) -> bool) -> Option<(Severity, Range<usize>)> {
     let mut previous = "";
-    let mut first = true;
+    let mut leads = true;
     for range in words(text) {
         let word = &text[range.clone()];
-        if let Some(severity) = severity_word(word)
-            && (previous.eq_ignore_ascii_case("severity") || is_stated(text, &range, first))
-        {
-            return Some((severity, range));
+        if let Some(severity) = severity_word(word) {
+            let end = noun_end(text, range.end);
+            let found = Word { text, range: range.clone(), previous, leads, end };
+            let denied = DENIALS.iter().any(|denial| denial.eq_ignore_ascii_case(previous));
+            if !denied && states(&found) {
+                return Some((severity, range.start..end));
+            }
         }
+        leads &= !word.contains(char::is_alphabetic);
         previous = word;
-        first = false;
     }
     None
 }
 
-fn severity_word(word: &str) -> Option<Severity> {
-    const LONGEST: usize = 9;
+pub(super) fn severity_word(word: &str) -> Option<Severity> {
+    const LONGEST: usize = 11;
     if word.len() > LONGEST {
         return None;
     }
-    let unknown = UNKNOWN.iter().any(|unknown| unknown.eq_ignore_ascii_case(word));
-    Severity::known(word).or(unknown.then_some(Severity::Critical))
+    let is = |known: &str| known.eq_ignore_ascii_case(word);
+    let unknown = UNKNOWN.iter().any(|one| is(one)).then_some(Severity::Critical);
+    let remark = REMARKS.iter().any(|one| is(one)).then_some(Severity::Minor);
+    Severity::known(word).or(unknown).or(remark)
 }
 
-fn is_stated(text: &str, range: &Range<usize>, first: bool) -> bool {
-    let before = text[..range.start].chars().next_back();
-    let after = text[range.end..].chars().next();
-    let opened = matches!(before, Some('[' | '(' | '*'));
-    let closed = matches!(after, Some(']' | ')' | '*' | ':'));
-    let capitals = text[range.clone()].bytes().all(|byte| byte.is_ascii_uppercase());
-    let joined = |side: Option<char>| matches!(side, Some('-' | '.' | '/' | '\\' | '\'' | '`' | '='));
-    let sentence_end =
-        after == Some('.') && text[range.end + 1..].chars().next().is_none_or(char::is_whitespace);
-    (opened && closed)
-        || (capitals && !joined(before) && (!joined(after) || sentence_end))
-        || (first && after == Some(':'))
+/// Where a noun after the severity ends, if there is one.
+fn noun_end(text: &str, end: usize) -> usize {
+    let rest = &text[end..];
+    let Some(noun) = rest.strip_prefix([' ', '-']) else { return end };
+    let length = noun.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(noun.len());
+    let is_noun = NOUNS.iter().any(|one| one.eq_ignore_ascii_case(&noun[..length]));
+    if is_noun { end + 1 + length } else { end }
+}
+
+impl Word<'_> {
+    fn before(&self) -> &str {
+        &self.text[..self.range.start]
+    }
+
+    fn after(&self) -> &str {
+        &self.text[self.end..]
+    }
+
+    fn is_capital(&self) -> bool {
+        let joined = |side: Option<char>| matches!(side, Some('-' | '.' | '/' | '\\' | '\'' | '`' | '='));
+        let after = &self.text[self.range.end..];
+        let sentence_end =
+            after.strip_prefix('.').is_some_and(|rest| rest.chars().next().is_none_or(char::is_whitespace));
+        self.text[self.range.clone()].bytes().all(|byte| byte.is_ascii_uppercase())
+            && !joined(self.before().chars().next_back())
+            && (!joined(after.chars().next()) || sentence_end || self.end > self.range.end)
+    }
+
+    /// Whether a colon, a bracket, a cell or a dash comes next.
+    fn is_label(&self) -> bool {
+        let after = self.after();
+        let bare = after.trim_start_matches([' ', '*', '_']);
+        after.starts_with([':', ']', ')', '*', '|'])
+            || bare.starts_with([':', '—', '–', '|'])
+            || bare.starts_with("- ")
+    }
+}
+
+fn marks(word: &Word<'_>) -> bool {
+    let bracketed = word.before().ends_with(['[', '(']) && word.after().starts_with([']', ')']);
+    let named =
+        word.previous.eq_ignore_ascii_case("severity") || word.previous.eq_ignore_ascii_case("priority");
+    let leading = word.leads && (word.is_label() || word.is_capital() || word.before().ends_with('['));
+    bracketed || named || leading
+}
+
+fn mentions(word: &Word<'_>) -> bool {
+    let bold = word.before().ends_with('*') && word.after().starts_with(['*', ':']);
+    let separated = word.before().trim_end().ends_with(['-', '–', '—', '|']) && word.is_label();
+    bold || separated || word.is_capital()
 }
 
 /// Maximal runs of letters, digits and underscores.
@@ -96,7 +173,9 @@ pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: O
     let mut from = 0;
     loop {
         let next = text.len() - text[from..].trim_start_matches(opening).len();
-        let Some(skip) = skips.iter().flatten().find(|skip| skip.start == next) else { break };
+        let Some(skip) = skips.iter().flatten().find(|skip| skip.start <= next && next < skip.end) else {
+            break;
+        };
         let rest = &text[skip.end..];
         from = text.len() - rest.trim_start_matches([']', ')', '*', '`', ':']).len();
     }
@@ -108,7 +187,64 @@ pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: O
     };
     let bare = said.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '–' | '—' | '|' | ','));
     let bare = if from > 0 { bare.trim_start_matches(['-', ' ']) } else { bare };
-    if bare.is_empty() { text.trim().to_owned() } else { bare.to_owned() }
+    if bare.is_empty() { text.trim().to_owned() } else { balanced(bare) }
+}
+
+/// Without the bold mark that lost its other half.
+fn balanced(text: &str) -> String {
+    if text.matches("**").count() % 2 == 1 {
+        text.replacen("**", "", 1).trim().to_owned()
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Whether a text only says that there is nothing: `None`, `N/A`, `No critical issues found.`
+pub(super) fn says_nothing(text: &str) -> bool {
+    const NOTHING: [&str; 7] = ["none", "no", "nothing", "n", "na", "0", "zero"];
+    const AROUND: [&str; 30] = [
+        "a",
+        "found",
+        "identified",
+        "detected",
+        "noted",
+        "reported",
+        "remaining",
+        "remain",
+        "were",
+        "was",
+        "are",
+        "is",
+        "there",
+        "have",
+        "been",
+        "to",
+        "report",
+        "here",
+        "at",
+        "all",
+        "this",
+        "time",
+        "in",
+        "diff",
+        "of",
+        "note",
+        "any",
+        "other",
+        "or",
+        "and",
+    ];
+    let mut nothing = false;
+    words(text).all(|range| {
+        let word = text[range].to_ascii_lowercase();
+        let none = NOTHING.contains(&word.as_str());
+        nothing |= none;
+        let known = |list: &[&str]| list.contains(&word.as_str());
+        none || known(&AROUND)
+            || known(&NOUNS)
+            || known(&["blockers", "concerns"])
+            || severity_word(&word).is_some()
+    }) && nothing
 }
 
 #[cfg(test)]
@@ -129,6 +265,12 @@ mod tests {
             "src/a.rs:3 HIGH_WATER and src/LOW/x.rs and HIGH-level",
             "[blocker] src/a.rs:3 it burns",
             "| HIGH | src/a.rs:3 | it burns |",
+            "**Critical — SQL injection** (`src/a.rs:10`)",
+            "**Critical issue:** src/a.rs:10 it burns",
+            "`src/a.rs`:10 it burns (high severity)",
+            "src/a.rs:10 - minor: rename",
+            "src/a.rs:3 has no HIGH issue",
+            "Nit: src/a.rs:3 rename",
         ];
         let shown: Vec<_> = texts
             .iter()
@@ -151,6 +293,12 @@ mod tests {
     - | HIGH_WATER and src/LOW/x.rs and HIGH-level
     critical | it burns
     critical | it burns
+    critical | SQL injection (`src/a.rs`)
+    critical | it burns
+    critical | it burns (high severity)
+    minor | rename
+    - | has no HIGH issue
+    minor | rename
     ");
     }
 }

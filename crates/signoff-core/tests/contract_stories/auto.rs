@@ -74,7 +74,7 @@ fn no_approval_wins_over_a_contradiction() {
     markdown and broken json
         ! malformed @42: the JSON answer breaks off: expected `,` or `}`
     markdown and severity lines
-        ! disagreement @0: two answers in one message say different things
+        changes_requested [critical changes] src/a.rs:1 "it burns"
     json and severity
         ! disagreement @0: two answers in one message say different things
     prefix and markdown

@@ -29,7 +29,7 @@ fn the_word_stands_at_the_very_start() {
     white space before
         approved
     approved with minor
-        approved_with_minor (note) src/a.rs:1 "rename" (note) src/b.rs:2 "shorten"
+        approved_with_minor [minor issue] src/a.rs:1 "rename" (note) src/b.rs:2 "shorten"
     approved beside a critical one
         changes_requested [critical issue] src/a.rs:1 "it burns"
     preamble

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use signoff_core::contract::{Answer, Ask, Contract, parse};
-use signoff_core::ids::ReviewerName;
+use signoff_core::ids::{FindingId, ReviewerName};
 use signoff_core::merge::render::{Format, render};
 use signoff_core::merge::{Action, Merged, Overall, merge};
 use signoff_core::review::{
@@ -125,6 +125,18 @@ proptest! {
         let (one, other) = (merge(&reviews, bar), merge(&shuffled, bar));
         prop_assert_eq!(&one, &other);
         prop_assert_eq!(everything(&one, bar), everything(&other, bar));
+    }
+
+    #[test]
+    fn no_two_issues_share_an_id(mut reviews in reviews(), bar in bar()) {
+        for finding in reviews.iter_mut().flat_map(|review| &mut review.findings) {
+            finding.id = FindingId::new(finding.description.chars().take(1).collect::<String>());
+        }
+        let merged = merge(&reviews, bar);
+        let ids: std::collections::BTreeSet<_> = merged.issues.iter().map(|issue| &issue.finding.id).collect();
+        prop_assert_eq!(ids.len(), merged.issues.len());
+        reviews.reverse();
+        prop_assert_eq!(merge(&reviews, bar), merged);
     }
 
     #[test]

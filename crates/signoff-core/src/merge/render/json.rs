@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::reason;
+use super::{plain_text, reason};
 use crate::ids::{FindingId, ReviewerName};
 use crate::merge::{Action, Conflict, Group, Issue, Merged, Overall, SeatResult, SourcedNote};
 use crate::review::{Confidence, Severity};
@@ -140,7 +140,8 @@ impl<'a> ConflictLine<'a> {
 }
 
 pub(super) fn json(merged: &Merged) -> String {
-    let mut json = serde_json::to_string_pretty(&Document::of(merged)).expect("plain data always serialises");
+    let json = serde_json::to_string_pretty(&Document::of(merged)).expect("plain data always serialises");
+    let mut json = plain_text::escaped_json(&json);
     json.push('\n');
     json
 }

@@ -24,6 +24,34 @@ fn visible_char(c: char) -> char {
     }
 }
 
+/// A JSON document whose strings say with `\\u` what a terminal would obey: only strings can hold such
+/// characters, so the document stays the same.
+pub fn escaped_json(json: &str) -> String {
+    escaped(json, |c| format!("\\u{:04x}", u32::from(c)))
+}
+
+/// The same for XML, with character references. Only text and attributes can hold such characters.
+pub fn escaped_xml(xml: &str) -> String {
+    escaped(xml, |c| format!("&#x{:X};", u32::from(c)))
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            escaped.push_str(&escape(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// Characters that JSON and XML allow as they are, and that steer a terminal or reorder what it shows.
+fn steers(c: char) -> bool {
+    matches!(c, '\x7f'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +63,8 @@ mod tests {
         red ␛[31m�2J
         bell␇	del␡ �txet� é 漢
         ");
+        insta::assert_snapshot!(escaped_json("\"\u{9b}2J\u{202e}x\u{200f}é\""), @r#""\u009b2J\u202ex\u200fé""#);
+        insta::assert_snapshot!(escaped_xml("<a>\u{9b}2J\u{202e}x\u{7f}é</a>"), @r#"<a>&#x9B;2J&#x202E;x&#x7F;é</a>"#);
         insta::assert_snapshot!(one_line(" a\r\n\n b\tc "), @"a b c");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::reason;
+use super::{plain_text, reason};
 use crate::merge::{Issue, Merged, Overall, SourcedNote};
 use crate::review::Severity;
 
@@ -16,7 +16,8 @@ const NOTE: &str = "note";
 
 pub(super) fn sarif(merged: &Merged) -> String {
     let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run(merged)] });
-    let mut sarif = serde_json::to_string_pretty(&document).expect("a JSON value always serialises");
+    let sarif = serde_json::to_string_pretty(&document).expect("a JSON value always serialises");
+    let mut sarif = plain_text::escaped_json(&sarif);
     sarif.push('\n');
     sarif
 }

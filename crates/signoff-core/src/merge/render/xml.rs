@@ -7,7 +7,7 @@ use quick_xml::escape::partial_escape;
 use quick_xml::events::BytesText;
 use quick_xml::writer::{ElementWriter, Writer};
 
-use super::{reason, verdict_word};
+use super::{plain_text, reason, verdict_word};
 use crate::ids::ReviewerName;
 use crate::merge::{Conflict, Issue, Merged, SeatResult, SourcedNote};
 use crate::review::ReviewerKind;
@@ -18,7 +18,7 @@ type Attributes<'a> = Vec<(&'static str, Cow<'a, str>)>;
 pub(super) fn xml(merged: &Merged) -> String {
     let mut out = Writer::new_with_indent(Vec::new(), b' ', 2);
     document(&mut out, merged).expect("writing to memory does not fail");
-    let mut xml = String::from_utf8_lossy(&out.into_inner()).into_owned();
+    let mut xml = plain_text::escaped_xml(&String::from_utf8_lossy(&out.into_inner()));
     xml.push('\n');
     xml
 }
