@@ -51,6 +51,20 @@ pub(super) enum Standing {
     Remark,
     /// Shown, not said: inside a block quote, inline code, a diff, … It can contradict, it cannot answer.
     Quoted,
+    /// Perhaps the ruin of an answer: it does not answer, but no approval in the same contract stands beside it.
+    Doubt,
+    /// Speaks against the work without being an answer: no approval in any contract stands beside it.
+    Denial,
+}
+
+impl Standing {
+    /// Whether it only keeps others from approving.
+    pub fn only_doubts(self) -> bool {
+        match self {
+            Self::Doubt | Self::Denial => true,
+            Self::Plain | Self::Remark | Self::Quoted => false,
+        }
+    }
 }
 
 /// One answer found in a message.
@@ -72,9 +86,6 @@ pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
 pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
         candidates.retain(|candidate| candidate.binding.carries(ask));
-        for candidate in &mut candidates {
-            candidate.standing = Standing::Plain;
-        }
     } else if ask.require_nonce && !candidates.is_empty() {
         return Err(unbound(&candidates));
     }
@@ -98,8 +109,22 @@ fn unbound(candidates: &[Candidate]) -> Violation {
     })
 }
 
-/// All that count must be whole, bound to this commit, and say the same.
+/// All that count must be whole, bound to this commit, and say the same; an approval must be beyond doubt.
 pub(super) fn settle(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
+    let (doubts, answers): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.standing.only_doubts());
+    let doubt = doubts.into_iter().find_map(|candidate| candidate.answer.err());
+    if answers.is_empty() {
+        return Err(doubt.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing)));
+    }
+    let review = agree(answers, ask, nothing)?;
+    match doubt {
+        Some(violation) if review.verdict.approves() => Err(violation),
+        Some(_) | None => Ok(review),
+    }
+}
+
+fn agree(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
     let said = candidates.iter().any(|candidate| candidate.standing != Standing::Quoted);
     if let (Some(first), false) = (candidates.first(), said) {
         let message = "the only answer is quoted text; state it as the answer itself";
@@ -155,15 +180,21 @@ pub(super) fn comment_line(line: &str) -> Option<Binding> {
 }
 
 /// The binding of an answer at `start..end` by a comment line before or after it, with only blank lines
-/// between. Of two, the one with the right nonce.
+/// between. Of two, the one with the right nonce; of two with it, the one that names another commit.
 pub(super) fn beside(message: &Message<'_>, start: usize, end: usize, ask: &Ask) -> Binding {
     let text = message.text();
     let before = last_line(&text[..message.line_at(start).start]).and_then(comment_line);
     let after = first_line(&text[message.line_at(end).end..]).and_then(comment_line);
-    match (before, after) {
-        (Some(before), Some(after)) if !before.carries(ask) => after,
-        (Some(binding), _) | (None, Some(binding)) => binding,
-        (None, None) => Binding::default(),
+    let (Some(before), Some(after)) = (before.clone(), after.clone()) else {
+        return before.or(after).unwrap_or_default();
+    };
+    match (before.carries(ask), after.carries(ask)) {
+        (true, false) => before,
+        (false, true) => after,
+        (true, true) | (false, false) => {
+            let later = check_commit(&after, ask, end).is_err() || before.commit.is_none();
+            if later && check_commit(&before, ask, start).is_ok() { after } else { before }
+        }
     }
 }
 
