@@ -33,7 +33,7 @@ fn weigh(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Review, Violation> 
     match agreed(dialects, ask)? {
         Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
         Some(review) => Ok(review),
-        None => Err(broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, NOTHING))),
+        None => Err(binding::unanswered(broken, NOTHING)),
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) enum Standing {
     Remark,
     /// Shown, not said: inside a block quote, inline code, a diff, … It can contradict, it cannot answer.
     Quoted,
+    /// Inside a broken text, so nobody knows what it was a part of: the same, unless it carries the nonce.
+    Fragment,
     /// Perhaps the ruin of an answer: it does not answer, but no approval in the same contract stands beside it.
     Doubt,
     /// Speaks against the work without being an answer: no approval in any contract stands beside it.
@@ -62,8 +64,13 @@ impl Standing {
     pub fn only_doubts(self) -> bool {
         match self {
             Self::Doubt | Self::Denial => true,
-            Self::Plain | Self::Remark | Self::Quoted => false,
+            Self::Plain | Self::Remark | Self::Quoted | Self::Fragment => false,
         }
+    }
+
+    /// Whether it is no answer because of what is around it.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Quoted | Self::Fragment)
     }
 }
 
@@ -86,6 +93,9 @@ pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
 pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
         candidates.retain(|candidate| candidate.binding.carries(ask));
+        for candidate in candidates.iter_mut().filter(|one| one.standing == Standing::Fragment) {
+            candidate.standing = Standing::Plain;
+        }
     } else if ask.require_nonce && !candidates.is_empty() {
         return Err(unbound(&candidates));
     }
@@ -94,15 +104,14 @@ pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<C
 
 /// Says what is broken where an answer broke before its nonce, and otherwise that the nonce is missing.
 fn unbound(candidates: &[Candidate]) -> Violation {
-    let broken =
-        candidates.iter().filter(|candidate| candidate.standing != Standing::Quoted).find_map(|one| {
-            one.answer.as_ref().err().filter(|violation| {
-                matches!(
-                    violation.code,
-                    ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep
-                )
-            })
-        });
+    let broken = candidates.iter().filter(|candidate| !candidate.standing.is_shown()).find_map(|one| {
+        one.answer.as_ref().err().filter(|violation| {
+            matches!(
+                violation.code,
+                ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep
+            )
+        })
+    });
     broken.cloned().unwrap_or_else(|| {
         let offset = candidates.first().map_or(0, |candidate| candidate.offset);
         Violation::new(ViolationCode::NonceMissing, offset, "no answer carries the nonce of this review")
@@ -115,7 +124,7 @@ pub(super) fn settle(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
         candidates.into_iter().partition(|candidate| candidate.standing.only_doubts());
     let doubt = doubts.into_iter().find_map(|candidate| candidate.answer.err());
     if answers.is_empty() {
-        return Err(doubt.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing)));
+        return Err(unanswered(doubt, nothing));
     }
     let review = agree(answers, ask, nothing)?;
     match doubt {
@@ -124,8 +133,14 @@ pub(super) fn settle(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
     }
 }
 
+/// What a message without an answer is: a broken one, if there is a ruin, and otherwise none.
+pub(super) fn unanswered(doubt: Option<Violation>, nothing: &str) -> Violation {
+    let broken = doubt.filter(|violation| violation.code != ViolationCode::Disagreement);
+    broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
+}
+
 fn agree(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
-    let said = candidates.iter().any(|candidate| candidate.standing != Standing::Quoted);
+    let said = candidates.iter().any(|candidate| !candidate.standing.is_shown());
     if let (Some(first), false) = (candidates.first(), said) {
         let message = "the only answer is quoted text; state it as the answer itself";
         return Err(Violation::new(ViolationCode::NoVerdict, first.offset, message));

@@ -29,7 +29,7 @@ impl JsonText {
     /// What this text, which is no answer, says against an approval.
     pub fn doubt(&self, message: &Message<'_>) -> Option<Candidate> {
         let offset = self.range.start;
-        if self.standing(message)? != Standing::Plain {
+        if self.standing(message)? == Standing::Quoted {
             return None;
         }
         let fenced = self.is_fenced(message);
@@ -39,7 +39,7 @@ impl JsonText {
             Err(_) if fenced => return None,
             Err(violation) => (Standing::Doubt, violation.clone()),
             Ok(Value::Object(object)) => {
-                let key = object.denial("")?;
+                let key = object.rejection()?;
                 if fenced && key != "passed" {
                     return None;
                 }
@@ -85,7 +85,8 @@ impl JsonText {
         match (quoted, end) {
             (true, None) => None,
             (false, _) if self.ruin.is_none() => Some(Standing::Plain),
-            (true | false, _) => Some(Standing::Quoted),
+            (false, _) => Some(Standing::Fragment),
+            (true, Some(_)) => Some(Standing::Quoted),
         }
     }
 }

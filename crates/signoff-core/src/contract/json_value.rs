@@ -22,6 +22,10 @@ pub(super) enum Value {
 }
 
 impl Value {
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
     /// What a person would call it, for messages.
     pub fn what(&self) -> &'static str {
         match self {
@@ -72,6 +76,17 @@ impl Object {
         keys.find(|(key, value)| denies(key, value)).map(|(key, _)| key.as_str())
     }
 
+    /// The same for an object that is no answer. Many of those speak of a status or an error of other things.
+    pub fn rejection(&self) -> Option<&str> {
+        let mut keys = self.keys.iter();
+        keys.find(|(key, value)| match value {
+            Value::Bool(false) => REJECTIONS.contains(&key.as_str()),
+            Value::Array(values) => PROBLEMS.contains(&key.as_str()) && values.iter().any(Value::is_object),
+            Value::Null | Value::Bool(true) | Value::Number(_) | Value::Text(_) | Value::Object(_) => false,
+        })
+        .map(|(key, _)| key.as_str())
+    }
+
     /// Whether one of its texts is a severity, under whichever key.
     pub fn states_severity(&self) -> bool {
         let is_severity =
@@ -87,6 +102,7 @@ impl Object {
 
 /// Keys that say yes or no, keys that say how it went, and keys under which problems are listed or counted.
 const JUDGEMENTS: [&str; 5] = ["passed", "approved", "intentsatisfied", "success", "ok"];
+const REJECTIONS: [&str; 3] = ["passed", "approved", "intentSatisfied"];
 const OUTCOMES: [&str; 4] = ["verdict", "status", "result", "decision"];
 const PROBLEMS: [&str; 7] = ["issues", "findings", "error", "errors", "problems", "blockers", "violations"];
 

@@ -56,8 +56,7 @@ fn take(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
 fn retells(line: &Candidate, json: &[Candidate], ask: &Ask) -> bool {
     let told = |candidate: &Candidate| {
         let review = candidate.answer.as_ref().ok()?;
-        (!review.findings.is_empty() && candidate.standing != Standing::Quoted)
-            .then(|| review.verdict.approves())
+        (!review.findings.is_empty() && !candidate.standing.is_shown()).then(|| review.verdict.approves())
     };
     !line.binding.carries(ask)
         && told(line).is_some_and(|approves| json.iter().any(|candidate| told(candidate) == Some(approves)))
@@ -79,8 +78,7 @@ impl Shape {
     fn of(json: &JsonText) -> Option<Self> {
         if let Ok(Value::Array(values)) = &json.value {
             let is_issue = |value: &Value| matches!(value, Value::Object(one) if one.has("severity") || one.has("message"));
-            let is_object = |value: &Value| matches!(value, Value::Object(_));
-            let foreign = values.iter().any(is_object).then_some(Self::Foreign);
+            let foreign = values.iter().any(Value::is_object).then_some(Self::Foreign);
             let listed = values.iter().any(is_issue).then_some(Self::Issues).or(foreign);
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
@@ -100,14 +98,14 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
         // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
         Shape::Issues if said == Standing::Plain && fenced && is_data(&json.value) => Standing::Remark,
         Shape::Issues => said,
-        Shape::Foreign if said == Standing::Quoted => return None,
+        Shape::Foreign if said.is_shown() => return None,
         Shape::Foreign if !fenced => Standing::Denial,
         Shape::Foreign if !states_severity(&json.value) => return None,
         Shape::Foreign => Standing::Remark,
         // `[]` is ordinary in code and prose: it answers only where nothing else is on its line.
-        Shape::Empty if !alone || said == Standing::Quoted => return None,
+        Shape::Empty if !alone || said.is_shown() => return None,
         Shape::Empty => Standing::Remark,
-        Shape::Stray if said == Standing::Quoted && json.value.is_ok() && json.ruin().is_none() => {
+        Shape::Stray if said.is_shown() && json.value.is_ok() && json.ruin().is_none() => {
             return None;
         }
         Shape::Stray if fenced => Standing::Remark,
@@ -314,7 +312,7 @@ impl Lines {
 }
 
 fn placeless(offset: usize) -> Violation {
-    let message = "a line states a severity, but it names no `file:line`, and nothing else is found";
+    let message = "a line states a severity without a `file:line`; an approval does not go with it";
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 

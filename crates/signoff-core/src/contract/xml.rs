@@ -82,7 +82,7 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
-    check_issues(element, &review, offset)?;
+    check_strange(element, &review, offset)?;
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let message = "the verdict is ISSUES, but no <issue> is listed";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
@@ -90,13 +90,17 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
     Ok(review)
 }
 
-/// Whatever looks like an issue and is written as none must not get lost beside an approval.
-fn check_issues(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
+/// Whatever looks like an issue or a verdict in a strange place must not get lost beside an approval.
+fn check_strange(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
     if review.verdict.approves()
         && let Some(what) = unread(element)
     {
         let message = format!("the verdict approves, but `{}` reads like an issue", clip(&what));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
+    }
+    if review.verdict.approves() && element.descendants("verdict").len() > 1 {
+        let message = "there is another <verdict> inside the review";
+        return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
     }
     Ok(())
 }
@@ -124,10 +128,11 @@ fn says_none(text: &str) -> bool {
 }
 
 fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdict, Violation> {
-    let Some(first) = element.children("verdict").next() else {
+    let mut verdicts = element.children("verdict");
+    let Some(first) = verdicts.next() else {
         return Err(Violation::new(ViolationCode::MissingKey, offset, "the <verdict> is missing"));
     };
-    if element.descendants("verdict").len() > 1 {
+    if verdicts.next().is_some() {
         return Err(Violation::new(ViolationCode::DuplicateKey, offset, "there are two <verdict> elements"));
     }
     let word = first.text.trim();
