@@ -84,6 +84,22 @@ pub(super) struct Candidate {
     pub answer: Result<Rc<Review>, Violation>,
 }
 
+/// What speaks against an approval: a message can hold any number of ruins, the first of each sort will do.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    pub first: Vec<Candidate>,
+}
+
+impl Doubts {
+    pub fn take(&mut self, doubt: Option<Candidate>, ask: &Ask) {
+        let Some(doubt) = doubt else { return };
+        let sort = |one: &Candidate| (one.standing, one.binding.carries(ask));
+        if self.first.iter().all(|known| sort(known) != sort(&doubt)) {
+            self.first.push(doubt);
+        }
+    }
+}
+
 /// The whole way from the candidates of one contract to its review.
 pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
     settle(counted(candidates, ask)?, ask, nothing)

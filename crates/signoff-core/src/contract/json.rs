@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Ask;
-use super::binding::{Candidate, MAX_CANDIDATES, Standing, clip, too_many};
+use super::binding::{Candidate, Doubts, MAX_CANDIDATES, Standing, clip, too_many};
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value};
 use super::message::Message;
@@ -13,12 +13,10 @@ pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     let mut found = Vec::new();
-    let mut doubted = false;
+    let mut doubts = Doubts::default();
     for json in json_text::scan(message.text()) {
         if !(json.seen.has("verdict") || json.is_unfathomed()) {
-            let doubt = if doubted { None } else { json.doubt(message) };
-            doubted |= doubt.is_some();
-            found.extend(doubt);
+            doubts.take(json.doubt(message), ask);
             continue;
         }
         if found.len() >= MAX_CANDIDATES {
@@ -26,6 +24,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         }
         found.extend(candidate(&json, message, ask));
     }
+    found.extend(doubts.first);
     Ok(found)
 }
 
@@ -37,11 +36,10 @@ fn candidate(json: &JsonText, message: &Message<'_>, ask: &Ask) -> Option<Candid
             Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING))
         }
     });
-    let standing = match json.standing(message)? {
-        // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
-        Standing::Plain if is_data(json) && json.is_fenced(message) => Standing::Remark,
-        standing => standing,
-    };
+    let said = json.standing(message)?;
+    // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
+    let data = said == Standing::Plain && is_data(json) && json.is_fenced(message);
+    let standing = if data { Standing::Remark } else { said };
     Some(Candidate { offset, binding: json.binding(), standing, answer })
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Ask;
-use super::binding::{self, Binding, Candidate, MAX_CANDIDATES, Standing, too_many};
+use super::binding::{self, Binding, Candidate, Doubts, MAX_CANDIDATES, Standing, too_many};
 use super::item::Item;
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value, missing, wrong_type};
@@ -25,7 +25,7 @@ const KIND: &str = "issue";
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
-    let mut doubted = false;
+    let mut doubts = Doubts::default();
     for json in json_text::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
@@ -33,13 +33,13 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         if let Some(shape) = Shape::of(&json) {
             found.extend(json_candidate(&json, shape, message, ask));
             take(&mut taken, json.range);
-        } else if !doubted && let Some(doubt) = json.doubt(message) {
-            doubted = true;
-            found.push(doubt);
+        } else {
+            doubts.take(json.doubt(message), ask);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
     found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
+    found.extend(doubts.first);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
 }

@@ -112,7 +112,7 @@ fn unread(element: &Element) -> Option<String> {
         return Some(element.text.trim().to_owned());
     }
     element.children.iter().find_map(|child| {
-        let lost = !child.is_known() && (child.attribute("severity").is_some() || !says_none(&child.text));
+        let lost = if of_issues { is_unlisted(child) } else { is_stray(child) };
         if lost && child.descendants("issue").is_empty() {
             return Some(format!("<{}>", child.name));
         }
@@ -120,10 +120,23 @@ fn unread(element: &Element) -> Option<String> {
     })
 }
 
+/// Whether a part of the list of issues says something without being an issue or a note.
+fn is_unlisted(child: &Element) -> bool {
+    let listed = matches!(child.name.as_str(), "issue" | "minor" | "note");
+    let blank = says_none(&child.text) && child.children.is_empty() && child.attribute("severity").is_none();
+    !listed && !blank
+}
+
+/// Whether an element of the reviewer's own states a severity above minor.
+fn is_stray(child: &Element) -> bool {
+    let severity = child.attribute("severity").map(|word| Severity::from_word(Some(word)));
+    !child.is_known() && severity.is_some_and(|severity| severity > Severity::Minor)
+}
+
 /// Whether a text in a list of issues says that there are none.
 fn says_none(text: &str) -> bool {
-    const NONE: [&str; 6] = ["", "none", "none found", "no issues", "no issues found", "n/a"];
-    let said = text.trim().trim_end_matches(['.', '!']).to_ascii_lowercase();
+    const NONE: [&str; 7] = ["", "none", "none found", "no issues", "no issues found", "nothing", "n/a"];
+    let said = text.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
     NONE.contains(&said.as_str())
 }
 
