@@ -298,7 +298,8 @@ fn what_is_larger_than_ten_megabytes_is_named() {
 #[test]
 fn openers_without_end_are_read_in_linear_time_and_never_approve() {
     const OPENERS: &str = "{ [ < ` * ~ > - + # \" {\"verdict\": <code-review> <!-- <![CDATA[ <?xml &#65; [x]( [x]: \
-                           ``` **Verdict: {\"issues\":[ HIGH a.rs:1";
+                           ``` **Verdict: {\"issues\":[ HIGH a.rs:1 \
+                           <code-review><!-- <code-review/x=\" <code-review><![CDATA[ {\"a\": {' {verdict: [{\"a\":1, HIGH:";
     let mut problems = Vec::new();
     for opener in
         OPENERS.split(' ').flat_map(|word| [word.to_owned(), format!("{word} "), format!("{word}\n")])

@@ -27,11 +27,26 @@ fn dialects(message: &Message<'_>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Vio
 
 /// The nonce counts across contracts; then an approval stands only if no other contract contradicts it.
 fn weigh(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Review, Violation> {
-    let results: Vec<_> = counted(dialects, ask)?
-        .into_iter()
-        .filter(|candidates| !candidates.is_empty())
-        .map(|candidates| binding::settle(candidates, ask, NOTHING))
-        .collect();
+    let dialects = counted(dialects, ask)?;
+    let broken = doubt(&dialects, Standing::only_doubts);
+    let denial = doubt(&dialects, |standing| standing == Standing::Denial);
+    match agreed(dialects, ask)? {
+        Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
+        Some(review) => Ok(review),
+        None => Err(binding::unanswered(broken, NOTHING)),
+    }
+}
+
+fn doubt(dialects: &[Vec<Candidate>], counts: impl Fn(Standing) -> bool) -> Option<Violation> {
+    let mut doubts = dialects.iter().flatten().filter(|candidate| counts(candidate.standing));
+    doubts.find_map(|candidate| candidate.answer.as_ref().err().cloned())
+}
+
+/// What the contracts come to that found an answer. None if none of them did.
+fn agreed(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Option<Review>, Violation> {
+    let answers = |candidates: &Vec<Candidate>| candidates.iter().any(|one| !one.standing.only_doubts());
+    let results =
+        dialects.into_iter().filter(answers).map(|candidates| binding::settle(candidates, ask, NOTHING));
     let mut approval: Option<Review> = None;
     let mut request: Option<Review> = None;
     let mut broken: Option<Violation> = None;
@@ -46,8 +61,7 @@ fn weigh(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Review, Violation> 
     match (approval, request, broken) {
         (Some(_), Some(_), _) => Err(binding::disagreement(0)),
         (_, _, Some(violation)) => Err(violation),
-        (Some(review), None, None) | (None, Some(review), None) => Ok(review),
-        (None, None, None) => Err(Violation::new(ViolationCode::NoVerdict, 0, NOTHING)),
+        (review @ Some(_), None, None) | (None, review, None) => Ok(review),
     }
 }
 

@@ -51,6 +51,27 @@ pub(super) enum Standing {
     Remark,
     /// Shown, not said: inside a block quote, inline code, a diff, … It can contradict, it cannot answer.
     Quoted,
+    /// Inside a broken text, so nobody knows what it was a part of: the same, unless it carries the nonce.
+    Fragment,
+    /// Perhaps the ruin of an answer: it does not answer, but no approval in the same contract stands beside it.
+    Doubt,
+    /// Speaks against the work without being an answer: no approval in any contract stands beside it.
+    Denial,
+}
+
+impl Standing {
+    /// Whether it only keeps others from approving.
+    pub fn only_doubts(self) -> bool {
+        match self {
+            Self::Doubt | Self::Denial => true,
+            Self::Plain | Self::Remark | Self::Quoted | Self::Fragment => false,
+        }
+    }
+
+    /// Whether it is no answer because of what is around it.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Self::Quoted | Self::Fragment)
+    }
 }
 
 /// One answer found in a message.
@@ -63,6 +84,22 @@ pub(super) struct Candidate {
     pub answer: Result<Rc<Review>, Violation>,
 }
 
+/// What speaks against an approval: a message can hold any number of ruins, the first of each sort will do.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    pub first: Vec<Candidate>,
+}
+
+impl Doubts {
+    pub fn take(&mut self, doubt: Option<Candidate>, ask: &Ask) {
+        let Some(doubt) = doubt else { return };
+        let sort = |one: &Candidate| (one.standing, one.binding.carries(ask));
+        if self.first.iter().all(|known| sort(known) != sort(&doubt)) {
+            self.first.push(doubt);
+        }
+    }
+}
+
 /// The whole way from the candidates of one contract to its review.
 pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
     settle(counted(candidates, ask)?, ask, nothing)
@@ -72,7 +109,7 @@ pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
 pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
         candidates.retain(|candidate| candidate.binding.carries(ask));
-        for candidate in &mut candidates {
+        for candidate in candidates.iter_mut().filter(|one| one.standing == Standing::Fragment) {
             candidate.standing = Standing::Plain;
         }
     } else if ask.require_nonce && !candidates.is_empty() {
@@ -83,24 +120,43 @@ pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<C
 
 /// Says what is broken where an answer broke before its nonce, and otherwise that the nonce is missing.
 fn unbound(candidates: &[Candidate]) -> Violation {
-    let broken =
-        candidates.iter().filter(|candidate| candidate.standing != Standing::Quoted).find_map(|one| {
-            one.answer.as_ref().err().filter(|violation| {
-                matches!(
-                    violation.code,
-                    ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep
-                )
-            })
-        });
+    let broken = candidates.iter().filter(|candidate| !candidate.standing.is_shown()).find_map(|one| {
+        one.answer.as_ref().err().filter(|violation| {
+            matches!(
+                violation.code,
+                ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep
+            )
+        })
+    });
     broken.cloned().unwrap_or_else(|| {
         let offset = candidates.first().map_or(0, |candidate| candidate.offset);
         Violation::new(ViolationCode::NonceMissing, offset, "no answer carries the nonce of this review")
     })
 }
 
-/// All that count must be whole, bound to this commit, and say the same.
+/// All that count must be whole, bound to this commit, and say the same; an approval must be beyond doubt.
 pub(super) fn settle(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
-    let said = candidates.iter().any(|candidate| candidate.standing != Standing::Quoted);
+    let (doubts, answers): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.standing.only_doubts());
+    let doubt = doubts.into_iter().find_map(|candidate| candidate.answer.err());
+    if answers.is_empty() {
+        return Err(unanswered(doubt, nothing));
+    }
+    let review = agree(answers, ask, nothing)?;
+    match doubt {
+        Some(violation) if review.verdict.approves() => Err(violation),
+        Some(_) | None => Ok(review),
+    }
+}
+
+/// What a message without an answer is: a broken one, if there is a ruin, and otherwise none.
+pub(super) fn unanswered(doubt: Option<Violation>, nothing: &str) -> Violation {
+    let broken = doubt.filter(|violation| violation.code != ViolationCode::Disagreement);
+    broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
+}
+
+fn agree(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Result<Review, Violation> {
+    let said = candidates.iter().any(|candidate| !candidate.standing.is_shown());
     if let (Some(first), false) = (candidates.first(), said) {
         let message = "the only answer is quoted text; state it as the answer itself";
         return Err(Violation::new(ViolationCode::NoVerdict, first.offset, message));
@@ -155,15 +211,21 @@ pub(super) fn comment_line(line: &str) -> Option<Binding> {
 }
 
 /// The binding of an answer at `start..end` by a comment line before or after it, with only blank lines
-/// between. Of two, the one with the right nonce.
+/// between. Of two, the one with the right nonce; of two with it, the one that names another commit.
 pub(super) fn beside(message: &Message<'_>, start: usize, end: usize, ask: &Ask) -> Binding {
     let text = message.text();
     let before = last_line(&text[..message.line_at(start).start]).and_then(comment_line);
     let after = first_line(&text[message.line_at(end).end..]).and_then(comment_line);
-    match (before, after) {
-        (Some(before), Some(after)) if !before.carries(ask) => after,
-        (Some(binding), _) | (None, Some(binding)) => binding,
-        (None, None) => Binding::default(),
+    let (Some(before), Some(after)) = (before.clone(), after.clone()) else {
+        return before.or(after).unwrap_or_default();
+    };
+    match (before.carries(ask), after.carries(ask)) {
+        (true, false) => before,
+        (false, true) => after,
+        (true, true) | (false, false) => {
+            let later = check_commit(&after, ask, end).is_err() || before.commit.is_none();
+            if later && check_commit(&before, ask, start).is_ok() { after } else { before }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Ask;
-use super::binding::{Candidate, MAX_CANDIDATES, clip, too_many};
+use super::binding::{Candidate, Doubts, MAX_CANDIDATES, Standing, clip, too_many};
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value};
 use super::message::Message;
@@ -13,13 +13,18 @@ pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
     let mut found = Vec::new();
-    let answers = |json: &JsonText| json.seen.has("verdict") || json.is_unfathomed();
-    for json in json_text::scan(message.text()).filter(answers) {
+    let mut doubts = Doubts::default();
+    for json in json_text::scan(message.text()) {
+        if !(json.seen.has("verdict") || json.is_unfathomed()) {
+            doubts.take(json.doubt(message), ask);
+            continue;
+        }
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }
         found.extend(candidate(&json, message, ask));
     }
+    found.extend(doubts.first);
     Ok(found)
 }
 
@@ -31,7 +36,18 @@ fn candidate(json: &JsonText, message: &Message<'_>, ask: &Ask) -> Option<Candid
             Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING))
         }
     });
-    Some(Candidate { offset, binding: json.binding(), standing: json.standing(message)?, answer })
+    let said = json.standing(message)?;
+    // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
+    let data = said == Standing::Plain && is_data(json) && json.is_fenced(message);
+    let standing = if data { Standing::Remark } else { said };
+    Some(Candidate { offset, binding: json.binding(), standing, answer })
+}
+
+/// Whether it has a key `verdict` and nothing else of an answer.
+fn is_data(json: &JsonText) -> bool {
+    let known = |word: &str| matches!(word, "pass" | "drift");
+    let verdict = json.seen.text("verdict").is_some_and(|word| known(&word));
+    matches!(&json.value, Ok(Value::Object(object)) if !object.has("followUpPrompt")) && !verdict
 }
 
 fn review(object: &Object, offset: usize, ask: &Ask) -> Result<Review, Violation> {
@@ -45,6 +61,10 @@ fn review(object: &Object, offset: usize, ask: &Ask) -> Result<Review, Violation
             return Err(Violation::new(ViolationCode::UnknownVerdict, offset, message));
         }
     };
+    if let Some(key) = object.denial("verdict").filter(|_| verdict.approves()) {
+        let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
+        return Err(Violation::new(ViolationCode::Disagreement, offset, message));
+    }
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
     if review.verdict == Verdict::ChangesRequested {
         review.findings.push(drift(follow_up, offset, ask)?);

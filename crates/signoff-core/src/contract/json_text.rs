@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::binding::{Binding, Standing, clip};
+use super::binding::{Binding, Candidate, Standing, clip};
 use super::json_value::{self, Attempt, Seen, Value};
 use super::message::Message;
+use super::outline::Shown;
 use crate::review::{Violation, ViolationCode};
 
 /// An object or array that is no part of another one.
@@ -15,12 +16,44 @@ pub(super) struct JsonText {
     pub seen: Seen,
     /// It stands inside a JSON text that breaks off so, and nobody knows what it was a part of.
     ruin: Option<ViolationCode>,
+    /// Whether a broken text has a key of an answer in it, or breaks off with the message.
+    telling: bool,
 }
 
 impl JsonText {
     /// The `nonce` and `commit` keys, as far as they were read.
     pub fn binding(&self) -> Binding {
         Binding { nonce: self.seen.text("nonce"), commit: self.seen.text("commit") }
+    }
+
+    /// What this text, which is no answer, says against an approval.
+    pub fn doubt(&self, message: &Message<'_>) -> Option<Candidate> {
+        let offset = self.range.start;
+        if self.standing(message)? == Standing::Quoted {
+            return None;
+        }
+        let fenced = self.is_fenced(message);
+        let (standing, violation) = match &self.value {
+            Err(violation) if self.telling => (Standing::Denial, violation.clone()),
+            // A snippet of code in a fence is whole in its own language.
+            Err(_) if fenced => return None,
+            Err(violation) => (Standing::Doubt, violation.clone()),
+            Ok(Value::Object(object)) => {
+                let key = object.rejection()?;
+                if fenced && key != "passed" {
+                    return None;
+                }
+                let message =
+                    format!("an object that is no answer says by `{}` that the work did not pass", clip(key));
+                (Standing::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
+            }
+            Ok(_) => return None,
+        };
+        Some(Candidate { offset, binding: self.binding(), standing, answer: Err(violation) })
+    }
+
+    pub fn is_fenced(&self, message: &Message<'_>) -> bool {
+        message.outline().shown(self.range.start) == Some(Shown::Code)
     }
 
     pub fn ruin(&self) -> Option<ViolationCode> {
@@ -52,12 +85,13 @@ impl JsonText {
         match (quoted, end) {
             (true, None) => None,
             (false, _) if self.ruin.is_none() => Some(Standing::Plain),
-            (true | false, _) => Some(Standing::Quoted),
+            (false, _) => Some(Standing::Fragment),
+            (true, Some(_)) => Some(Standing::Quoted),
         }
     }
 }
 
-/// The JSON texts in order: the whole ones, and the broken ones that have a key of an answer.
+/// The JSON texts in order: the whole ones, and the broken ones that may have been an answer.
 ///
 /// Linear: a broken text is read again only from the brackets inside it, and a bracket can lie inside at
 /// most twice [`json_value::MAX_DEPTH`] broken texts (once for each reading of what is inside the quotes).
@@ -68,7 +102,11 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
         loop {
             let start = from + text[from..].find(['{', '['])?;
             from = start + 1;
+            let telling = is_telling(&text[start..]);
             if !may_open(&text[start..]) {
+                if telling || is_cut_off(&text[start..]) {
+                    return Some(misspelt(start));
+                }
                 continue;
             }
             let Attempt { value, length, seen } = json_value::read(&text[start..]);
@@ -83,9 +121,11 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
                 ruin = Some((end, code));
             }
             let unfathomed = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
-            if code.is_none() || seen.has_any() || unfathomed {
+            let keyed = is_keyed(&text[start..]);
+            let telling = telling || (code == Some(ViolationCode::Truncated) && holds_object(&text[start..]));
+            if code.is_none() || seen.has_any() || unfathomed || keyed || telling {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
-                return Some(JsonText { range: start..end, value, seen, ruin: around });
+                return Some(JsonText { range: start..end, value, seen, ruin: around, telling });
             }
         }
     })
@@ -98,6 +138,58 @@ fn may_open(text: &str) -> bool {
         matches!(next, Some(b'"' | b'}'))
     } else {
         matches!(next, Some(b']' | b'[' | b'{' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n'))
+    }
+}
+
+/// Whether a broken object got as far as a key and its colon, which sets in prose and code do not.
+fn is_keyed(text: &str) -> bool {
+    let inside = text.strip_prefix('{').and_then(|inside| inside.trim_start().strip_prefix('"'));
+    let key = inside.and_then(|key| key.split_once('"'));
+    key.is_some_and(|(key, rest)| !key.contains('\n') && rest.trim_start().starts_with(':'))
+}
+
+/// Whether the bracket opens an object or a list of them.
+fn holds_object(text: &str) -> bool {
+    text.starts_with('{') || text[1..].trim_start().starts_with('{')
+}
+
+/// Whether an object that begins unlike JSON is never closed.
+fn is_cut_off(text: &str) -> bool {
+    let key = |c: char| is_quote(c) || matches!(c, '/' | '#' | ',');
+    text.strip_prefix('{')
+        .is_some_and(|inside| inside.trim_start().starts_with(key) && !inside.contains(['{', '}']))
+}
+
+/// The keys by which an answer is known even where it is no JSON.
+const TELLING: [&str; 6] = ["verdict", "followUpPrompt", "issues", "findings", "severity", "intentSatisfied"];
+
+/// Whether what follows a brace, up to the next one, has a key of an answer. The stretches looked at are
+/// disjoint, so this is linear.
+fn is_telling(text: &str) -> bool {
+    let Some(inside) = text.strip_prefix('{').and_then(|inside| inside.split(['{', '}']).next()) else {
+        return false;
+    };
+    inside.match_indices(':').any(|(at, _)| {
+        let before = inside[..at].trim_end_matches(|c: char| c.is_whitespace() || is_quote(c));
+        let joined = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let is_key = |key: &str| before.strip_suffix(key).is_some_and(|rest| !rest.ends_with(joined));
+        !inside[at + 1..].starts_with(':') && TELLING.into_iter().any(is_key)
+    })
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '`' | '‘' | '’' | '“' | '”' | '„' | '«' | '»')
+}
+
+/// What is written like an answer in JSON, but is none from its first character on.
+fn misspelt(start: usize) -> JsonText {
+    let message = "this looks like an answer, but it is not JSON";
+    JsonText {
+        range: start..start + 1,
+        value: Err(Violation::new(ViolationCode::Malformed, start, message)),
+        seen: Seen::default(),
+        ruin: None,
+        telling: true,
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::review::{Violation, ViolationCode};
+use crate::review::{Severity, Violation, ViolationCode};
 
 /// Answers nest less than this; the bound also limits how often a hostile text can be read twice.
 pub(super) const MAX_DEPTH: usize = 32;
@@ -22,6 +22,10 @@ pub(super) enum Value {
 }
 
 impl Value {
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
     /// What a person would call it, for messages.
     pub fn what(&self) -> &'static str {
         match self {
@@ -66,9 +70,77 @@ impl Object {
         }
     }
 
+    /// A key by which the object says that the work did not pass; `own` is read by the caller.
+    pub fn denial(&self, own: &str) -> Option<&str> {
+        let mut keys = self.keys.iter().filter(|(key, _)| key.as_str() != own);
+        keys.find(|(key, value)| denies(key, value)).map(|(key, _)| key.as_str())
+    }
+
+    /// The same for an object that is no answer. Many of those speak of a status or an error of other things.
+    pub fn rejection(&self) -> Option<&str> {
+        let mut keys = self.keys.iter();
+        keys.find(|(key, value)| match value {
+            Value::Bool(false) => REJECTIONS.contains(&key.as_str()),
+            Value::Array(values) => PROBLEMS.contains(&key.as_str()) && values.iter().any(Value::is_object),
+            Value::Null | Value::Bool(true) | Value::Number(_) | Value::Text(_) | Value::Object(_) => false,
+        })
+        .map(|(key, _)| key.as_str())
+    }
+
+    /// Whether one of its texts is a severity, under whichever key.
+    pub fn states_severity(&self) -> bool {
+        let is_severity =
+            |value: &Value| matches!(value, Value::Text(word) if Severity::known(word.trim()).is_some());
+        self.keys.values().any(is_severity)
+    }
+
     /// The string under `key`, whatever else may stand there.
     pub fn text(&self, key: &str) -> Option<String> {
         if let Some(Value::Text(text)) = self.get(key) { Some(text.trim().to_owned()) } else { None }
+    }
+}
+
+/// Keys that say yes or no, keys that say how it went, and keys under which problems are listed or counted.
+const JUDGEMENTS: [&str; 5] = ["passed", "approved", "intentsatisfied", "success", "ok"];
+const REJECTIONS: [&str; 3] = ["passed", "approved", "intentSatisfied"];
+const OUTCOMES: [&str; 4] = ["verdict", "status", "result", "decision"];
+const PROBLEMS: [&str; 7] = ["issues", "findings", "error", "errors", "problems", "blockers", "violations"];
+
+/// The outcomes that speak for the work, or only of the review being over.
+const GOOD: [&str; 14] = [
+    "pass",
+    "passed",
+    "approved",
+    "approve",
+    "ok",
+    "okay",
+    "success",
+    "clean",
+    "lgtm",
+    "done",
+    "complete",
+    "completed",
+    "finished",
+    "reviewed",
+];
+
+fn denies(key: &str, value: &Value) -> bool {
+    let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let says_nothing = match value {
+        Value::Null => true,
+        Value::Bool(said) => !said,
+        Value::Number(number) => *number == 0.0,
+        Value::Text(text) => text.trim().is_empty() || text.trim().eq_ignore_ascii_case("none"),
+        Value::Array(values) => values.is_empty(),
+        Value::Object(object) => object.keys.is_empty(),
+    };
+    let good = |text: &String| GOOD.iter().any(|good| good.eq_ignore_ascii_case(text.trim()));
+    if JUDGEMENTS.contains(&key.as_str()) {
+        !matches!(value, Value::Null | Value::Bool(true))
+    } else if OUTCOMES.contains(&key.as_str()) {
+        !matches!(value, Value::Null | Value::Bool(true)) && !matches!(value, Value::Text(text) if good(text))
+    } else {
+        PROBLEMS.contains(&key.as_str()) && !says_nothing
     }
 }
 
@@ -153,12 +225,18 @@ impl Node<'_> {
     }
 
     fn saw(self, key: &str, value: &Value) {
-        if self.depth == 0
-            && MARKS.contains(&key)
-            && let Value::Text(text) = value
-        {
-            self.seen.keys.borrow_mut().insert(key.to_owned(), Some(text.trim().to_owned()));
+        if self.depth > 0 || !MARKS.contains(&key) {
+            return;
         }
+        let text = match value {
+            Value::Text(text) => text.trim().to_owned(),
+            // What is no text names no commit, so it cannot be the one under review.
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) if key == "commit" => {
+                value.what().to_owned()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return,
+        };
+        self.seen.keys.borrow_mut().insert(key.to_owned(), Some(text));
     }
 
     fn about_to_read(self, key: &str) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::Ask;
-use super::binding::{self, Binding, Candidate, MAX_CANDIDATES, Standing, too_many};
+use super::binding::{self, Binding, Candidate, Doubts, MAX_CANDIDATES, Standing, too_many};
 use super::item::Item;
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value, missing, wrong_type};
@@ -23,8 +23,9 @@ const CLEAN: [&str; 3] = ["NO ISSUES", "No issues found.", "Plan looks good to p
 const KIND: &str = "issue";
 
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let mut found = Vec::new();
+    let mut found: Vec<Candidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
+    let mut doubts = Doubts::default();
     for json in json_text::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
@@ -32,10 +33,13 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         if let Some(shape) = Shape::of(&json) {
             found.extend(json_candidate(&json, shape, message, ask));
             take(&mut taken, json.range);
+        } else {
+            doubts.take(json.doubt(message), ask);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
     found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
+    found.extend(doubts.first);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
 }
@@ -52,8 +56,7 @@ fn take(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
 fn retells(line: &Candidate, json: &[Candidate], ask: &Ask) -> bool {
     let told = |candidate: &Candidate| {
         let review = candidate.answer.as_ref().ok()?;
-        (!review.findings.is_empty() && candidate.standing != Standing::Quoted)
-            .then(|| review.verdict.approves())
+        (!review.findings.is_empty() && !candidate.standing.is_shown()).then(|| review.verdict.approves())
     };
     !line.binding.carries(ask)
         && told(line).is_some_and(|approves| json.iter().any(|candidate| told(candidate) == Some(approves)))
@@ -67,16 +70,21 @@ enum Shape {
     Empty,
     /// An issue that is in no list: part of a broken one, or a log line.
     Stray,
+    /// A list of things in other words.
+    Foreign,
 }
 
 impl Shape {
     fn of(json: &JsonText) -> Option<Self> {
         if let Ok(Value::Array(values)) = &json.value {
             let is_issue = |value: &Value| matches!(value, Value::Object(one) if one.has("severity") || one.has("message"));
-            let listed = values.iter().any(is_issue).then_some(Self::Issues);
+            let foreign = values.iter().any(Value::is_object).then_some(Self::Foreign);
+            let listed = values.iter().any(is_issue).then_some(Self::Issues).or(foreign);
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
-        let stray = json.seen.has("severity").then_some(Self::Stray);
+        let states = matches!(&json.value, Ok(Value::Object(object)) if object.states_severity());
+        let states = states && !json.seen.has("verdict");
+        let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
         if json.seen.has("issues") || json.is_unfathomed() { Some(Self::Issues) } else { stray }
     }
 }
@@ -85,15 +93,23 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
     let offset = json.range.start;
     let alone = is_alone(message.text(), &json.range);
     let said = json.standing(message)?;
+    let fenced = json.is_fenced(message);
     let standing = match shape {
+        // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
+        Shape::Issues if said == Standing::Plain && fenced && is_data(&json.value) => Standing::Remark,
         Shape::Issues => said,
+        Shape::Foreign if said.is_shown() => return None,
+        Shape::Foreign if !fenced => Standing::Denial,
+        Shape::Foreign if !states_severity(&json.value) => return None,
+        Shape::Foreign => Standing::Remark,
         // `[]` is ordinary in code and prose: it answers only where nothing else is on its line.
-        Shape::Empty if !alone || said == Standing::Quoted => return None,
+        Shape::Empty if !alone || said.is_shown() => return None,
         Shape::Empty => Standing::Remark,
-        Shape::Stray if said == Standing::Quoted && json.value.is_ok() && json.ruin().is_none() => {
+        Shape::Stray if said.is_shown() && json.value.is_ok() && json.ruin().is_none() => {
             return None;
         }
-        Shape::Stray => Standing::Remark,
+        Shape::Stray if fenced => Standing::Remark,
+        Shape::Stray => Standing::Denial,
     };
     let mut binding = json.binding();
     if binding.nonce.is_none() && alone {
@@ -102,11 +118,31 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
     }
     let answer = match shape {
         Shape::Stray => Err(stray(json)),
+        Shape::Foreign => {
+            let message = "a list of objects without `severity` and `message`: nobody knows what it says";
+            Err(Violation::new(ViolationCode::Malformed, offset, message))
+        }
         Shape::Issues | Shape::Empty => {
             json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
         }
     };
     Some(Candidate { offset, binding, standing, answer })
+}
+
+/// Whether a whole text has the outline of an answer, but nothing that states a severity or an empty list.
+fn is_data(value: &Result<Value, Violation>) -> bool {
+    match value {
+        Ok(Value::Object(object)) => !matches!(object.get("issues"), Some(Value::Array(_))),
+        Ok(Value::Array(values)) => {
+            !values.iter().any(|value| matches!(value, Value::Object(one) if one.has("severity")))
+        }
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_)) | Err(_) => false,
+    }
+}
+
+fn states_severity(value: &Result<Value, Violation>) -> bool {
+    let states = |value: &Value| matches!(value, Value::Object(one) if one.states_severity());
+    matches!(value, Ok(Value::Array(values)) if values.iter().any(states))
 }
 
 fn stray(json: &JsonText) -> Violation {
@@ -151,20 +187,21 @@ fn review_of(value: &Value, offset: usize, ask: &Ask) -> Result<Review, Violatio
             return Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING));
         }
     };
-    if issues.is_empty() && denies(value) {
-        let message = "the list of issues is empty, but the object says that the work did not pass";
+    let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
+    let review = review(findings, ask);
+    if review.verdict.approves() && denies(value) {
+        let message =
+            "the list of issues holds none that counts, but the object says that the work did not pass";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
     }
-    let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
-    Ok(review(findings, ask))
+    Ok(review)
 }
 
 /// Whether an object says in another contract's words that the work did not pass.
 fn denies(value: &Value) -> bool {
     let Value::Object(object) = value else { return false };
-    let passed = object.get("passed").is_none_or(|passed| *passed == Value::Bool(true));
     let pass = |word: &Value| *word == Value::Text("pass".to_owned());
-    !passed || !object.get("verdict").is_none_or(pass)
+    object.denial("issues").is_some() || !object.get("verdict").is_none_or(pass)
 }
 
 fn finding(value: &Value, offset: usize, ask: &Ask) -> Result<Finding, Violation> {
@@ -221,8 +258,8 @@ struct Lines {
     first: Option<usize>,
     binding: Binding,
     clean: Vec<Candidate>,
-    /// A line that opens with a severity and names no place: not a finding, and not nothing either.
-    vague: Option<usize>,
+    /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
+    vague: Vec<(usize, Finding)>,
 }
 
 impl Lines {
@@ -242,7 +279,7 @@ impl Lines {
 
     fn take_severity(&mut self, message: &Message<'_>, line: Range<usize>, stated: &Range<usize>, ask: &Ask) {
         let text = &message.text()[line.clone()];
-        let opens = !text[..stated.start].contains(char::is_alphanumeric);
+        let opens = opens(&text[..stated.start]);
         let Some(item) = Item::of(message, line.start, text) else { return };
         if item.place.is_some() {
             let binding = binding::beside(message, line.start, line.end, ask);
@@ -252,27 +289,47 @@ impl Lines {
             self.first.get_or_insert(line.start);
             self.findings.push(item.finding(KIND, ask));
         } else if opens && !counts_none(&text[stated.end..]) {
-            self.vague.get_or_insert(line.start);
+            self.vague.push((line.start, item.finding(KIND, ask)));
         }
     }
 
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
         let mut found = self.clean;
         if let Some(offset) = self.first {
-            let review = review(self.findings, ask);
+            let vague = self.vague.into_iter().map(|(_, finding)| finding);
+            let review = review(self.findings.into_iter().chain(vague).collect(), ask);
             let standing = if review.verdict.approves() { Standing::Remark } else { Standing::Plain };
             let answer = Ok(Rc::new(review));
             found.push(Candidate { offset, binding: self.binding, standing, answer });
-        } else if let (Some(offset), Some(clean)) = (self.vague, found.first()) {
-            let (binding, standing) = (clean.binding.clone(), Standing::Plain);
-            found.push(Candidate { offset, binding, standing, answer: Err(binding::disagreement(offset)) });
+        } else if let Some((offset, _)) = self.vague.first() {
+            let blocks = self.vague.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
+            let standing = if blocks { Standing::Denial } else { Standing::Doubt };
+            let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
+            found.push(Candidate { offset: *offset, binding, standing, answer: Err(placeless(*offset)) });
         }
         found
     }
 }
 
-/// `HIGH: 0` and `LOW: none` count findings, they are none.
+fn placeless(offset: usize) -> Violation {
+    let message = "a line states a severity without a `file:line`; an approval does not go with it";
+    Violation::new(ViolationCode::Disagreement, offset, message)
+}
+
+/// Whether nothing but a number and the word `severity` comes before a stated severity.
+fn opens(before: &str) -> bool {
+    let mut words = before.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    words.all(|word| word.eq_ignore_ascii_case("severity"))
+}
+
+/// `HIGH: 0`, `LOW: none` and `MEDIUM: no issues` count findings, they are none.
 fn counts_none(after: &str) -> bool {
+    const NONE: [&str; 4] = ["0", "none", "nothing", "nil"];
+    const THINGS: [&str; 4] = ["issue", "issues", "findings", "problems"];
+    let is_one_of = |word: Option<&str>, words: &[&str]| {
+        word.is_some_and(|word| words.iter().any(|one| one.eq_ignore_ascii_case(word)))
+    };
     let mut words = after.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.next().is_some_and(|word| word == "0" || word.eq_ignore_ascii_case("none"))
+    let first = words.next();
+    is_one_of(first, &NONE) || (is_one_of(first, &["no"]) && is_one_of(words.next(), &THINGS))
 }

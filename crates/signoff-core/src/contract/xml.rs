@@ -6,7 +6,7 @@ use super::Ask;
 use super::binding::{Binding, Candidate, MAX_CANDIDATES, Standing, clip, too_many};
 use super::message::Message;
 use super::prefix;
-use super::xml_tree::{self, Attempt, Element};
+use super::xml_tree::{self, Attempt, Element, ISSUES};
 use crate::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode,
 };
@@ -55,14 +55,14 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
 fn candidate(attempt: Attempt, start: usize, message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
     let end = attempt.root.is_ok().then_some(start + attempt.length);
     let quoted = message.outline().quotes(message.text(), start, end) || message.is_inside_json(start);
-    if quoted && end.is_none() {
+    if quoted && end.is_none() && !attempt.hides {
         return None;
     }
     let attribute = |name: &str| {
         attempt.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned())
     };
     let binding = Binding { nonce: attribute("nonce"), commit: attribute("commit") };
-    let standing = if quoted { Standing::Quoted } else { Standing::Plain };
+    let standing = if quoted && !attempt.hides { Standing::Quoted } else { Standing::Plain };
     let answer = attempt.root.and_then(|root| review(&root, start, ask)).map(Rc::new);
     Some(Candidate { offset: start, binding, standing, answer })
 }
@@ -82,11 +82,62 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
+    check_strange(element, &review, offset)?;
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let message = "the verdict is ISSUES, but no <issue> is listed";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
     }
     Ok(review)
+}
+
+/// Whatever looks like an issue or a verdict in a strange place must not get lost beside an approval.
+fn check_strange(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
+    if review.verdict.approves()
+        && let Some(what) = unread(element)
+    {
+        let message = format!("the verdict approves, but `{}` reads like an issue", clip(&what));
+        return Err(Violation::new(ViolationCode::Disagreement, offset, message));
+    }
+    if review.verdict.approves() && element.descendants("verdict").len() > 1 {
+        let message = "there is another <verdict> inside the review";
+        return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
+    }
+    Ok(())
+}
+
+/// What stands in the place of an issue without being an `<issue>`.
+fn unread(element: &Element) -> Option<String> {
+    let of_issues = element.name == ISSUES;
+    if of_issues && !says_none(&element.text) {
+        return Some(element.text.trim().to_owned());
+    }
+    element.children.iter().find_map(|child| {
+        let lost = if of_issues { is_unlisted(child) } else { is_stray(child) };
+        if lost && child.descendants("issue").is_empty() {
+            return Some(format!("<{}>", child.name));
+        }
+        unread(child)
+    })
+}
+
+/// Whether a part of the list of issues says something without being an issue or a note.
+fn is_unlisted(child: &Element) -> bool {
+    let listed = matches!(child.name.as_str(), "issue" | "minor" | "note");
+    let blank = says_none(&child.text) && child.children.is_empty() && child.attribute("severity").is_none();
+    !listed && !blank
+}
+
+/// Whether an element of the reviewer's own states a severity above minor.
+fn is_stray(child: &Element) -> bool {
+    let severity = child.attribute("severity").map(|word| Severity::from_word(Some(word)));
+    !child.is_known() && severity.is_some_and(|severity| severity > Severity::Minor)
+}
+
+/// Whether a text in a list of issues says that there are none.
+fn says_none(text: &str) -> bool {
+    const NONE: [&str; 7] = ["", "none", "none found", "no issues", "no issues found", "nothing", "n/a"];
+    let said = text.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+    NONE.contains(&said.as_str())
 }
 
 fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdict, Violation> {
@@ -98,7 +149,8 @@ fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdi
         return Err(Violation::new(ViolationCode::DuplicateKey, offset, "there are two <verdict> elements"));
     }
     let word = first.text.trim();
-    verdict_word(word, kind).ok_or_else(|| {
+    let bare = !first.strange && first.children.is_empty();
+    verdict_word(word, kind).filter(|_| bare).ok_or_else(|| {
         let message = format!("the verdict must be {}, not `{}`", words(kind), clip(word));
         Violation::new(ViolationCode::UnknownVerdict, offset, message)
     })

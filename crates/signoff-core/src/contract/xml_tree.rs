@@ -11,6 +11,9 @@ const MAX_DEPTH: usize = 32;
 /// No element of an answer has more; comparing attribute names pairwise must stay cheap.
 const MAX_ATTRIBUTES: usize = 16;
 
+/// The element whose every part is an issue.
+pub(super) const ISSUES: &str = "issues";
+
 /// The elements an answer is made of. The text of others belongs to what is around them.
 const KNOWN: [&str; 13] = [
     "verdict",
@@ -34,6 +37,8 @@ pub(super) struct Element {
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
     pub text: String,
+    /// Whether there was an element in it that no answer is made of.
+    pub strange: bool,
 }
 
 impl Element {
@@ -49,6 +54,11 @@ impl Element {
     pub fn child_text(&self, name: &str) -> Option<String> {
         let text = self.children(name).next()?.text.trim();
         (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Whether it is one of the elements an answer is made of.
+    pub fn is_known(&self) -> bool {
+        KNOWN.contains(&self.name.as_str())
     }
 
     /// All elements of that name below this one, in order.
@@ -71,21 +81,41 @@ pub(super) struct Attempt {
     pub attributes: Vec<(String, String)>,
     /// How far it was read.
     pub length: usize,
+    /// Nothing after it was looked at, although it broke: an answer may be hidden there.
+    pub hides: bool,
 }
 
 /// The elements of a review.
 const ROOTS: [&str; 2] = ["spec-review", "code-review"];
 
-/// Every outermost review element of a text with its offset, whole or broken. Linear: no byte is read twice.
+/// How often a text may be read again for the sake of what broken elements swallowed.
+const REREADS: usize = 16;
+
+/// Every outermost review element of a text with its offset, whole or broken.
+///
+/// A broken one may be the mere mention of a tag, so what begins inside it is read as well. Linear: an
+/// element breaks at the next one, and those that read past it share a budget.
 pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, Attempt)> {
     let mut from = 0;
+    let mut budget = text.len().saturating_mul(REREADS);
     starts(text).into_iter().filter_map(move |start| {
         if start < from {
             return None;
         }
-        let attempt = read(&text[start..], start);
-        // At least past the opening, so that what broke at its first byte is not read again.
-        from = start + attempt.length.max(1);
+        let mut attempt = read(&text[start..], start);
+        let truncated = |violation: &Violation| violation.code == ViolationCode::Truncated;
+        let cost = match &attempt.root {
+            Err(violation) if truncated(violation) => text.len() - start,
+            Ok(_) | Err(_) => attempt.length,
+        };
+        attempt.hides = attempt.root.is_err() && cost > budget;
+        if attempt.root.is_ok() {
+            from = start + attempt.length;
+        } else if attempt.hides {
+            from = text.len();
+        } else {
+            budget -= cost;
+        }
         Some((start, attempt))
     })
 }
@@ -111,7 +141,7 @@ fn read(text: &str, offset: usize) -> Attempt {
         Builder { reader: Reader::from_str(text), offset, open: Vec::new(), attributes: Vec::new() };
     let root = builder.run();
     let length = usize::try_from(builder.reader.buffer_position()).unwrap_or(text.len()).min(text.len());
-    Attempt { root, attributes: builder.attributes, length }
+    Attempt { root, attributes: builder.attributes, length, hides: false }
 }
 
 struct Builder<'t> {
@@ -194,10 +224,17 @@ impl Builder<'_> {
         let Some(parent) = self.open.last_mut() else { return Some(element) };
         if KNOWN.contains(&element.name.as_str()) {
             parent.children.push(element);
+            return None;
+        }
+        parent.strange = true;
+        let verdict = element.children("verdict").next().is_some();
+        if parent.name == ISSUES || element.attribute("severity").is_some() || verdict {
+            // Not ours, but it may be an issue or hold another verdict: whoever reads the review must see it.
+            parent.children.push(element);
         } else {
-            // Markup inside a text stays part of the text; a verdict in strange company is nobody's verdict.
+            // Markup inside a text stays part of the text.
             parent.text.push_str(&element.text);
-            parent.children.extend(element.children.into_iter().filter(|child| child.name != "verdict"));
+            parent.children.extend(element.children);
         }
         None
     }

@@ -76,7 +76,7 @@ fn no_approval_wins_over_a_contradiction() {
     markdown and severity lines
         changes_requested [critical changes] src/a.rs:1 "it burns"
     json and severity
-        ! disagreement @0: two answers in one message say different things
+        ! disagreement @0: `verdict` is "pass", but `issues` says that the work did not pass
     prefix and markdown
         ! disagreement @0: two answers in one message say different things
     two approvals
@@ -84,7 +84,7 @@ fn no_approval_wins_over_a_contradiction() {
     two requests
         changes_requested [critical issue] "it burns\n\n**Verdict: CHANGES_REQUESTED**"
     clean and vague
-        ! disagreement @11: two answers in one message say different things
+        ! disagreement @11: a line states a severity without a `file:line`; an approval does not go with it
     clean and a request
         changes_requested [critical drift] "fix"
     "#);

@@ -139,7 +139,7 @@ fn clean_has_to_be_said() {
     clean beside a finding in JSON
         ! disagreement @39: two answers in one message say different things
     clean beside a vague one
-        ! disagreement @0: two answers in one message say different things
+        ! disagreement @0: a line states a severity without a `file:line`; an approval does not go with it
     two lists
         ! disagreement @4: two answers in one message say different things
     "#);
