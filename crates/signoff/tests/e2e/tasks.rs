@@ -86,13 +86,13 @@ fn mistakes_in_a_plan_are_named_with_their_line() {
     let env = test_env();
     env.write(".taskmaster/tasks/tasks.json", "{\n  \"tasks\": [\n    {\"id\": 1,\n  ]\n}\n");
     env.write("latin1.md", b"# Plan\n\n### Task 1: caf\xe9\n");
-    insta::assert_snapshot!(env.run(&["tasks", ".taskmaster/tasks/tasks.json"]), @r"
+    insta::assert_snapshot!(env.run(&["tasks", ".taskmaster/tasks/tasks.json"]), @r#"
     exit 2
     --- stderr
-    error: key must be a string
+    error: key must be a string; formats tried: Task Master; expected {"tasks": […]} or {"TAG": {"tasks": […]}} with at least one task
       --> .taskmaster/tasks/tasks.json:4
     hint: mend the file, or say what it is with --as: plan_markdown, spec_kit, open_spec, kiro, task_master, bmad, beads, text
-    ");
+    "#);
     insta::assert_snapshot!(env.run(&["tasks", "latin1.md"]), @r"
     exit 2
     --- stderr
