@@ -25,6 +25,8 @@ pub struct RunPolicy {
     pub landing: Landing,
     /// Loops at once.
     pub jobs: usize,
+    /// After how many attempts without completion all active loops are reviewed.
+    pub checkpoint_interval: Option<u32>,
     /// Slots: pick new tasks even after one failed.
     pub keep_going: bool,
     /// Whether tasks have to be found first, and the whole looked at in the end.
@@ -38,6 +40,7 @@ impl RunPolicy {
             arrangement: workflow.arrangement,
             landing: workflow.landing,
             jobs: jobs.max(1),
+            checkpoint_interval: workflow.checkpoint_interval,
             keep_going: false,
             before: !workflow.before.is_empty(),
             after: !workflow.after.is_empty(),
@@ -55,6 +58,9 @@ pub struct Run {
     pub called: BTreeSet<LoopId>,
     /// The one loop that may land now.
     pub landing: Option<LoopId>,
+    /// The present group is landing: one that is sent back does not hold up the others.
+    #[serde(default)]
+    pub landing_begun: bool,
     pub checkpoint: Checkpoint,
     /// Slots: how many picks are under way, and whether there may be more.
     pub picks: usize,
@@ -128,6 +134,11 @@ pub enum RunEvent {
     LoopMoved {
         loop_id: LoopId,
         standing: Standing,
+    },
+    /// An implement or fix attempt ended without completing. The attempts of every loop since its last
+    /// checkpoint review, as they stand now.
+    AttemptSpent {
+        since_checkpoint: BTreeMap<LoopId, u32>,
     },
     CheckpointReviewed {
         loop_id: LoopId,

@@ -77,6 +77,10 @@ pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop 
 pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::Started { head } => work::start(this, head, policy),
+        Event::ItemsPlanned { .. } | Event::CheckpointEnded { .. } if this.is_done() => {}
+        Event::Imported { head, at, fixes, findings } => {
+            work::import(this, head, at, (fixes, findings), policy)
+        }
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
         Event::CheckEnded { attempt, report } => judge::check_ended(this, attempt, report, policy),
@@ -88,9 +92,11 @@ pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
         Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
         Event::RateLimited { attempt, plan } => limited(this, attempt, plan),
         Event::BudgetReached => this.hold_agents(Hold::Budget),
+        Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
+        Event::Resumed { hold: Hold::Checkpoint } => work::checkpoint_ended(this, Vec::new()),
         Event::Resumed { hold } => this.release(&hold),
         Event::CheckpointEnded { findings } => work::checkpoint_ended(this, findings),
-        Event::LandingGranted => land::granted(this),
+        Event::LandingGranted => land::granted(this, policy),
         Event::HeadMoved { head } => land::head_moved(this, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
         Event::PersonRetried { .. } => person::retried(this, policy),
@@ -107,7 +113,8 @@ fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    this.tally.losses = 0;
+    this.accounted_for();
+    this.keep_notes();
     match &this.stage {
         Stage::Working { .. } => work::failed(this, policy),
         Stage::Researching { .. } => work::researcher_failed(this, attempt, policy),
@@ -124,7 +131,12 @@ fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    this.tally.losses += u32::from(loss == Loss::Crashed);
+    // All that was lost in one crash counts as one.
+    let counted = loss == Loss::Crashed && !this.tally.survivors.remove(&attempt);
+    if counted {
+        this.tally.losses += 1;
+        this.tally.survivors = running_attempts(this).into_iter().filter(|other| *other != attempt).collect();
+    }
     if this.tally.losses > policy.workflow.limits.max_recoveries {
         let again = finish::resume(this);
         return finish::end(this, Outcome::Failed, Reason::RecoveryExhausted, again);

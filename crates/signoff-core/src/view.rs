@@ -14,7 +14,7 @@ pub use question::QuestionView;
 pub use status::Status;
 
 use crate::group::{self, Run, RunPolicy, RunStage};
-use crate::ids::{AttemptId, LoopId, RunId, TaskId};
+use crate::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId};
 use crate::ledger::State;
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage, Tally};
 use crate::review::Usage;
@@ -31,6 +31,8 @@ pub struct RunView {
     pub seq: u64,
     under: Option<(RunPolicy, Policy)>,
     machine: Run,
+    /// How many questions were asked in this run: people see one row of numbers, whatever loop asks.
+    asked: u64,
     loops: BTreeMap<LoopId, LoopFold>,
 }
 
@@ -41,6 +43,10 @@ struct LoopFold {
     title: String,
     branch: String,
     state: Loop,
+    /// Its own policy, where it is not the run's.
+    policy: Option<Box<Policy>>,
+    /// The number under which its open question is known.
+    question: Option<QuestionId>,
     usage: BTreeMap<AttemptId, Usage>,
     /// The agents whose start was recorded.
     agents: BTreeMap<AttemptId, String>,
@@ -115,6 +121,8 @@ impl RunView {
                 (fold.task, fold.title, fold.branch) = (Some(*task), title.clone(), branch.clone());
                 fold.since = Some(at);
             }
+            LoopFact::Governed { policy } => fold.policy = Some(policy.clone()),
+            LoopFact::CheckpointReviewed { .. } => {}
             LoopFact::AttemptStarted { attempt, agent } => {
                 fold.agents.insert(*attempt, agent.clone());
             }
@@ -124,7 +132,7 @@ impl RunView {
             LoopFact::Said { line, .. } => fold.last_line = line.clone(),
             LoopFact::Moved(event) => {
                 if let Some((_, policy)) = &self.under {
-                    fold.moved(event, policy, at);
+                    fold.moved(event, policy, at, &mut self.asked);
                 }
             }
         }
@@ -164,9 +172,15 @@ impl RunView {
 }
 
 impl LoopFold {
-    fn moved(&mut self, event: &machine::Event, policy: &Policy, at: Timestamp) {
+    fn moved(&mut self, event: &machine::Event, policy: &Policy, at: Timestamp, asked: &mut u64) {
         let before = doing(&self.state);
-        machine::apply(&mut self.state, event.clone(), policy);
+        let waiting = question_of(&self.state);
+        machine::apply(&mut self.state, event.clone(), self.policy.as_deref().unwrap_or(policy));
+        if question_of(&self.state) != waiting {
+            let now = question_of(&self.state);
+            *asked += u64::from(now.is_some());
+            self.question = now.map(|_| QuestionId(*asked));
+        }
         if doing(&self.state) != before {
             self.since = Some(at);
         }
@@ -174,6 +188,7 @@ impl LoopFold {
 
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
         let this = &self.state;
+        let policy = self.policy.as_deref().unwrap_or(policy);
         let phase = policy.workflow.phases.get(this.at.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
         let open = this.ledger.entries().iter().filter(|entry| entry.state == State::Open);
@@ -197,9 +212,14 @@ impl LoopFold {
             usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
             last_line: self.last_line.clone(),
             since: self.since,
-            question: QuestionView::of(this, self.task),
+            question: self.question.and_then(|id| QuestionView::of(this, id, self.task)),
         }
     }
+}
+
+/// The loop's own id of its open question.
+fn question_of(this: &Loop) -> Option<QuestionId> {
+    if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None }
 }
 
 /// What a loop is about. One reviewer's answer among others changes nothing in it.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::group::{RunEvent, RunPolicy};
 use crate::ids::{AttemptId, LoopId, RunId, TaskId};
 use crate::machine::{Event, Policy};
-use crate::review::Usage;
+use crate::review::{Review, Usage};
 
 /// The version this program writes. It reads this one and every earlier one.
 pub const VERSION: u32 = 1;
@@ -52,9 +52,17 @@ pub enum LoopFact {
         title: String,
         branch: String,
     },
+    /// The loop's own policy, where it is not the run's: another task type, another bound, a planning part.
+    Governed {
+        policy: Box<Policy>,
+    },
     AttemptStarted {
         attempt: AttemptId,
         agent: String,
+    },
+    /// What a checkpoint review said, whole; the machine is told its findings.
+    CheckpointReviewed {
+        review: Box<Review>,
     },
     /// What an attempt has used so far.
     Used {
@@ -136,7 +144,7 @@ fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
         Some(("run", name)) => read(kind, name, body, &["opened"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
-            let own = ["added", "attempt_started", "used", "said"];
+            let own = ["added", "governed", "attempt_started", "checkpoint_reviewed", "used", "said"];
             read(kind, name, body, &own).map(|fact| Fact::Loop(loop_id.into(), fact))
         }
         Some(_) | None => Err(WireError::Kind { kind: kind.to_owned() }),

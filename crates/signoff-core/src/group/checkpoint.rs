@@ -18,8 +18,14 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Begins a round when a loop is due and none is under way.
     pub fn begin(&mut self, loops: &BTreeMap<LoopId, Standing>) {
-        let due = loops.values().any(|standing| *standing == Standing::AtCheckpoint);
-        if due && self.out.is_empty() {
+        if loops.values().any(|standing| *standing == Standing::AtCheckpoint) {
+            self.call(loops);
+        }
+    }
+
+    /// Begins a round over all active loops, unless one is under way.
+    pub fn call(&mut self, loops: &BTreeMap<LoopId, Standing>) {
+        if self.out.is_empty() {
             let active = loops.iter().filter(|(_, standing)| standing.is_active());
             self.round = active.map(|(loop_id, _)| loop_id.clone()).collect();
             self.out = self.round.iter().cloned().collect();

@@ -25,6 +25,15 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         }
         RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
+        RunEvent::AttemptSpent { since_checkpoint } => {
+            let due = |(loop_id, since): (&LoopId, &u32)| {
+                let active = this.loops.get(loop_id).is_some_and(Standing::is_active);
+                active && policy.checkpoint_interval.is_some_and(|interval| *since >= interval)
+            };
+            if since_checkpoint.iter().any(due) {
+                this.checkpoint.call(&this.loops);
+            }
+        }
         RunEvent::CheckpointReviewed { loop_id } => checkpoint_reviewed(this, &loop_id),
         RunEvent::FinalReviewEnded { outcome } if this.stage == RunStage::Reviewing => {
             this.stage = looked_at(this, &outcome);
@@ -163,6 +172,7 @@ pub fn settle(this: &mut Run, policy: &RunPolicy) {
             this.stage = stage_of(this, group, &open, policy);
             return;
         }
+        this.landing_begun = false;
         this.stage = after(this, group, policy);
     }
 }
@@ -198,14 +208,16 @@ fn pick(this: &mut Run, policy: &RunPolicy) {
     }
 }
 
-/// Lets the next loop land, one at a time, once the whole group is signed off.
+/// Lets the next loop land, one at a time, once the whole group is signed off. From then on the queue moves:
+/// who is sent back lands later, the others do not wait for it.
 fn land(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
     if policy.landing != Landing::Group || this.landing.is_some() || !is_complete(this, policy) {
         return;
     }
     let ready = |loop_id: &LoopId| this.loops.get(loop_id) == Some(&Standing::Ready);
-    if open.iter().all(ready) {
-        this.landing = open.first().cloned();
+    if this.landing_begun || open.iter().all(ready) {
+        this.landing = open.iter().find(|loop_id| ready(loop_id)).cloned();
+        this.landing_begun |= this.landing.is_some();
     }
 }
 

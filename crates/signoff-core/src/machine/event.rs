@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
-use super::state::{Head, Hold, Question, Scope};
+use super::state::{Head, Hold, Position, Question, Scope};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use crate::ledger::Decision;
 use crate::review::{Finding, Review};
@@ -17,6 +17,13 @@ pub enum Event {
     /// The worktree is there, at this commit.
     Started {
         head: Head,
+    },
+    /// The loop goes on from a state that another program left: earlier phases are taken as done.
+    Imported {
+        head: Head,
+        at: Position,
+        fixes: u32,
+        findings: Vec<Finding>,
     },
     /// A plan was read: the `per_item` phases go through this many items.
     ItemsPlanned {
@@ -67,6 +74,10 @@ pub enum Event {
     },
     /// A cap of the task or the run is reached.
     BudgetReached,
+    /// There is no money for this one launch; the others go on.
+    BudgetRefused {
+        attempt: AttemptId,
+    },
     /// What was waited for is over.
     Resumed {
         hold: Hold,
@@ -75,7 +86,7 @@ pub enum Event {
     CheckpointEnded {
         findings: Vec<Finding>,
     },
-    /// The group lets this loop land.
+    /// The group, or a person, lets this loop land.
     LandingGranted,
     /// Somebody committed to the branch.
     HeadMoved {
@@ -247,7 +258,7 @@ pub enum Effect {
         attempt: AttemptId,
     },
     Ask(Question),
-    /// Report [`Event::Resumed`] when this is over.
+    /// Report [`Event::Resumed`] when this is over; for a checkpoint [`Event::CheckpointEnded`].
     Wait {
         hold: Hold,
     },
@@ -288,13 +299,15 @@ pub enum JobKind {
         scope: Scope,
         commit: Commit,
     },
-    /// `unread` are the reviewers whose raw text goes to the fixer. Several at once work side by side.
+    /// `unread` are the reviewers whose raw text goes to the fixer. Several at once work side by side; `part`
+    /// is this one's place in their list.
     Fix {
         role: Role,
         findings: Vec<FindingId>,
         unread: Vec<ReviewerName>,
         notes: Vec<Finding>,
         side_by_side: bool,
+        part: usize,
     },
     Combine,
     Land,
@@ -334,8 +347,10 @@ impl Event {
             | Self::LandingEnded { attempt, .. }
             | Self::AttemptFailed { attempt, .. }
             | Self::AttemptLost { attempt, .. }
+            | Self::BudgetRefused { attempt }
             | Self::RateLimited { attempt, .. } => Some(*attempt),
             Self::Started { .. }
+            | Self::Imported { .. }
             | Self::ItemsPlanned { .. }
             | Self::BudgetReached
             | Self::Resumed { .. }

@@ -93,14 +93,20 @@ pub fn restart(this: &mut Loop, policy: &Policy) {
     this.at.pass += 1;
     this.at.phase = target;
     this.at.item = 0;
-    this.gates.retain(|record| record.phase < target);
+    // What is not run again in the next pass keeps its record.
+    let once_done = this.once_done.clone();
+    let spent =
+        |phase: usize| once_done.contains(&phase) && policy.phase(phase).is_some_and(|phase| phase.once);
+    this.gates.retain(|record| record.phase < target || spent(record.phase));
+    this.cycles.clear();
     enter(this, policy);
 }
 
 /// A gate's bound is reached: none of the ways on is a pass.
 pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
     let Some(judge) = judge_here(this, policy) else {
-        return end(this, Outcome::Failed, reason, Again::Fix);
+        let again = resume(this);
+        return end(this, Outcome::Failed, reason, again);
     };
     match judge.gate.on_exhausted {
         OnExhausted::Stop => end(this, exhausted_as(judge.gate.exhausted_as), reason, Again::Fix),
@@ -130,11 +136,13 @@ pub fn exhausted_as(word: ExhaustedAs) -> Outcome {
 /// Asks a person; where nobody is there to answer, the loop ends instead.
 pub fn ask(this: &mut Loop, about: Asked, choices: &[Choice], policy: &Policy) {
     if policy.no_ask {
-        let again = resume(this);
+        let exhausted = matches!(about, Asked::Exhausted(_));
+        let again = if exhausted { Again::Fix } else { resume(this) };
         return end(this, Outcome::Failed, Reason::NoOneToAsk, again);
     }
     let mut choices = choices.to_vec();
-    if judge_here(this, policy).is_some_and(|judge| judge.restart_to < this.at.phase) {
+    let earlier = judge_here(this, policy).map_or(0, |judge| judge.restart_to) < this.at.phase;
+    if earlier {
         choices.push(Choice::Restart);
     }
     let question = Question { id: this.new_question(), about, choices };

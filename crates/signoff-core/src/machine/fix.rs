@@ -9,6 +9,7 @@ use crate::policy::Rung;
 /// Begins a fix of everything that keeps the gate shut, if the gate's bound allows one more.
 pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     let Some(judge) = finish::judge_here(this, policy) else { return };
+    this.unread.clone_from(&unread);
     if !judge.gate.bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes) {
         return finish::exhausted(this, Reason::CyclesExhausted, policy);
     }
@@ -100,7 +101,7 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     match ladder.map_or(Rung::Fail, |ladder| ladder.rung(earlier)) {
         Rung::Retry => {
             set(this, index, FixState::Queued);
-            start_queued(this, Follows::Review, policy);
+            start_queued(this, Follows::Incomplete, policy);
         }
         rung @ (Rung::NextAttempt
         | Rung::RequestChanges
@@ -181,7 +182,7 @@ fn combine(this: &mut Loop) {
 pub fn combined(this: &mut Loop, attempt: AttemptId, head: Head, policy: &Policy) {
     if this.runs(attempt) && matches!(this.stage, Stage::Combining { .. }) {
         this.head = head;
-        this.tally.losses = 0;
+        this.accounted_for();
         fixed(this, policy);
     }
 }
@@ -199,7 +200,7 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
     let fixes = fixes.iter().enumerate().map(again).collect();
     this.stage = Stage::Fixing { fixes, order: Order::InTurn, from: from.clone() };
     this.head = head;
-    this.tally.losses = 0;
+    this.accounted_for();
     if has_queued(this) { start_queued(this, Follows::Review, policy) } else { fixed(this, policy) }
 }
 
@@ -215,7 +216,7 @@ fn fixed(this: &mut Loop, policy: &Policy) {
     judge::again(this, policy);
 }
 
-/// Whether anything of this stage is left to run.
+/// Takes fixes up again: those that were under way or failed start anew, the others stay done.
 pub fn revive(this: &mut Loop, stage: Stage, policy: &Policy) {
     this.stage = stage;
     if let Stage::Fixing { fixes, .. } = &mut this.stage {

@@ -28,11 +28,9 @@ impl Loop {
             Stage::Checking { slot, .. } => job(slot, cycle, JobKind::Check).into_iter().collect(),
             Stage::Reviewing(panel) => panel.jobs(|slot, kind| job(slot, cycle, kind)),
             Stage::Fixing { fixes, order, .. } => {
-                let kind = |fix: &Fix| self.fix_job(fix, *order, policy);
-                fixes
-                    .iter()
-                    .filter_map(|fix| fix.slot().and_then(|slot| job(slot, cycle, kind(fix))))
-                    .collect()
+                let kind = |part: usize, fix: &Fix| self.fix_job(fix, (*order, part), policy);
+                let out = fixes.iter().enumerate().filter_map(|(part, fix)| Some((part, fix, fix.slot()?)));
+                out.filter_map(|(part, fix, slot)| job(slot, cycle, kind(part, fix))).collect()
             }
             Stage::Combining { slot, .. } => job(slot, cycle, JobKind::Combine).into_iter().collect(),
             Stage::Landing { slot, .. } => job(slot, cycle, JobKind::Land).into_iter().collect(),
@@ -42,7 +40,7 @@ impl Loop {
         }
     }
 
-    fn fix_job(&self, fix: &Fix, order: Order, policy: &Policy) -> JobKind {
+    fn fix_job(&self, fix: &Fix, (order, part): (Order, usize), policy: &Policy) -> JobKind {
         let judge = policy.phase(self.at.phase).and_then(|phase| phase.judge());
         JobKind::Fix {
             role: judge.map_or(Role::Fix, |judge| judge.fixer),
@@ -50,6 +48,7 @@ impl Loop {
             unread: fix.unread.clone(),
             notes: self.notes.clone(),
             side_by_side: order == Order::AtOnce,
+            part,
         }
     }
 

@@ -8,24 +8,47 @@ use super::{CheckReport, Choice, Policy, finish, fix};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{Entry, Round};
 use crate::policy::{Gate, OnFailure, Rereview, Rung};
-use crate::review::{Bar, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use crate::review::{Bar, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 use crate::workflow::PhaseKind;
 
 /// The name under which the project's checks stand in the ledger.
 pub const CHECKS: &str = "checks";
 
-/// Comes to a gate for the first time in this pass.
+/// Comes to a gate anew: its bounds begin again, the numbers of its reviews go on.
 pub fn first(this: &mut Loop, policy: &Policy) {
-    let tally = &mut this.tally;
-    tally.discussions = 0;
-    (tally.cycle, tally.fixes, tally.noop_fixes, tally.granted.fixes) = (1, 0, 0, 0);
+    begin_counting(this);
+    next_cycle(this);
     open(this, Scope::Full, policy);
+}
+
+/// A gate's own counters begin at nothing.
+pub fn begin_counting(this: &mut Loop) {
+    let tally = &mut this.tally;
+    (tally.fixes, tally.noop_fixes, tally.granted.fixes) = (0, 0, 0);
+    tally.cycle = this.cycles.get(&this.at.phase).copied().unwrap_or(0);
+}
+
+/// Reviews are numbered per gate and pass, whatever items and conflicts come between.
+fn next_cycle(this: &mut Loop) {
+    this.tally.cycle += 1;
+    this.tally.discussions = 0;
+    this.cycles.insert(this.at.phase, this.tally.cycle);
+}
+
+/// A gate that another program began goes on with its counters and findings.
+pub fn imported(this: &mut Loop, fixes: u32, findings: Vec<Finding>) {
+    let seats = finish::panel(this).map(|panel| panel.seats.keys().cloned().collect::<Vec<_>>());
+    let Some(reviewer) = seats.and_then(|seats| seats.into_iter().next()) else { return };
+    this.tally.fixes = fixes;
+    let verdict = Verdict::ChangesRequested;
+    let review = Review { findings, ..Review::of(reviewer, ReviewerKind::General, verdict) };
+    let round = round(this);
+    this.ledger.record(&round, &[review]);
 }
 
 /// Comes back to it after a fix.
 pub fn again(this: &mut Loop, policy: &Policy) {
-    this.tally.cycle += 1;
-    this.tally.discussions = 0;
+    next_cycle(this);
     let scoped =
         finish::judge_here(this, policy).is_some_and(|judge| judge.gate.rereview == Rereview::Scoped);
     open(this, if scoped { Scope::Scoped } else { Scope::Full }, policy);
@@ -34,6 +57,7 @@ pub fn again(this: &mut Loop, policy: &Policy) {
 /// Calls all reviewers at once, on one commit.
 pub fn open(this: &mut Loop, scope: Scope, policy: &Policy) {
     let Some(phase) = policy.phase(this.at.phase) else { return finish::sign_off(this, policy) };
+    this.unread.clear();
     this.stage = match &phase.kind {
         PhaseKind::Gate(judge) => {
             this.tally.reviews += 1;
@@ -56,7 +80,7 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
     };
     let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
     let review = bound(review, panel);
-    this.tally.losses = 0;
+    this.accounted_for();
     let seat = match &review.verdict {
         Verdict::Inconclusive(_) => {
             let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
@@ -135,10 +159,14 @@ fn settle(this: &mut Loop, policy: &Policy) {
         None => weigh(this, Heard::All, policy),
         Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
             let reason = unheard_reason(panel);
+            record(this);
             let again = finish::resume(this);
             finish::end(this, Outcome::Failed, reason, again);
         }
-        Some(Rung::Ask) => ask(this, policy),
+        Some(Rung::Ask) => {
+            record(this);
+            ask(this, policy);
+        }
         Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
             let unread = unread(panel);
             record(this);
@@ -291,7 +319,7 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     if !this.runs(attempt) || !matches!(this.stage, Stage::Checking { .. }) {
         return;
     }
-    this.tally.losses = 0;
+    this.accounted_for();
     let verdict = |verdict| Review::of(CHECKS.into(), ReviewerKind::Tests, verdict);
     let round = round(this);
     match report {
@@ -300,6 +328,7 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
             finish::advance(this, policy);
         }
         CheckReport::Failed { findings } => {
+            let findings = if findings.is_empty() { vec![unexplained_check()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
             this.ledger.record(&round, &[review]);
             not_passed(this, Vec::new(), policy);
@@ -309,6 +338,11 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
             finish::advance(this, policy);
         }
     }
+}
+
+/// A check that fails and names nothing still failed.
+fn unexplained_check() -> Finding {
+    Finding::of(&CHECKS.into(), "check", Severity::Critical, "the project's checks failed and named no place")
 }
 
 fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Policy) {

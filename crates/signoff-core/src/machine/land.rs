@@ -3,7 +3,7 @@
 use super::outcome::{Again, Ending, Outcome, Reason};
 use super::state::{Head, Loop, Stage};
 use super::{LandReport, Policy, finish, fix, judge};
-use crate::ids::AttemptId;
+use crate::ids::{AttemptId, FindingId};
 use crate::ledger::Round;
 use crate::review::{Bar, Finding, Review, ReviewerKind, Verdict};
 use crate::workflow::{Landing, PhaseKind};
@@ -22,11 +22,49 @@ pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
     };
 }
 
-/// The group lets it land.
-pub fn granted(this: &mut Loop) {
-    if let Stage::AwaitingLanding { outcome, reason } = &this.stage {
-        let (outcome, reason) = (outcome.clone(), *reason);
-        this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
+/// The group lets it land, or a person does after the end.
+pub fn granted(this: &mut Loop, policy: &Policy) {
+    let (outcome, reason) = match &this.stage {
+        Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
+        Stage::Done(Ending { outcome, reason, .. }) if outcome.carries_on() && !this.landed => {
+            (outcome.clone(), *reason)
+        }
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => return,
+    };
+    if is_void(this, &outcome) {
+        back_to_last_gate(this, policy);
+        return finish::enter(this, policy);
+    }
+    this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
+}
+
+/// An approval of another commit than the head is none.
+fn is_void(this: &Loop, outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Approved { commit } if *commit != this.head.commit)
+}
+
+/// Another try after the landing failed. What the merge queue found is fixed first, and nothing lands that
+/// was changed after its approval.
+pub fn again(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+    let sent_back = !landing_findings(this, policy).is_empty();
+    if sent_back || is_void(this, &outcome) {
+        back_to_last_gate(this, policy);
+    }
+    if sent_back {
+        fix_landing_findings(this, policy);
+    } else if is_void(this, &outcome) {
+        finish::enter(this, policy);
+    } else {
+        conclude(this, outcome, reason, policy);
     }
 }
 
@@ -36,12 +74,13 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: LandReport, policy: &P
         return;
     }
     let (outcome, reason) = (outcome.clone(), *reason);
-    this.tally.losses = 0;
+    this.accounted_for();
     match report {
         LandReport::Landed { .. } => {
             let review = Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::Approved);
             let round = round(this, policy);
             this.ledger.record(&round, &[review]);
+            this.landed = true;
             this.stage = Stage::Done(Ending { outcome, reason, again: Again::Nothing });
         }
         LandReport::SentBack { head, findings } => sent_back(this, head, findings, policy),
@@ -65,7 +104,7 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
         this.tally.conflicts += 1;
         this.stage = Stage::Landing { slot: this.new_slot(), outcome, reason };
     } else {
-        finish::end(this, Outcome::Failed, Reason::LandingFailed, Again::Land { outcome });
+        finish::end(this, Outcome::Failed, Reason::LandingFailed, Again::Land { outcome, reason });
     }
 }
 
@@ -76,15 +115,20 @@ fn may_come_back(this: &Loop, policy: &Policy) -> bool {
 
 /// A conflict, or checks that fail only together: findings for this loop, fixed and reviewed like others.
 fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Policy) {
-    let Stage::Landing { outcome, .. } = &this.stage else { return };
-    let outcome = outcome.clone();
+    let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
+    let (outcome, reason) = (outcome.clone(), *reason);
     this.head = head;
     let review =
         Review { findings, ..Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::ChangesRequested) };
     let round = round(this, policy);
     this.ledger.record(&round, &[review]);
     if !may_come_back(this, policy) {
-        return finish::end(this, Outcome::Stuck, Reason::ConflictUnresolved, Again::Land { outcome });
+        return finish::end(
+            this,
+            Outcome::Stuck,
+            Reason::ConflictUnresolved,
+            Again::Land { outcome, reason },
+        );
     }
     this.tally.conflicts += 1;
     back_to_last_gate(this, policy);
@@ -100,16 +144,19 @@ fn back_to_last_gate(this: &mut Loop, policy: &Policy) {
         .rposition(|phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off());
     this.at.phase = last.unwrap_or(policy.workflow.phases.len());
     this.gates.retain(|record| record.phase < this.at.phase);
-    let tally = &mut this.tally;
-    (tally.cycle, tally.fixes, tally.noop_fixes, tally.granted.fixes) = (0, 0, 0, 0);
+    judge::begin_counting(this);
 }
 
 fn fix_landing_findings(this: &mut Loop, policy: &Policy) {
+    let group = landing_findings(this, policy);
+    fix::launch(this, vec![group], Vec::new(), policy);
+}
+
+/// What the merge queue found and nobody has settled.
+fn landing_findings(this: &Loop, policy: &Policy) -> Vec<FindingId> {
     let landing = policy.workflow.phases.len();
     let from_landing = |entry: &&crate::ledger::Entry| entry.seen.iter().any(|round| round.phase == landing);
-    let findings = this.ledger.open(Bar::Low).filter(from_landing).map(|entry| entry.finding.id.clone());
-    let group = findings.collect();
-    fix::launch(this, vec![group], Vec::new(), policy);
+    this.ledger.open(Bar::Low).filter(from_landing).map(|entry| entry.finding.id.clone()).collect()
 }
 
 /// Somebody committed to the branch: an approval of the commit before is void.

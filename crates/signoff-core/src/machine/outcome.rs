@@ -75,6 +75,7 @@ pub enum Again {
     /// Another landing.
     Land {
         outcome: Outcome,
+        reason: Option<Reason>,
     },
 }
 

@@ -47,7 +47,8 @@ fn unheard(this: &mut Loop, policy: &Policy) {
 fn one_more(this: &mut Loop, policy: &Policy) {
     this.tally.granted.fixes = (this.tally.fixes + 1).saturating_sub(bound(this, policy));
     this.tally.noop_fixes = 0;
-    fix::begin(this, Vec::new(), policy);
+    let unread = this.unread.clone();
+    fix::begin(this, unread, policy);
 }
 
 fn bound(this: &Loop, policy: &Policy) -> u32 {
@@ -102,7 +103,7 @@ fn take_up(this: &mut Loop, stage: Stage, policy: &Policy) {
             this.stage = Stage::Combining { slot: this.new_slot(), fixes, from };
         }
         Stage::Landing { outcome, reason, .. } | Stage::AwaitingLanding { outcome, reason } => {
-            land::conclude(this, outcome, reason, policy);
+            land::again(this, outcome, reason, policy);
         }
         Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => finish::enter(this, policy),
     }
@@ -125,41 +126,39 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
     if again == Again::Nothing {
         return;
     }
-    this.tally.losses = 0;
+    this.accounted_for();
     if reason == Some(Reason::AttemptsExhausted) {
         this.tally.granted.attempts += 1;
     }
     match again {
         Again::Nothing => {}
         Again::Resume(stage) => take_up(this, *stage, policy),
-        Again::Fix => {
-            this.stage = Stage::Queued;
-            one_more(this, policy);
-        }
+        Again::Fix => one_more(this, policy),
         Again::Restart => {
             this.tally.granted.passes += 1;
             finish::restart(this, policy);
         }
-        Again::Land { outcome } => {
+        Again::Land { outcome, reason } => {
             this.tally.granted.conflicts += 1;
-            land::conclude(this, outcome, None, policy);
+            land::again(this, outcome, reason, policy);
         }
     }
 }
 
-/// `edit --verdict`: a person overrides, without a review.
+/// `edit --verdict`: a person overrides, without a review. Only an approval lets the work go on.
 pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, policy: &Policy) {
-    let landed = matches!(&this.stage, Stage::Done(ending) if ending.outcome.carries_on());
+    let reason = Some(Reason::EditedByPerson);
+    let begun = this.stage != Stage::Queued;
     let outcome = match verdict {
+        FinalWord::Approved if begun && !this.landed => {
+            return land::conclude(this, Outcome::Accepted { by }, reason, policy);
+        }
         FinalWord::Approved => Outcome::Accepted { by },
-        FinalWord::ChangesRequested => Outcome::CompletedWithIssues,
+        FinalWord::ChangesRequested => Outcome::Failed,
         FinalWord::MaxCyclesReached => Outcome::Exhausted,
         FinalWord::NeedsDiscussion => Outcome::Discussion,
     };
-    let reason = Some(Reason::EditedByPerson);
-    if verdict == FinalWord::Approved && !landed {
-        land::conclude(this, outcome, reason, policy);
-    } else {
-        this.stage = Stage::Done(Ending { outcome, reason, again: Again::Nothing });
-    }
+    let again =
+        if let Stage::Done(ending) = &this.stage { ending.again.clone() } else { finish::resume(this) };
+    this.stage = Stage::Done(Ending { outcome, reason, again });
 }

@@ -104,6 +104,11 @@ impl Loop {
         self.stage.slots()
     }
 
+    /// The attempts since the last checkpoint review.
+    pub fn since_checkpoint(&self) -> u32 {
+        self.tally.iteration.saturating_sub(self.tally.last_checkpoint)
+    }
+
     pub fn runs(&self, attempt: AttemptId) -> bool {
         self.slots().iter().any(|slot| slot.attempt() == Some(attempt))
     }
@@ -119,6 +124,18 @@ impl Loop {
             }
         }
         holds
+    }
+
+    /// An attempt reported: the program runs, whatever crashed before.
+    pub(super) fn accounted_for(&mut self) {
+        self.tally.losses = 0;
+        self.tally.survivors.clear();
+    }
+
+    /// What a checkpoint review said and the attempt that ended badly was told goes to the next one.
+    pub(super) fn keep_notes(&mut self) {
+        let notes = std::mem::take(&mut self.notes);
+        self.next_notes.splice(0..0, notes);
     }
 
     pub(super) fn new_attempt(&mut self) -> AttemptId {

@@ -33,6 +33,12 @@ pub struct Loop {
     /// How the gates of this pass ended.
     pub gates: Vec<GateRecord>,
     pub once_done: BTreeSet<usize>,
+    /// The number of the last review at each gate of this pass.
+    pub cycles: BTreeMap<usize, u32>,
+    /// The reviewers of the last panel whose raw text the fixer gets.
+    pub unread: Vec<ReviewerName>,
+    /// Whether its work is in the target branch.
+    pub landed: bool,
     /// What a checkpoint review said, for the attempt that runs and for the one after it.
     pub notes: Vec<Finding>,
     pub next_notes: Vec<Finding>,
@@ -55,7 +61,7 @@ pub struct Tally {
     pub iteration: u32,
     /// The iteration at the last checkpoint review.
     pub last_checkpoint: u32,
-    /// The number of the current review; of this gate, pass and item.
+    /// The number of the current review; of this gate and pass.
     pub cycle: u32,
     /// Fixes so far; of this gate, pass and item.
     pub fixes: u32,
@@ -63,8 +69,10 @@ pub struct Tally {
     pub noop_fixes: u32,
     /// Reviews that wanted to discuss; of this cycle.
     pub discussions: u32,
-    /// Attempts lost to crashes, in a row.
+    /// Crashes in a row that lost an attempt.
     pub losses: u32,
+    /// What ran at the last crash and has not been accounted for: losing it too is the same crash.
+    pub survivors: BTreeSet<AttemptId>,
     /// Landings sent back and approvals voided by foreign commits.
     pub conflicts: u32,
     /// Reviews opened in the loop's life.
@@ -298,6 +306,9 @@ impl Default for Loop {
             tally: Tally::default(),
             gates: Vec::new(),
             once_done: BTreeSet::new(),
+            cycles: BTreeMap::new(),
+            unread: Vec::new(),
+            landed: false,
             notes: Vec::new(),
             next_notes: Vec::new(),
             next_attempt: 1,
@@ -338,7 +349,8 @@ impl Loop {
             Outcome::Exhausted => Some(FinalWord::MaxCyclesReached),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
-                (self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
+                let edited = ending.reason == Some(Reason::EditedByPerson);
+                (edited || self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
             }
         }
     }

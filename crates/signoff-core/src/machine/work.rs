@@ -1,8 +1,8 @@
 //! Agent phases: an agent at work, its helpers, and the attempts that follow one another.
 
 use super::outcome::{Outcome, Reason};
-use super::state::{Asked, Head, Hold, Loop, Researcher, Slot, Stage};
-use super::{Choice, Policy, WorkReport, finish, fix};
+use super::state::{Asked, Head, Hold, Loop, Position, Researcher, Slot, Stage};
+use super::{Choice, Policy, WorkReport, finish, fix, judge};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
 use crate::review::Finding;
@@ -14,6 +14,17 @@ pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
         this.head = head;
         finish::enter(this, policy);
     }
+}
+
+/// Takes over a loop in the middle of its workflow: counters and open findings as they were.
+pub fn import(this: &mut Loop, head: Head, at: Position, left: (u32, Vec<Finding>), policy: &Policy) {
+    if this.stage != Stage::Queued {
+        return;
+    }
+    (this.head, this.at) = (head, at);
+    finish::enter(this, policy);
+    let (fixes, findings) = left;
+    judge::imported(this, fixes, findings);
 }
 
 /// Begins an agent phase, with its helpers first where it has some.
@@ -82,8 +93,8 @@ pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
 /// A place for an attempt: running, or held for the checkpoint review that is due before it. The check is
 /// made only where an attempt ended without completing.
 pub fn slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> Slot {
-    let since = this.tally.iteration.saturating_sub(this.tally.last_checkpoint);
-    let due = policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
+    let interval = policy.workflow.checkpoint_interval;
+    let due = interval.is_some_and(|interval| this.since_checkpoint() >= interval);
     if after_incomplete && due {
         return Slot::Held(Hold::Checkpoint);
     }
@@ -110,13 +121,13 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         return;
     }
     if let Stage::Working { .. } = this.stage {
-        this.tally.losses = 0;
+        this.accounted_for();
         worked(this, report, policy);
     } else if let Stage::Researching { .. } = this.stage {
-        this.tally.losses = 0;
+        this.accounted_for();
         settle_researcher(this, attempt, Researcher::Done, policy);
     } else if let Stage::Fixing { .. } = this.stage {
-        this.tally.losses = 0;
+        this.accounted_for();
         fix::ended(this, attempt, report, policy);
     }
 }
@@ -167,7 +178,7 @@ pub fn renewed(this: &mut Loop, failures: u32, policy: &Policy) {
     if !may_attempt(this, 1, policy) {
         return attempts_exhausted(this, policy);
     }
-    let slot = slot(this, false, policy);
+    let slot = slot(this, true, policy);
     this.stage = Stage::Working { slot, failures };
 }
 

@@ -14,10 +14,11 @@ pub struct QuestionView {
 }
 
 impl QuestionView {
-    pub fn of(this: &Loop, task_id: Option<TaskId>) -> Option<Self> {
+    /// `id` is the number people know it by; the loop's own ids are its own.
+    pub fn of(this: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
         let Stage::Waiting { question, .. } = &this.stage else { return None };
         let text = text(&question.about, this.tally.cycle);
-        Some(Self { id: question.id, task_id, text, choices: question.choices.clone() })
+        Some(Self { id, task_id, text, choices: question.choices.clone() })
     }
 }
 

@@ -104,6 +104,7 @@ fn told(before: &Node, event: &RunEvent) -> Node {
         | RunEvent::GroupsPlanned { .. }
         | RunEvent::TaskPicked { .. }
         | RunEvent::NothingToPick
+        | RunEvent::AttemptSpent { .. }
         | RunEvent::CheckpointReviewed { .. }
         | RunEvent::FinalReviewEnded { .. }
         | RunEvent::Cancelled { .. } => {}
@@ -234,6 +235,7 @@ fn misfits(node: &Node, world: &World) -> Vec<RunEvent> {
     let mut all = vec![
         RunEvent::LoopMoved { loop_id: nobody(), standing: Standing::Active },
         RunEvent::CheckpointReviewed { loop_id: nobody() },
+        RunEvent::AttemptSpent { since_checkpoint: [(nobody(), 99)].into() },
         RunEvent::GroupsPlanned { groups: vec![vec!["a".into()], vec!["a".into()]] },
     ];
     if run.stage != RunStage::Queued {

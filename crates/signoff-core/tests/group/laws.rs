@@ -10,7 +10,15 @@ use signoff_core::workflow::{Arrangement, Landing};
 use crate::explore::{Explored, Node, Taken, World, approved, explore, slots};
 
 fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
-    let policy = RunPolicy { arrangement, landing, jobs, keep_going: false, before: false, after: false };
+    let policy = RunPolicy {
+        arrangement,
+        landing,
+        jobs,
+        checkpoint_interval: None,
+        keep_going: false,
+        before: false,
+        after: false,
+    };
     World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
 }
 
@@ -264,6 +272,7 @@ fn rounds_follow_each_other(step: &Taken) {
             | RunEvent::TaskPicked { .. }
             | RunEvent::NothingToPick
             | RunEvent::PickingStopped
+            | RunEvent::AttemptSpent { .. }
             | RunEvent::FinalReviewEnded { .. }
             | RunEvent::Cancelled { .. } => None,
         };

@@ -151,7 +151,7 @@ impl Names {
             serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "from") => {
                 *text = self.commit(&text.replacen('t', "c", 1));
             }
-            serde_json::Value::Number(number) if matches!(under, "running" | "out") => {
+            serde_json::Value::Number(number) if matches!(under, "running" | "out" | "survivors") => {
                 let next = self.attempts.len() as u64;
                 let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
                 *number = renamed.into();
@@ -318,6 +318,12 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         (edited(FinalWord::Approved), Cost::Repeat),
         (edited(FinalWord::ChangesRequested), Cost::Repeat),
         (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
+        (
+            Event::CheckpointEnded { findings: vec![say::finding("x.rs", Severity::Important)] },
+            Cost::Disturbance,
+        ),
+        (Event::ItemsPlanned { count: 2 }, Cost::Disturbance),
+        (Event::LandingGranted, Cost::Repeat),
     ]
 }
 

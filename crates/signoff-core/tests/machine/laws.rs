@@ -32,6 +32,13 @@ fn plan_keeps_the_laws() {
 }
 
 #[test]
+fn plan_keeps_the_laws_when_nobody_can_be_asked() {
+    let mut policy = say::small("plan");
+    policy.no_ask = true;
+    hold(&policy, patience(0, 1), 1_000);
+}
+
+#[test]
 fn loops_keep_the_laws() {
     hold(&say::small("loops"), patience(1, 0), 1_000);
     hold(&say::small("loops"), patience(0, 1), 20_000);
@@ -70,9 +77,11 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
 }
 
 fn done_is_final(step: &Taken) {
+    let landed_by_person = matches!(step.event, Event::LandingGranted);
     let called_off = matches!(step.event, Event::Cancelled { .. }) && step.before.state.can_be_cancelled();
-    let by_person =
-        called_off || matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
+    let by_person = called_off
+        || landed_by_person
+        || matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
     if step.before.state.is_done() && !by_person {
         assert_eq!(&step.before.state, step.after, "{:?} changed an ended loop", step.event);
         assert!(step.effects.is_empty(), "{:?} made an ended loop ask for {:?}", step.event, step.effects);
@@ -150,13 +159,15 @@ fn highest(this: &Loop) -> AttemptId {
 }
 
 fn no_state_is_stuck(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
-    let fresh = node.state.stage == Stage::Queued;
+    let fresh = node.state.stage == Stage::Queued && node.parent.is_none();
     let moves = !outstanding(&node.state, policy).is_empty();
     assert!(fresh || moves != node.state.is_done(), "stuck in {:?} {}", node.state.stage, why());
 }
 
 fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
     let Some(Outcome::Approved { commit }) = outcome(&node.state) else { return };
+    let ended = matches!(&node.state.stage, Stage::Done(_));
+    assert!(ended || *commit == node.state.head.commit, "about to land what nobody approved {}", why());
     for reviewer in last_panel(policy) {
         let heard = node.approved.get(&reviewer);
         assert_eq!(heard, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());

@@ -18,8 +18,12 @@ pub struct Story {
 
 impl Story {
     pub fn of(policy: Policy) -> Self {
-        let story = Self { policy, state: Loop::default(), lines: Vec::new(), heads: 0 };
-        story.then("started", Event::Started { head: say::head(0) })
+        Self::queued(policy).then("started", Event::Started { head: say::head(0) })
+    }
+
+    /// A loop that has not begun.
+    pub fn queued(policy: Policy) -> Self {
+        Self { policy, state: Loop::default(), lines: Vec::new(), heads: 0 }
     }
 
     /// What happened, a line a fact.

@@ -6,7 +6,7 @@ use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{
     CheckReport, Choice, Event, Failure, FinalWord, Head, Hold, LandReport, LimitPlan, Loss, Outcome, Policy,
-    WorkReport,
+    Position, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
@@ -45,7 +45,13 @@ fn by() -> String {
 fn after(event: &Event) -> Option<Event> {
     let attempt = ATTEMPT;
     Some(match event {
-        Event::Started { .. } => Event::ItemsPlanned { count: 2 },
+        Event::Started { .. } => Event::Imported {
+            head: head(),
+            at: Position { pass: 2, phase: 3, item: 0 },
+            fixes: 1,
+            findings: vec![finding()],
+        },
+        Event::Imported { .. } => Event::ItemsPlanned { count: 2 },
         Event::ItemsPlanned { .. } => {
             Event::WorkEnded { attempt, report: WorkReport::Complete { head: head() } }
         }
@@ -65,7 +71,8 @@ fn after(event: &Event) -> Option<Event> {
         Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
         Event::AttemptLost { .. } => Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT) },
         Event::RateLimited { .. } => Event::BudgetReached,
-        Event::BudgetReached => Event::Resumed { hold: Hold::RateLimit { until: AT } },
+        Event::BudgetReached => Event::BudgetRefused { attempt },
+        Event::BudgetRefused { .. } => Event::Resumed { hold: Hold::RateLimit { until: AT } },
         Event::Resumed { .. } => Event::CheckpointEnded { findings: Vec::new() },
         Event::CheckpointEnded { .. } => Event::LandingGranted,
         Event::LandingGranted => Event::HeadMoved { head: head() },
@@ -104,7 +111,8 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
             loop_id: loop_id(),
             standing: Standing::Ended(Outcome::Approved { commit: "c1".into() }),
         },
-        RunEvent::LoopMoved { .. } => RunEvent::CheckpointReviewed { loop_id: loop_id() },
+        RunEvent::LoopMoved { .. } => RunEvent::AttemptSpent { since_checkpoint: [(loop_id(), 5)].into() },
+        RunEvent::AttemptSpent { .. } => RunEvent::CheckpointReviewed { loop_id: loop_id() },
         RunEvent::CheckpointReviewed { .. } => {
             RunEvent::FinalReviewEnded { outcome: Outcome::Accepted { by: by() } }
         }
@@ -116,7 +124,15 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
 fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
     let attempt = ATTEMPT;
     Some(match fact {
-        LoopFact::Added { .. } => LoopFact::AttemptStarted { attempt, agent: "claude".into() },
+        LoopFact::Added { .. } => {
+            let workflow = signoff_core::workflow::preset("task").expect("shipped");
+            LoopFact::Governed { policy: Box::new(Policy::of(workflow)) }
+        }
+        LoopFact::Governed { .. } => {
+            let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
+            LoopFact::CheckpointReviewed { review: Box::new(review) }
+        }
+        LoopFact::CheckpointReviewed { .. } => LoopFact::AttemptStarted { attempt, agent: "claude".into() },
         LoopFact::AttemptStarted { .. } => {
             let usage = Usage { cost_micro_usd: 1, input_tokens: 2, output_tokens: 3, duration_ms: 4 };
             LoopFact::Used { attempt, usage }

@@ -1,7 +1,7 @@
 //! Landing, conflicts and voided approvals.
 
 use signoff_core::machine::{Event, Policy};
-use signoff_core::policy::Effort;
+use signoff_core::policy::{Effort, Ladder, Rung};
 
 use crate::say::{head, reviewed};
 use crate::story::Story;
@@ -20,8 +20,8 @@ fn a_conflict_is_fixed_reviewed_and_landed_again() {
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
     the group lets it land             → a3 land
-    landing meets a conflict           → a4 fix 0 (shared.rs) [review]
-    the agent completes its work       → a5 review 1 of c3 by general [review]
+    landing meets a conflict           → a4 fix 1 (shared.rs) [review]
+    the agent completes its work       → a5 review 2 of c3 by general [review]
     general approves                   → wait for the group
     the group lets it land             → a6 land
     it lands                           → END approved, APPROVED
@@ -45,7 +45,7 @@ fn a_commit_after_the_approval_voids_it() {
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
-    somebody commits                   → a3 review 1 of c40 by general [review]
+    somebody commits                   → a3 review 2 of c40 by general [review]
     general approves                   → wait for the group
     ");
 }
@@ -58,5 +58,69 @@ fn a_commit_during_the_review_starts_it_again() {
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
     somebody commits                   → kill a3; a5 review 1 of c40 by code [review]; a4 review 1 of c40 by spec [review]
+    ");
+}
+
+#[test]
+fn retrying_after_too_many_foreign_commits_reviews_what_is_there() {
+    let mut story = story();
+    for number in 0..4 {
+        story = story.then("somebody commits", Event::HeadMoved { head: head(40 + number) });
+        if number < 3 {
+            story = story.approves("general");
+        }
+    }
+    let told = story.retry().told();
+    insta::assert_snapshot!(told.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
+    somebody commits                   → END failed (changed_after_review), CHANGES_REQUESTED
+    a person retries                   → a6 review 5 of c43 by general [review]
+    ");
+}
+
+#[test]
+fn retrying_an_unresolved_conflict_fixes_it_first() {
+    let mut story = story();
+    for _ in 0..3 {
+        story = story.may_land().conflicts().works().approves("general");
+    }
+    let told = story.may_land().conflicts().retry().told();
+    insta::assert_snapshot!(told.lines().skip(16).collect::<Vec<_>>().join("\n"), @"
+    landing meets a conflict           → END stuck (conflict_unresolved), CHANGES_REQUESTED
+    a person retries                   → a13 fix 4 (shared.rs) [review]
+    ");
+}
+
+#[test]
+fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
+    let mut policy = Policy::of(signoff_core::workflow::preset("slots").expect("shipped"));
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
+        judge.gate.on_fixer_failure = Ladder::of(&[Rung::NextAttempt]);
+    }
+    let story = Story::of(policy).works().conflicts().writer_fails().writer_fails();
+    insta::assert_snapshot!(story.retry().works().told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 land
+    landing meets a conflict           → a3 fix 0 (shared.rs) [landing]
+    the agent fails                    → a4 fix 0 (shared.rs) [landing]
+    the agent fails                    → END failed (fixer_failed), no verdict
+    a person retries                   → a5 fix 0 (shared.rs) [landing]
+    the agent completes its work       → a6 land
+    ");
+}
+
+#[test]
+fn a_finished_task_can_be_landed_by_a_person() {
+    let story = Story::of(reviewed("task")).works().approves("general").may_land().conflicts();
+    insta::assert_snapshot!(story.works().approves("general").may_land().lands().told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general approves                   → END approved, APPROVED
+    the group lets it land             → a3 land
+    landing meets a conflict           → a4 fix 1 (shared.rs) [review]
+    the agent completes its work       → a5 review 2 of c3 by general [review]
+    general approves                   → END approved, APPROVED
+    the group lets it land             → a6 land
+    it lands                           → END approved, APPROVED
     ");
 }

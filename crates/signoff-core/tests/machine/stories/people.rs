@@ -1,6 +1,6 @@
 //! What people decide.
 
-use signoff_core::machine::{Choice, Event, FinalWord};
+use signoff_core::machine::{Choice, Event, FinalWord, Position};
 use signoff_core::policy::{Ladder, Rung};
 
 use crate::say::reviewed;
@@ -56,5 +56,90 @@ fn a_discussion_can_be_tried_again_before_somebody_is_asked() {
     general wants to discuss           → a3 review 1 of c1 by general [review]
     general wants to discuss           → q1 discussion: fix|proceed|stop|restart
     a person answers fix               → a4 fix 1 (what general wrote) [review]
+    ");
+}
+
+#[test]
+fn setting_anything_but_approved_stops_the_work_and_retry_takes_it_up() {
+    let story = Story::of(reviewed("loops")).works().objects("general", &["a.rs"]);
+    let story = story.edit(FinalWord::ChangesRequested).retry();
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general objects to a.rs            → a3 fix 1 (a.rs) [review]
+    a person sets CHANGES_REQUESTED    → kill a3; END failed (edited_by_person), CHANGES_REQUESTED
+    a person retries                   → a4 fix 1 (a.rs) [review]
+    ");
+}
+
+#[test]
+fn one_more_fix_gets_the_text_that_nobody_could_read() {
+    let story = Story::of(reviewed("task")).works().mumbles("general").works().mumbles("general").works();
+    let told = story.mumbles("general").retry().told();
+    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
+    the agent completes its work       → a6 review 3 of c3 by general [review]
+    general is not understood          → END exhausted (cycles_exhausted), MAX_CYCLES_REACHED
+    a person retries                   → a7 fix 3 (what general wrote) [review]
+    ");
+}
+
+#[test]
+fn with_nobody_to_ask_retry_still_means_one_more_fix() {
+    let mut policy = reviewed("plan");
+    policy.no_ask = true;
+    let mut story = Story::of(policy).works();
+    for _ in 0..2 {
+        story = story.objects("spec", &["a.rs"]).approves("code").works();
+    }
+    let told = story.objects("spec", &["a.rs"]).approves("code").retry().told();
+    insta::assert_snapshot!(told.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
+    code approves                      → END failed (no_one_to_ask), CHANGES_REQUESTED
+    a person retries                   → a10 fix 3 (a.rs) [review]
+    ");
+}
+
+#[test]
+fn what_the_others_found_is_kept_when_one_is_missing() {
+    let story = Story::of(reviewed("plan")).works().objects("spec", &["a.rs"]);
+    let story = story.times_out("code").times_out("code").answer(Choice::Restart);
+    assert_eq!(story.state.ledger.entries().len(), 1);
+}
+
+#[test]
+fn a_review_that_was_skipped_once_is_not_forgotten_by_a_restart() {
+    let mut policy = reviewed("phases");
+    for phase in &mut policy.workflow.phases {
+        if let signoff_core::workflow::PhaseKind::Agent { researchers, .. } = &mut phase.kind {
+            *researchers = 0;
+        }
+        if phase.name == "plan_review" {
+            phase.once = true;
+            phase.judge_mut().expect("a gate").gate.on_reviewer_failure = Ladder::of(&[Rung::Ask]);
+        }
+    }
+    let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
+    let story = story.works().approves("code").approves("code").check_fails();
+    let story = story.works().works().works().approves("code").approves("code").check_passes().works();
+    let told = story.approves("final").approves("codex").told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"codex approves                     → END completed_with_issues (review_skipped), no verdict");
+}
+
+#[test]
+fn a_loop_begun_elsewhere_goes_on_where_it_was() {
+    let policy = reviewed("phases");
+    let at = policy.workflow.phases.iter().position(|phase| phase.name == "code_review").expect("a phase");
+    let story = Story::queued(policy).then(
+        "imported at the code review",
+        Event::Imported {
+            head: crate::say::head(9),
+            at: Position { pass: 2, phase: at, item: 0 },
+            fixes: 10,
+            findings: vec![crate::say::finding("old.rs", signoff_core::review::Severity::Important)],
+        },
+    );
+    let told = story.objects("code", &["a.rs"]).told();
+    insta::assert_snapshot!(told, @"
+    imported at the code review        → a1 review 1 of c9 by code [code_review pass 2]
+    code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
     ");
 }

@@ -142,9 +142,9 @@ fn each_item_of_the_plan_is_implemented_and_reviewed() {
     plan approves                      → a4 implement [implement]
     the agent completes its work       → a5 review 1 of c3 by code [implement_review]
     code approves                      → a6 implement [implement]
-    the agent completes its work       → a7 review 1 of c4 by code [implement_review]
-    code objects to b.rs               → a8 fix 1 (b.rs) [implement_review]
-    the agent completes its work       → a9 review 2 of c5 by code [implement_review]
+    the agent completes its work       → a7 review 2 of c4 by code [implement_review]
+    code objects to b.rs               → a8 fix 2 (b.rs) [implement_review]
+    the agent completes its work       → a9 review 3 of c5 by code [implement_review]
     code approves                      → a10 review 1 of c5 by code [code_review]
     ");
 }

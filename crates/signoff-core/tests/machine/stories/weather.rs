@@ -1,6 +1,6 @@
 //! Crashes, budgets and rate limits: none of them is the work's fault.
 
-use signoff_core::machine::Hold;
+use signoff_core::machine::{Event, Hold};
 
 use crate::say::reviewed;
 use crate::story::Story;
@@ -60,6 +60,39 @@ fn one_reviewer_waits_out_its_limit_while_the_other_goes_on() {
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     rate limited                       → wait (rate limit)
+    code approves                      → –
+    the wait is over                   → a4 review 1 of c1 by spec [review]
+    spec approves                      → END approved, APPROVED
+    ");
+}
+
+#[test]
+fn one_crash_is_one_however_much_it_took_along() {
+    let files: Vec<_> = (0..7).map(|number| format!("{number}.rs")).collect();
+    let files: Vec<_> = files.iter().map(String::as_str).collect();
+    let mut story = Story::of(reviewed("phases"));
+    for _ in 0..8 {
+        story = story.works();
+    }
+    let mut story = story.approves("plan").works().objects("code", &files);
+    let running: Vec<_> = story.state.slots().into_iter().filter_map(|slot| slot.attempt()).collect();
+    assert_eq!(running.len(), 7);
+    for attempt in running {
+        story = story.lost(attempt);
+    }
+    assert_eq!(story.state.tally.losses, 1);
+    assert!(!story.state.is_done());
+}
+
+#[test]
+fn no_money_for_one_reviewer_holds_only_that_one() {
+    let story = Story::of(reviewed("plan")).works();
+    let attempt = story.reviewer("spec");
+    let story = story.then("no money for spec", Event::BudgetRefused { attempt }).approves("code");
+    insta::assert_snapshot!(story.resumed(Hold::Budget).approves("spec").told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
+    no money for spec                  → wait (budget)
     code approves                      → –
     the wait is over                   → a4 review 1 of c1 by spec [review]
     spec approves                      → END approved, APPROVED
