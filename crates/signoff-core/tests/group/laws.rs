@@ -248,6 +248,10 @@ fn one_lands_at_a_time(step: &Taken) {
     for effect in step.effects {
         let RunEffect::GrantLanding { loop_id } = effect else { continue };
         assert_eq!(run.loops[loop_id], Standing::Ready, "{loop_id} may land but is not ready");
+        if step.before.run.landing_begun {
+            // The queue moves: who was sent back lands later.
+            continue;
+        }
         let group = group_of(run, loop_id);
         for other in &run.groups[group] {
             let standing = &run.loops[other];

@@ -198,6 +198,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
         }
     }
     all.extend(always(this));
+    all.extend(where_they_matter(policy));
     all.extend(misfits(this, policy).into_iter().map(|event| (event, Cost::Misfit)));
     all
 }
@@ -318,13 +319,18 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         (edited(FinalWord::Approved), Cost::Repeat),
         (edited(FinalWord::ChangesRequested), Cost::Repeat),
         (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
-        (
-            Event::CheckpointEnded { findings: vec![say::finding("x.rs", Severity::Important)] },
-            Cost::Disturbance,
-        ),
-        (Event::ItemsPlanned { count: 2 }, Cost::Disturbance),
         (Event::LandingGranted, Cost::Repeat),
     ]
+}
+
+/// Facts that come at any time, in the workflows that know them.
+fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
+    let workflow = &policy.workflow;
+    let findings = vec![say::finding("x.rs", Severity::Important)];
+    let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointEnded { findings });
+    let per_item = workflow.phases.iter().any(|phase| phase.per_item);
+    let items = per_item.then_some(Event::ItemsPlanned { count: 2 });
+    checkpoint.into_iter().chain(items).map(|event| (event, Cost::Disturbance)).collect()
 }
 
 /// Reports that fit nothing: from an attempt long gone, and of the wrong kind from one that runs.

@@ -31,42 +31,47 @@ fn every_kind_has_its_name_and_keys() {
     };
     let forms: Vec<_> = examples::all().iter().map(form).collect();
     insta::assert_snapshot!(forms.join("\n"), @r#"
-        run.opened …
-        run.started null
-        run.preparation_ended {"outcome":"completed_with_issues"}
-        run.groups_planned {"groups":[["a","b"],["c"]]}
-        run.task_picked {"loop_id":"a"}
-        run.nothing_to_pick null
-        run.picking_stopped null
-        run.loop_moved {"loop_id":"a","standing":{"ended":{"approved":{"commit":"c1"}}}}
-        run.checkpoint_reviewed {"loop_id":"a"}
-        run.final_review_ended {"outcome":{"accepted":{"by":"ann"}}}
-        run.cancelled {"by":"ann"}
-        loop.added {"branch":"signoff/task-29","task":29,"title":"Parse the header"}
-        loop.attempt_started {"agent":"claude","attempt":4}
-        loop.used {"attempt":4,"usage":{"cost_micro_usd":1,"duration_ms":4,"input_tokens":2,"output_tokens":3}}
-        loop.said {"attempt":4,"line":"Reading src/a.rs"}
-        loop.started {"head":{"commit":"c1","tree":"t1"}}
-        loop.items_planned {"count":2}
-        loop.work_ended {"attempt":4,"report":{"complete":{"head":{"commit":"c1","tree":"t1"}}}}
-        loop.check_ended {"attempt":4,"report":{"failed":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}]}}}
-        loop.review_arrived {"attempt":4,"review":{"checked":[],"confidence":"unstated","findings":[],"follow_up_prompt":null,"intent_satisfied":"unstated","interpreted_intent":null,"judged":{"commit":null,"diff_digest":null},"kind":"code","minor":[],"raw":null,"reviewer":"code","summary":"","usage":{"cost_micro_usd":0,"duration_ms":0,"input_tokens":0,"output_tokens":0},"verdict":"approved_with_minor"}}
-        loop.fixes_combined {"attempt":4,"head":{"commit":"c1","tree":"t1"}}
-        loop.fixes_overlapped {"attempt":4,"head":{"commit":"c1","tree":"t1"},"kept":[0,2]}
-        loop.landing_ended {"attempt":4,"report":{"landed":{"commit":"m"}}}
-        loop.attempt_failed {"attempt":4,"failure":{"exit":{"code":1}}}
-        loop.attempt_lost {"attempt":4,"loss":"crashed"}
-        loop.rate_limited {"attempt":4,"plan":{"wait_until":"1970-01-01T00:00:00Z"}}
-        loop.budget_reached null
-        loop.resumed {"hold":{"rate_limit":{"until":"1970-01-01T00:00:00Z"}}}
-        loop.checkpoint_ended {"findings":[]}
-        loop.landing_granted null
-        loop.head_moved {"head":{"commit":"c1","tree":"t1"}}
-        loop.person_answered {"by":"ann","choice":"continue","question":1}
-        loop.person_retried {"by":"ann"}
-        loop.person_edited {"by":"ann","reason":"enough","verdict":"MAX_CYCLES_REACHED"}
-        loop.finding_decided {"decision":{"by":{"person":"ann"},"commit":"c1","evidence":"not asked for","state":"out_of_scope"},"finding":"f1"}
-        loop.cancelled {"by":"ann"}
+    run.opened …
+    run.started null
+    run.preparation_ended {"outcome":"completed_with_issues"}
+    run.groups_planned {"groups":[["a","b"],["c"]]}
+    run.task_picked {"loop_id":"a"}
+    run.nothing_to_pick null
+    run.picking_stopped null
+    run.loop_moved {"loop_id":"a","standing":{"ended":{"approved":{"commit":"c1"}}}}
+    run.attempt_spent {"since_checkpoint":{"a":5}}
+    run.checkpoint_reviewed {"loop_id":"a"}
+    run.final_review_ended {"outcome":{"accepted":{"by":"ann"}}}
+    run.cancelled {"by":"ann"}
+    loop.added {"branch":"signoff/task-29","task":29,"title":"Parse the header"}
+    loop.governed {"policy":{"no_ask":false,"workflow":{"after":[],"arrangement":"queue","attempts_exhausted_as":"failed","before":[],"checkpoint_interval":null,"completion":"exit","description":"one task: implement, review, improve until approved","landing":"none","max_attempts":50,"max_conflicts":3,"max_passes":10,"max_recoveries":5,"modes":[],"name":"task","phases":[{"kind":"agent","mode":null,"name":"implement","once":false,"per_item":false,"researchers":0,"role":"implement","timeout":"1h"},{"author_output":false,"depth":"standard","enabled":false,"exhausted_as":"attention","fail_on":"LOW","fix_timeout":"30m","fixer":"fix","kind":"gate","max_cycles":3,"max_noop_fixes":null,"max_same_finding":null,"mode":null,"name":"review","on_discussion":"stop","on_exhausted":"stop","on_failure":"mini-loop","on_fixer_failure":"fail","on_implementer_failure":"fail","on_reviewer_failure":"fail","on_unclear":"request-changes","once":false,"parallel_fixes":false,"per_item":false,"require_nonce":false,"rereview":"full","restart_to":0,"review_timeout":"10m","reviewers":["general"]}],"reviewers":{"general":{"contract":"markdown","kind":"general"}}}}}
+    loop.checkpoint_reviewed {"review":{"checked":[],"confidence":"unstated","findings":[],"follow_up_prompt":null,"intent_satisfied":"unstated","interpreted_intent":null,"judged":{"commit":null,"diff_digest":null},"kind":"code","minor":[],"raw":null,"reviewer":"code","summary":"","usage":{"cost_micro_usd":0,"duration_ms":0,"input_tokens":0,"output_tokens":0},"verdict":"changes_requested"}}
+    loop.attempt_started {"agent":"claude","attempt":4}
+    loop.used {"attempt":4,"usage":{"cost_micro_usd":1,"duration_ms":4,"input_tokens":2,"output_tokens":3}}
+    loop.said {"attempt":4,"line":"Reading src/a.rs"}
+    loop.started {"head":{"commit":"c1","tree":"t1"}}
+    loop.imported {"at":{"item":0,"pass":2,"phase":3},"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"fixes":1,"head":{"commit":"c1","tree":"t1"}}
+    loop.items_planned {"count":2}
+    loop.work_ended {"attempt":4,"report":{"complete":{"head":{"commit":"c1","tree":"t1"}}}}
+    loop.check_ended {"attempt":4,"report":{"failed":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}]}}}
+    loop.review_arrived {"attempt":4,"review":{"checked":[],"confidence":"unstated","findings":[],"follow_up_prompt":null,"intent_satisfied":"unstated","interpreted_intent":null,"judged":{"commit":null,"diff_digest":null},"kind":"code","minor":[],"raw":null,"reviewer":"code","summary":"","usage":{"cost_micro_usd":0,"duration_ms":0,"input_tokens":0,"output_tokens":0},"verdict":"approved_with_minor"}}
+    loop.fixes_combined {"attempt":4,"head":{"commit":"c1","tree":"t1"}}
+    loop.fixes_overlapped {"attempt":4,"head":{"commit":"c1","tree":"t1"},"kept":[0,2]}
+    loop.landing_ended {"attempt":4,"report":{"landed":{"commit":"m"}}}
+    loop.attempt_failed {"attempt":4,"failure":{"exit":{"code":1}}}
+    loop.attempt_lost {"attempt":4,"loss":"crashed"}
+    loop.rate_limited {"attempt":4,"plan":{"wait_until":"1970-01-01T00:00:00Z"}}
+    loop.budget_reached null
+    loop.budget_refused {"attempt":4}
+    loop.resumed {"hold":{"rate_limit":{"until":"1970-01-01T00:00:00Z"}}}
+    loop.checkpoint_ended {"findings":[]}
+    loop.landing_granted null
+    loop.head_moved {"head":{"commit":"c1","tree":"t1"}}
+    loop.person_answered {"by":"ann","choice":"continue","question":1}
+    loop.person_retried {"by":"ann"}
+    loop.person_edited {"by":"ann","reason":"enough","verdict":"MAX_CYCLES_REACHED"}
+    loop.finding_decided {"decision":{"by":{"person":"ann"},"commit":"c1","evidence":"not asked for","state":"out_of_scope"},"finding":"f1"}
+    loop.cancelled {"by":"ann"}
     "#);
 }
 
@@ -122,10 +127,10 @@ fn a_run_opens_with_all_that_holds_for_it() {
     };
     let body = &opened["body"];
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
-    insta::assert_snapshot!(parts.map(keys).join("\n"), @r"
-        policy workflow
-        after arrangement before jobs keep_going landing
-        no_ask workflow
-        after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
+    insta::assert_snapshot!(parts.map(keys).join("\n"), @"
+    policy workflow
+    after arrangement before checkpoint_interval jobs keep_going landing
+    no_ask workflow
+    after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
     ");
 }
