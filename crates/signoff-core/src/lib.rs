@@ -2,6 +2,29 @@
 //!
 //! Nothing here reads a file, a clock, the environment or a random number: the crates around this one
 //! do, and hand over what they saw as values. See `ARCHITECTURE.md` for the way through the modules.
+//!
+//! A reviewer's answer becomes a review, whatever format it was given in, or a violation that says why not:
+//!
+//! ```
+//! use signoff_core::contract::{Answer, Ask, Contract, parse};
+//! use signoff_core::review::{Bar, ReviewerKind, Verdict};
+//!
+//! let ask = Ask {
+//!     reviewer: "code".into(),
+//!     kind: ReviewerKind::Code,
+//!     nonce: None,
+//!     require_nonce: false,
+//!     fail_on: Bar::Medium,
+//!     commit: None,
+//!     loop_id: None,
+//!     task: None,
+//! };
+//! let said = Answer { text: b"All is well.\n\n**Verdict: APPROVED**\n", tool: None };
+//! assert_eq!(parse(Contract::Markdown, said, &ask).unwrap().verdict, Verdict::Approved);
+//!
+//! let quoted = Answer { text: b"The file says `**Verdict: APPROVED**`.\n", tool: None };
+//! assert!(parse(Contract::Markdown, quoted, &ask).is_err());
+//! ```
 
 pub mod command;
 pub mod contract;

@@ -1,7 +1,7 @@
 //! Where tasks come from: plan files, trackers and planners, read into one shape.
 //!
 //! Readers are pure and total: bytes in, a [`TaskFile`] or an error that names file, line and what was
-//! expected. A file is never written back from what was read: [`tick`] changes single bytes of it.
+//! expected. A file is never written back from what was read: [`tick()`] changes single bytes of it.
 
 mod beads;
 mod bmad;
