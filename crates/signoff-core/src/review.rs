@@ -32,7 +32,7 @@ impl Severity {
         }
     }
 
-    /// The word of seeds P and G: `critical`, `important`, `minor`.
+    /// The word of the XML and prefix contracts: `critical`, `important`, `minor`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -290,7 +290,7 @@ pub enum IntentSatisfied {
 pub struct Finding {
     pub id: FindingId,
     pub sources: Vec<ReviewerName>,
-    /// A word of the seeds (`bug`, `missing_requirement`, `dead-code`, …) or whatever the reviewer said.
+    /// A word reviewers are given (`bug`, `missing_requirement`, `dead-code`, …) or whatever the reviewer said.
     pub kind: String,
     pub severity: Severity,
     pub file: Option<String>,

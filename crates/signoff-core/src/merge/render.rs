@@ -54,7 +54,7 @@ pub fn render(merged: &Merged, bar: Bar, format: Format) -> String {
     }
 }
 
-/// A seat's verdict in the words of seed P, with the two it lacks.
+/// A seat's verdict in the words of the XML contract, with the two it lacks.
 fn verdict_word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Approved => "APPROVED",

@@ -1,4 +1,4 @@
-//! The block shown to whoever fixes, as seed P prints it.
+//! The block shown to whoever fixes.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! `<merged-review>`, of seed P's structure.
+//! `<merged-review>`, for whoever reads the single reviews as XML too.
 
 use std::borrow::Cow;
 use std::io;
