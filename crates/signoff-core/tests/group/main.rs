@@ -6,6 +6,7 @@ mod drive;
 mod effort;
 mod explore;
 mod laws;
+mod queue;
 mod refusals;
 mod say;
 mod world;
