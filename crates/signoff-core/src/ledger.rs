@@ -131,14 +131,6 @@ impl Ledger {
         });
         findings
     }
-
-    /// In how many rounds the most repeated open finding was reported.
-    ///
-    /// All rounds count, also those before it was fixed once: a finding that comes and goes does not converge.
-    pub fn most_repeated(&self) -> u32 {
-        let open = self.entries.iter().filter(|entry| entry.state == State::Open);
-        open.map(|entry| u32::try_from(entry.seen.len()).unwrap_or(u32::MAX)).max().unwrap_or(0)
-    }
 }
 
 impl Entry {

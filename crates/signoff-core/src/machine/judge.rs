@@ -246,7 +246,7 @@ pub fn round(this: &Loop) -> Round {
     }
 }
 
-/// The open findings that keep this gate shut: at or above its bar, and raised here.
+/// The open findings that keep this gate shut, worst first: at or above its bar, and raised here.
 pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
     // A check is judged by its exit code alone: whatever it reports has to be fixed.
     let bar = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
@@ -254,7 +254,7 @@ pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => Bar::Low,
     };
     let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == this.at.phase);
-    this.ledger.open(bar).filter(here).collect()
+    this.ledger.findings_for_fix(bar).into_iter().filter(here).collect()
 }
 
 fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
