@@ -8,7 +8,7 @@ use signoff_core::machine::{Event, Head, Loop, Outcome, Policy, WorkReport, repl
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::similarity::assign_ids;
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, from_json, to_json};
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, from_json, to_json};
 use signoff_core::workflow::preset;
 
 const EVENTS: usize = 100_000;
@@ -89,7 +89,7 @@ fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
     tell(LoopFact::Added { task: TaskId(number), title, branch });
     for event in life() {
         let attempt = event.ends_attempt().unwrap_or(AttemptId(1));
-        tell(LoopFact::AttemptStarted { attempt, agent: "claude".into() });
+        tell(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
         tell(LoopFact::Used { attempt, usage: Usage { cost_micro_usd: 12_000, ..Usage::default() } });
         tell(LoopFact::Moved(event));
     }

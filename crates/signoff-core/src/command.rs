@@ -2,12 +2,15 @@
 //!
 //! The machine ignores what does not fit; a person must be told. So commands pass through here first.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{AttemptId, FindingId, QuestionId};
 use crate::ledger::{DecidedBy, Decision, State};
 use crate::machine::{Again, Choice, Event, FinalWord, Loop, Outcome, Policy, Stage, step};
 
 /// What a person or a finished attempt asks of a loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Command {
     /// The open question, or the one with this id.
     Answer {

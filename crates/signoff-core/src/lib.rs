@@ -38,6 +38,7 @@ pub mod prompt;
 pub mod review;
 pub mod similarity;
 pub mod source;
+pub mod task;
 pub mod view;
 pub mod wire;
 pub mod workflow;

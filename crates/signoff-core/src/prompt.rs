@@ -15,7 +15,7 @@ mod diff_context;
 mod finding_list;
 mod fix;
 mod implement;
-mod material;
+pub(crate) mod material;
 mod other_loops;
 mod pieces;
 mod plan_document;

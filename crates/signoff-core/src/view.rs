@@ -3,6 +3,7 @@
 mod badge;
 mod question;
 mod status;
+mod task_row;
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,14 @@ use serde::Serialize;
 pub use badge::Badge;
 pub use question::QuestionView;
 pub use status::Status;
+pub use task_row::{QuestionRow, TaskRow};
 
 use crate::group::{self, Run, RunPolicy, RunStage};
-use crate::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId};
+use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
 use crate::ledger::State;
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage, Tally};
 use crate::review::Usage;
-use crate::wire::{Fact, LoopFact, Recorded, RunFact};
+use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
 use crate::workflow::{Phase, PhaseKind};
 
 /// A run as it stands.
@@ -48,8 +50,10 @@ struct LoopFold {
     /// The number under which its open question is known.
     question: Option<QuestionId>,
     usage: BTreeMap<AttemptId, Usage>,
-    /// The agents whose start was recorded.
-    agents: BTreeMap<AttemptId, String>,
+    /// The attempts whose start was recorded.
+    launches: BTreeMap<AttemptId, Launch>,
+    base: Option<Commit>,
+    worktree: String,
     last_line: String,
     since: Option<Timestamp>,
 }
@@ -61,6 +65,8 @@ pub struct LoopView {
     pub task: Option<TaskId>,
     pub title: String,
     pub branch: String,
+    pub base: Option<Commit>,
+    pub worktree: String,
     pub badge: Badge,
     pub status: Status,
     pub phase: String,
@@ -98,6 +104,7 @@ impl RunView {
         self.last_at = Some(recorded.at);
         self.seq = recorded.seq;
         match &recorded.fact {
+            Fact::Task(..) => {}
             Fact::Run(fact) => self.run_fact(fact),
             Fact::Loop(loop_id, fact) => self.loop_fact(loop_id, fact, recorded.at),
         }
@@ -123,8 +130,11 @@ impl RunView {
             }
             LoopFact::Governed { policy } => fold.policy = Some(policy.clone()),
             LoopFact::CheckpointReviewed { .. } => {}
-            LoopFact::AttemptStarted { attempt, agent } => {
-                fold.agents.insert(*attempt, agent.clone());
+            LoopFact::Placed { base, worktree } => {
+                (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
+            }
+            LoopFact::AttemptStarted { attempt, launch } => {
+                fold.launches.insert(*attempt, launch.clone());
             }
             LoopFact::Used { attempt, usage } => {
                 fold.usage.insert(*attempt, *usage);
@@ -149,6 +159,26 @@ impl RunView {
     /// The state of one loop, for those who need more than the row.
     pub fn loop_state(&self, loop_id: &LoopId) -> Option<&Loop> {
         self.loops.get(loop_id).map(|fold| &fold.state)
+    }
+
+    /// The policy of one loop: its own, or the run's.
+    pub fn loop_policy(&self, loop_id: &LoopId) -> Option<&Policy> {
+        let own = self.loops.get(loop_id)?.policy.as_deref();
+        own.or(self.under.as_ref().map(|(_, policy)| policy))
+    }
+
+    /// The row of one loop.
+    pub fn row(&self, loop_id: &LoopId) -> Option<LoopView> {
+        let (_, policy) = self.under.as_ref()?;
+        Some(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine))
+    }
+
+    /// The attempts of one loop that were started, with what each used.
+    pub fn attempts(&self, loop_id: &LoopId) -> Vec<(AttemptId, &Launch, Usage)> {
+        let fold = self.loops.get(loop_id);
+        let usage = |fold: &LoopFold, attempt| fold.usage.get(attempt).copied().unwrap_or_default();
+        let started = fold.into_iter().flat_map(|fold| fold.launches.iter().map(move |one| (fold, one)));
+        started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
     /// The loops in order of their ids.
@@ -197,7 +227,9 @@ impl LoopFold {
             task: self.task,
             title: self.title.clone(),
             branch: self.branch.clone(),
-            badge: Badge::of(this, |attempt| self.agents.contains_key(&attempt)),
+            base: self.base.clone(),
+            worktree: self.worktree.clone(),
+            badge: Badge::of(this, |attempt| self.launches.contains_key(&attempt)),
             status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,

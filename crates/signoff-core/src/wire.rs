@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::group::{RunEvent, RunPolicy};
-use crate::ids::{AttemptId, LoopId, RunId, TaskId};
+use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use crate::machine::{Event, Policy};
 use crate::review::{Review, Usage};
+use crate::task::TaskSpec;
 
 /// The version this program writes. It reads this one and every earlier one.
 pub const VERSION: u32 = 1;
@@ -26,10 +27,30 @@ pub struct Recorded {
 /// Everything that is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
+    /// About a task, whatever run works it.
+    Task(TaskId, TaskFact),
     /// About the run as a whole.
     Run(RunFact),
     /// About one loop.
     Loop(LoopId, LoopFact),
+}
+
+/// The log of the queue: facts about tasks that no run has taken up yet.
+pub const QUEUE: RunId = RunId(0);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskFact {
+    /// `auto_review` and `max_review_cycles` are what the configuration made of it at that time.
+    Added {
+        spec: Box<TaskSpec>,
+        auto_review: bool,
+        max_review_cycles: Option<u32>,
+    },
+    /// A person called it off before any run took it up.
+    Withdrawn {
+        by: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +77,15 @@ pub enum LoopFact {
     Governed {
         policy: Box<Policy>,
     },
+    /// Where it is worked, and the commit its changes are counted from.
+    Placed {
+        base: Commit,
+        worktree: String,
+    },
+    /// An attempt is about to be started.
     AttemptStarted {
         attempt: AttemptId,
-        agent: String,
+        launch: Launch,
     },
     /// What a checkpoint review said, whole; the machine is told its findings.
     CheckpointReviewed {
@@ -76,6 +103,26 @@ pub enum LoopFact {
     Moved(Event),
 }
 
+/// Who is started for what.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Launch {
+    pub agent: String,
+    pub model: Option<String>,
+    /// `implement`, `fix`, `review`, `check`, …
+    pub role: String,
+    pub reviewer: Option<ReviewerName>,
+    pub phase: String,
+    pub cycle: u32,
+}
+
+impl Launch {
+    /// One of which only the agent is known.
+    pub fn of(agent: &str) -> Self {
+        Self { agent: agent.to_owned(), ..Self::default() }
+    }
+}
+
 /// Why a line of the log cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
@@ -91,20 +138,22 @@ pub enum WireError {
 
 /// The JSON of a fact.
 pub fn to_json(recorded: &Recorded) -> Value {
-    let (scope, loop_id, value) = match &recorded.fact {
+    let (scope, about, value) = match &recorded.fact {
+        Fact::Task(task, fact) => ("task", Value::from(task.0), tagged(fact)),
         Fact::Run(fact) => ("run", Value::Null, tagged(fact)),
         Fact::Loop(loop_id, fact) => ("loop", Value::from(loop_id.as_str()), tagged(fact)),
     };
     // What moved is named after the event, so that a log can be searched by kind.
     let (name, body) = split(value);
     let (name, body) = if name == "moved" { split(body) } else { (name, body) };
+    let key = if scope == "task" { "task_id" } else { "loop_id" };
     serde_json::json!({
         "version": VERSION,
         "run_id": recorded.run.0,
         "seq": recorded.seq,
         "at": recorded.at.to_string(),
         "kind": format!("{scope}.{name}"),
-        "loop_id": loop_id,
+        key: about,
         "body": body,
     })
 }
@@ -141,10 +190,14 @@ pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
 fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
     let body = value.get("body").cloned().unwrap_or(Value::Null);
     match kind.split_once('.') {
+        Some(("task", name)) => {
+            let task = value["task_id"].as_u64().ok_or(WireError::Key { key: "task_id" })?;
+            read(kind, name, body, &[name]).map(|fact| Fact::Task(TaskId(task), fact))
+        }
         Some(("run", name)) => read(kind, name, body, &["opened"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
-            let own = ["added", "governed", "attempt_started", "checkpoint_reviewed", "used", "said"];
+            let own = ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said"];
             read(kind, name, body, &own).map(|fact| Fact::Loop(loop_id.into(), fact))
         }
         Some(_) | None => Err(WireError::Kind { kind: kind.to_owned() }),

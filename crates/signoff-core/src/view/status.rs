@@ -1,10 +1,10 @@
 //! The status words of the JSON interfaces, told from facts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::machine::{Loop, Outcome, Stage};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,
@@ -20,6 +20,36 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::InProgress,
+        Self::Waiting,
+        Self::Paused,
+        Self::Completed,
+        Self::Failed,
+        Self::Stuck,
+        Self::Blocked,
+        Self::Cancelled,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Stuck => "stuck",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == word)
+    }
+
     /// `blocked` tells whether the loop's group waits for a person.
     pub fn of(this: &Loop, blocked: bool) -> Self {
         match &this.stage {

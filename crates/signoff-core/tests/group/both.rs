@@ -122,13 +122,13 @@ fn the_log_survives_a_trip_over_the_wire(drive: &Drive) {
     assert_eq!(log, drive.log);
     let run_events = log.iter().filter_map(|recorded| match &recorded.fact {
         Fact::Run(RunFact::Moved(event)) => Some(event.clone()),
-        Fact::Run(RunFact::Opened { .. }) | Fact::Loop(..) => None,
+        Fact::Run(RunFact::Opened { .. }) | Fact::Loop(..) | Fact::Task(..) => None,
     });
     assert_eq!(group::replay(run_events.collect::<Vec<RunEvent>>(), &drive.run_policy), drive.run);
     for (loop_id, this) in &drive.loops {
         let events = log.iter().filter_map(|recorded| match &recorded.fact {
             Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => Some(event.clone()),
-            Fact::Run(_) | Fact::Loop(..) => None,
+            Fact::Run(_) | Fact::Loop(..) | Fact::Task(..) => None,
         });
         assert_eq!(&machine::replay(events, &drive.policy), this);
     }

@@ -9,7 +9,8 @@ use signoff_core::machine::{
     Position, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
 use signoff_core::workflow::preset;
 
 pub const AT: Timestamp = Timestamp::UNIX_EPOCH;
@@ -132,7 +133,10 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
             let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
             LoopFact::CheckpointReviewed { review: Box::new(review) }
         }
-        LoopFact::CheckpointReviewed { .. } => LoopFact::AttemptStarted { attempt, agent: "claude".into() },
+        LoopFact::CheckpointReviewed { .. } => {
+            LoopFact::Placed { base: head().commit, worktree: ".signoff/worktrees/task-29".into() }
+        }
+        LoopFact::Placed { .. } => LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") },
         LoopFact::AttemptStarted { .. } => {
             let usage = Usage { cost_micro_usd: 1, input_tokens: 2, output_tokens: 3, duration_ms: 4 };
             LoopFact::Used { attempt, usage }
@@ -160,7 +164,13 @@ pub fn all() -> Vec<Recorded> {
     let of_run = std::iter::successors(Some(opened), after_run_fact).map(Fact::Run);
     let of_loop =
         std::iter::successors(Some(added), after_loop_fact).map(|fact| Fact::Loop("a".into(), fact));
-    of_run.chain(of_loop).map(recorded).collect()
+    of_task().chain(of_run).chain(of_loop).map(recorded).collect()
+}
+
+fn of_task() -> impl Iterator<Item = Fact> {
+    let spec = Box::new(TaskSpec::of("Parse the header"));
+    let added = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
+    [added, TaskFact::Withdrawn { by: by() }].into_iter().map(|fact| Fact::Task(TaskId(29), fact))
 }
 
 /// The other words that can stand inside an event.

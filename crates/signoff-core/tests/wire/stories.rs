@@ -11,7 +11,7 @@ use signoff_core::machine::{
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Usage, Verdict};
 use signoff_core::view::{LoopView, RunView};
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
 use crate::examples;
@@ -81,7 +81,7 @@ impl Story {
         let attempt = AttemptId(attempt);
         self.take(
             "attempt_started",
-            Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, agent: "fake".into() }),
+            Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, launch: Launch::of("fake") }),
         );
         let usage = Usage { cost_micro_usd: cents * 10_000, ..Usage::default() };
         self.take("used", Fact::Loop(id.into(), LoopFact::Used { attempt, usage }));

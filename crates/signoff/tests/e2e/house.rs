@@ -64,6 +64,7 @@ fn the_core_depends_on_nothing_that_touches_the_world() {
         "pulldown-cmark",
         "quick-xml",
         "saphyr-parser",
+        "schemars",
         "serde",
         "serde_json",
         "sha2",

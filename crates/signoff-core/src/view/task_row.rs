@@ -1,0 +1,57 @@
+//! A task as every list shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Status;
+use crate::task::TaskType;
+
+/// One task, as tables keep it and `status --json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TaskRow {
+    pub id: u64,
+    /// The run that works it; none while it is queued.
+    pub run_id: Option<u64>,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub kind: TaskType,
+    pub status: Status,
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`, `failed`, `stuck`, `cancelled`.
+    pub outcome: Option<String>,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
+    pub final_verdict: Option<String>,
+    /// Why it ended, or went on without approval: a code of the documented list.
+    pub reason: Option<String>,
+    pub auto_review: bool,
+    /// The number of the current or last review; 0 before the first.
+    pub review_cycle: u32,
+    /// None is unlimited.
+    pub max_review_cycles: Option<u32>,
+    pub branch: Option<String>,
+    pub base: Option<String>,
+    pub worktree: Option<String>,
+    /// The phase at hand.
+    pub phase: Option<String>,
+    /// Implement and fix attempts so far.
+    pub iteration: u32,
+    pub open_findings: u32,
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub depends_on: Vec<u64>,
+    pub continues: Option<u64>,
+    pub added_at: String,
+    pub started_at: Option<String>,
+    pub ended_at: Option<String>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionRow {
+    /// `q1`, `q2`, …: unique in the repository.
+    pub id: String,
+    pub run_id: u64,
+    pub task_id: Option<u64>,
+    pub text: String,
+    /// What can be answered.
+    pub choices: Vec<String>,
+}

@@ -1,0 +1,32 @@
+//! What can go wrong with a store, one variant per thing a caller could do differently.
+
+use signoff_core::ids::{RunId, TaskId};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no run {0}")]
+    NoRun(RunId),
+    #[error("there is no task {0}")]
+    NoTask(TaskId),
+    #[error("another signoff works on run {0}")]
+    Held(RunId),
+    /// The lease was taken over meanwhile: whoever sees this must stop.
+    #[error("run {0} was taken over by another signoff")]
+    Fenced(RunId),
+    #[error("task {0} is taken by another run")]
+    Taken(TaskId),
+    #[error("the disk is full")]
+    Full,
+    /// Somebody held the database for too long.
+    #[error("the database is busy: another program holds it")]
+    Busy,
+    #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
+    Newer { found: u32, known: u32 },
+    #[error("the database is damaged: {0}")]
+    Damaged(String),
+    /// A row of the log that cannot be read.
+    #[error("run {run}, fact {seq}: {message}")]
+    Unreadable { run: RunId, seq: u64, message: String },
+    #[error("{0}")]
+    Other(String),
+}

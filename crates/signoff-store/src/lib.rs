@@ -1,0 +1,138 @@
+//! The log of facts, and the tables that are told from it.
+//!
+//! A [`Store`] keeps one log per run, and one for the queue of tasks that no run has taken up. Facts are
+//! appended by whoever holds the run's [`Lease`]; the tables people query are written in the same
+//! transaction and can be rebuilt from the log at any time. Nothing above this crate knows which database
+//! is behind it.
+
+mod error;
+mod lease;
+
+use jiff::Timestamp;
+use signoff_core::command::Command;
+use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::wire::{Fact, Recorded};
+
+pub use error::StoreError;
+pub use lease::Lease;
+
+/// A task to be put into the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTask {
+    pub spec: TaskSpec,
+    /// What the configuration makes of the fields that the task leaves open.
+    pub auto_review: bool,
+    pub max_review_cycles: Option<u32>,
+}
+
+/// A run as the tables know it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    pub id: RunId,
+    pub preset: String,
+    /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
+    pub status: String,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub cost_usd: f64,
+}
+
+/// A person's wish for a loop whose run somebody else drives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub id: u64,
+    pub loop_id: LoopId,
+    pub command: Command,
+}
+
+/// Where a finding stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingPlace {
+    pub run: RunId,
+    pub loop_id: LoopId,
+    pub task: Option<TaskId>,
+    pub finding: FindingId,
+}
+
+/// What a rebuild did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rebuilt {
+    pub runs: usize,
+    pub facts: usize,
+}
+
+/// The log, and what is told from it. Every call is one transaction: all of it happened, or nothing.
+pub trait Store: Send + Sync {
+    /// Puts tasks into the queue; their numbers, in order.
+    fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError>;
+
+    /// Calls a task off that no run has taken up. [`StoreError::Taken`] if one has.
+    fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError>;
+
+    /// Numbers for tasks that will be added in a run's own log.
+    fn reserve_tasks(&self, count: usize) -> Result<Vec<TaskId>, StoreError>;
+
+    /// A new run, held by the caller. Nothing is in its log yet.
+    fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError>;
+
+    /// The lease of a run; [`StoreError::Held`] if somebody else has it.
+    fn acquire(&self, run: RunId) -> Result<Lease, StoreError>;
+
+    /// Whether somebody holds the run's lease now.
+    fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
+
+    /// Appends facts to the log of the leased run. A [`signoff_core::wire::LoopFact::Added`] takes its task: if
+    /// another run has it already, nothing is appended and the error is [`StoreError::Taken`].
+    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError>;
+
+    /// The log of a run, in order; of the queue with [`signoff_core::wire::QUEUE`].
+    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError>;
+
+    /// The runs that have not ended, oldest first.
+    fn open_runs(&self) -> Result<Vec<RunRow>, StoreError>;
+
+    fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;
+
+    /// All tasks, by number.
+    fn tasks(&self) -> Result<Vec<TaskRow>, StoreError>;
+
+    fn task(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError>;
+
+    /// What was asked for.
+    fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError>;
+
+    /// Tasks that no run has taken up and that were not withdrawn, by number.
+    fn queued(&self) -> Result<Vec<(TaskId, TaskSpec)>, StoreError>;
+
+    /// The loop that works a task, and its run.
+    fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;
+
+    /// The questions that wait for a person, oldest first.
+    fn questions(&self) -> Result<Vec<QuestionRow>, StoreError>;
+
+    /// The findings whose id starts with these characters.
+    fn findings(&self, prefix: &str) -> Result<Vec<FindingPlace>, StoreError>;
+
+    /// Leaves a wish for whoever drives the run.
+    fn post(&self, run: RunId, loop_id: &LoopId, command: &Command) -> Result<u64, StoreError>;
+
+    /// The wishes nobody has answered yet.
+    fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError>;
+
+    /// Answers a wish: none if it was carried out, else why not.
+    fn settle(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError>;
+
+    /// The answer to a wish, once there is one.
+    fn answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError>;
+
+    /// A number that changes whenever another program wrote something. Cheap enough to ask often.
+    fn version(&self) -> Result<u64, StoreError>;
+
+    /// Tells all tables again from the log.
+    fn rebuild(&self) -> Result<Rebuilt, StoreError>;
+
+    /// What is wrong with the store, in sentences; empty if nothing is.
+    fn check(&self) -> Result<Vec<String>, StoreError>;
+}
