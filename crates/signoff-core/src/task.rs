@@ -58,6 +58,8 @@ pub struct TaskSpec {
     pub prompt: Option<String>,
     /// The task whose branch this one goes on with.
     pub continues: Option<TaskId>,
+    /// The number of the first review it makes of that branch, or of the one it answers.
+    pub first_review: Option<u32>,
     /// What a person adds to the last review.
     pub guidance: Option<String>,
     /// Where in a plan file it stands.

@@ -191,6 +191,8 @@ pub enum Failure {
     },
     TimedOut,
     Silent,
+    /// It ended well, and nothing was changed.
+    NothingDone,
     /// It could not be started.
     NotStarted {
         message: String,

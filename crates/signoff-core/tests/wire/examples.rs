@@ -164,7 +164,7 @@ pub fn all() -> Vec<Recorded> {
     let of_run = std::iter::successors(Some(opened), after_run_fact).map(Fact::Run);
     let of_loop =
         std::iter::successors(Some(added), after_loop_fact).map(|fact| Fact::Loop("a".into(), fact));
-    of_task().chain(of_run).chain(of_loop).map(recorded).collect()
+    of_run.chain(of_loop).chain(of_task()).map(recorded).collect()
 }
 
 fn of_task() -> impl Iterator<Item = Fact> {
