@@ -56,27 +56,27 @@ fn every_way_to_be_broken_has_its_reason() {
         json!([]),
         json!("version"),
     ];
-    insta::assert_snapshot!(lines.iter().map(complaint).collect::<Vec<_>>().join("\n"), @r"
-        version 2 is newer than this program, which reads up to 1: update signoff
-        `version` is missing or has the wrong type
-        `version` is missing or has the wrong type
-        `run_id` is missing or has the wrong type
-        `seq` is missing or has the wrong type
-        `at` is missing or has the wrong type
-        `kind` is missing or has the wrong type
-        `loop_id` is missing or has the wrong type
-        unknown kind `loop.danced`
-        unknown kind `run.moved`
-        unknown kind `moved`
-        unknown kind `task.added`
-        run.started: invalid type: map, expected unit
-        loop.person_answered: invalid type: unit variant, expected struct variant
-        loop.person_answered: invalid type: sequence, expected struct variant
-        loop.person_answered: unknown variant `dance`, expected one of `retry`, `proceed`, `skip`, `continue`, `fix`, `restart`, `stop`
-        loop.person_answered: missing field `by`
-        `version` is missing or has the wrong type
-        `version` is missing or has the wrong type
-        `version` is missing or has the wrong type
+    insta::assert_snapshot!(lines.iter().map(complaint).collect::<Vec<_>>().join("\n"), @"
+    version 2 is newer than this program, which reads up to 1: update signoff
+    `version` is missing or has the wrong type
+    `version` is missing or has the wrong type
+    `run_id` is missing or has the wrong type
+    `seq` is missing or has the wrong type
+    `at` is missing or has the wrong type
+    `kind` is missing or has the wrong type
+    `loop_id` is missing or has the wrong type
+    unknown kind `loop.danced`
+    unknown kind `run.moved`
+    unknown kind `moved`
+    `task_id` is missing or has the wrong type
+    run.started: invalid type: map, expected unit
+    loop.person_answered: invalid type: unit variant, expected struct variant
+    loop.person_answered: invalid type: sequence, expected struct variant
+    loop.person_answered: unknown variant `dance`, expected one of `retry`, `proceed`, `skip`, `continue`, `fix`, `restart`, `stop`
+    loop.person_answered: missing field `by`
+    `version` is missing or has the wrong type
+    `version` is missing or has the wrong type
+    `version` is missing or has the wrong type
     ");
 }
 
