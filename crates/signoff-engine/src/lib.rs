@@ -1,1 +1,15 @@
 //! Carries out what the core wishes: processes, git, agents, and the dispatcher that records what happened.
+
+pub mod agent;
+pub mod artifact;
+pub mod assignment;
+pub mod attempt;
+pub mod board;
+pub mod brief;
+pub mod clock;
+pub mod dispatcher;
+pub mod error;
+mod failpoint;
+pub mod layout;
+pub mod open;
+pub mod place;

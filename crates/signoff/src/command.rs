@@ -1,6 +1,43 @@
 //! The commands, one file each, under the name a person types.
 
+pub mod add;
+pub mod answer;
+pub mod cancel;
+pub mod completions;
+pub mod config;
+mod decide;
+pub mod demo;
+pub mod diff;
+pub mod dispute;
+pub mod doctor;
+pub mod edit;
+pub mod improve;
+pub mod init;
+pub mod logs;
 pub mod merge_reviews;
 pub mod parse;
+pub mod retry;
+pub mod review;
+pub mod run;
+pub mod show;
+pub mod status;
 pub mod tasks;
+pub mod work;
 pub mod workflow;
+
+use signoff_core::ids::TaskId;
+use signoff_term::json;
+
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::failure::{Exit, Failure};
+
+/// Says what became of a task; as JSON the task itself.
+fn told(desk: &Desk, task: TaskId, text: &str, console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        console.json(&json::Added::of(desk.task(task)?))?;
+    } else {
+        console.text(text)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,34 @@
+//! `kind = "command"`: any program. The prompt comes on stdin, stdout is the final message, exit 0 is success.
+
+use super::{Agent, CommandLine, Order};
+
+pub struct Command;
+
+/// The credentials of agents that this one is not.
+const FOREIGN: [&str; 9] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "OPENAI_API_KEY",
+    "CODEX_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "DASHSCOPE_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+];
+
+impl Agent for Command {
+    fn command_line(&self, order: &Order<'_>) -> CommandLine {
+        let mut words = order.settings.command.iter().chain(&order.settings.args).cloned();
+        let model = order.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
+        CommandLine {
+            program: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            environment: FOREIGN.iter().map(|name| ((*name).to_owned(), None)).chain(model).collect(),
+        }
+    }
+
+    fn final_message(&self, stdout: Vec<u8>) -> Vec<u8> {
+        stdout
+    }
+}

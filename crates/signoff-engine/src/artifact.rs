@@ -1,0 +1,152 @@
+//! The files a review leaves behind: one merged report per cycle, and the raw answers beside it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use signoff_core::ids::{Artifact, ReviewerName, TaskId};
+use signoff_core::merge::render::{Format, render};
+use signoff_core::merge::merge;
+use signoff_core::review::{Bar, Review};
+use signoff_core::task::TaskSpec;
+use signoff_core::workflow::{Arrangement, Workflow};
+
+use crate::clock;
+
+/// What an artifact is about, and so its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// The review of a task. Where tasks go through one gate of a queue, the number alone tells them apart.
+    pub fn of_task(task: TaskId, started: Timestamp, at: Gate<'_>) -> Self {
+        let day = clock::day(started);
+        let Gate { workflow, pass, phase, cycle } = at;
+        if workflow.arrangement == Arrangement::Queue {
+            return Self(format!("{day}-task-{task}-review-{cycle}"));
+        }
+        let phase = workflow.phases.get(phase).map_or("review", |phase| phase.name.as_str());
+        Self(format!("{day}-task-{task}-p{pass}-{phase}-review-{cycle}"))
+    }
+
+    /// The review of a whole run, or of a checkout.
+    pub fn of_run(run: impl std::fmt::Display, started: Timestamp, name: &str, number: u32) -> Self {
+        Self(format!("{}-run-{run}-{name}-{number}", clock::day(started)))
+    }
+
+    pub fn of_file(stem: impl Into<String>) -> Self {
+        Self(stem.into())
+    }
+
+    fn merged(&self, reviews: &Path) -> PathBuf {
+        reviews.join(format!("{}.md", self.0))
+    }
+
+    fn raw(&self, reviews: &Path, reviewer: &ReviewerName) -> PathBuf {
+        // A reviewer's name is configuration; it must not lead out of the directory.
+        let safe: String = reviewer.as_str().chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+        reviews.join(format!("{}.{safe}.txt", self.0))
+    }
+}
+
+/// A gate at one of its reviews.
+#[derive(Debug, Clone, Copy)]
+pub struct Gate<'a> {
+    pub workflow: &'a Workflow,
+    pub pass: u32,
+    pub phase: usize,
+    pub cycle: u32,
+}
+
+/// Writes a reviewer's raw answer; where it lies, seen from the directory that holds `reviews`.
+pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u8]) -> io::Result<Artifact> {
+    let path = name.raw(reviews, reviewer);
+    write(&path, text)?;
+    Ok(Artifact::new(relative(reviews, &path)))
+}
+
+/// The raw answer, if it is there.
+pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
+    let bytes = fs::read(name.raw(reviews, reviewer)).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Writes the merged review of a round.
+pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -> io::Result<PathBuf> {
+    let path = name.merged(reviews);
+    write(&path, render(&merge(answers, bar), bar, Format::Markdown).as_bytes())?;
+    Ok(path)
+}
+
+/// All of a file or nothing of it, so that a kill leaves no half of one.
+fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    let draft = path.with_extension(format!("draft-{}", std::process::id()));
+    fs::write(&draft, contents)?;
+    fs::rename(draft, path)
+}
+
+fn relative(reviews: &Path, path: &Path) -> String {
+    let top = reviews.parent().and_then(Path::parent).unwrap_or(reviews);
+    path.strip_prefix(top).unwrap_or(path).display().to_string()
+}
+
+/// The merged reviews of a task that are there, in the order they were written.
+pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
+    let mut found: Vec<(Option<u64>, PathBuf)> = Vec::new();
+    let mark = format!("-task-{task}-");
+    for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.contains(&mark) && name.ends_with(".md") {
+            found.push((number(&name), entry.path()));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The last review of the branch that a task goes on with, whoever made it.
+pub fn latest(reviews: &Path, spec: &TaskSpec) -> Option<PathBuf> {
+    of_task(reviews, spec.continues?).pop()
+}
+
+/// The number of the last merged review of a task; 0 if there is none.
+pub fn last_number(reviews: &Path, task: TaskId) -> u32 {
+    let last = of_task(reviews, task).pop();
+    let name = last.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+    name.as_deref().and_then(number).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+}
+
+fn number(name: &str) -> Option<u64> {
+    name.strip_suffix(".md")?.rsplit_once('-')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use signoff_core::workflow::preset;
+
+    #[test]
+    fn artifacts_are_named_after_task_and_cycle() {
+        let at: Timestamp = "2026-01-29T23:59:59Z".parse().unwrap();
+        let name = |preset_name: &str, cycle| {
+            let workflow = preset(preset_name).unwrap();
+            let gate = Gate { workflow: &workflow, pass: 2, phase: 1, cycle };
+            Name::of_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
+        };
+        insta::assert_snapshot!(name("task", 1), @"reviews/20260129-task-29-review-1.md");
+        insta::assert_snapshot!(name("plan", 3), @"reviews/20260129-task-29-p2-review-review-3.md");
+    }
+
+    #[test]
+    fn the_last_review_of_a_task_is_the_highest_number() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["20260129-task-2-review-9.md", "20260129-task-2-review-10.md", "20260129-task-22-review-11.md", "20260129-task-2-review-12.code.txt"] {
+            write(&place.path().join(name), b"x").unwrap();
+        }
+        assert_eq!((last_number(place.path(), TaskId(2)), of_task(place.path(), TaskId(2)).len()), (10, 2));
+        assert_eq!(last_number(place.path(), TaskId(3)), 0);
+    }
+}

@@ -1,0 +1,171 @@
+//! One attempt, from the wish for it to the report of its end.
+//!
+//! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
+//! that a program that was killed in between does it after the restart.
+
+mod conclude;
+mod environment;
+mod prepare;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use signoff_core::config::{Assigned, AssignedReviewer, ConfigError, Settings};
+use signoff_core::ids::{AttemptId, LoopId, ReviewerName, RunId};
+use signoff_core::machine::{Event, Failure};
+use signoff_core::review::Usage;
+use signoff_core::task::TaskSpec;
+use signoff_core::workflow::{Role, Workflow};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::assignment::Assignment;
+use crate::dispatcher::Input;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::git::{Repository, Worktree};
+use crate::layout::Layout;
+use crate::process::{AttemptDir, Ended, Keeper};
+
+/// What all attempts share.
+pub struct Workshop {
+    pub repository: Repository,
+    pub layout: Layout,
+    pub settings: Settings,
+    pub keeper: Keeper,
+    /// signoff itself, for the agents that are part of it.
+    pub program: PathBuf,
+    /// Loops at once.
+    pub jobs: usize,
+    /// What a loop without a task is about, and what its changes are counted from.
+    pub subject: Option<TaskSpec>,
+    pub base: Option<String>,
+}
+
+/// How an attempt ended, for the dispatcher.
+#[derive(Debug)]
+pub struct Report {
+    pub run: RunId,
+    pub loop_id: LoopId,
+    pub attempt: AttemptId,
+    pub end: End,
+    pub usage: Usage,
+    /// What people should be told.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug)]
+pub enum End {
+    Event(Box<Event>),
+    /// We stopped it.
+    Stopped,
+    /// Something of ours went wrong; the attempt is to be made again.
+    Trouble(EngineError),
+}
+
+impl Workshop {
+    pub fn writer(&self, role: Role, spec: &TaskSpec) -> Result<Assigned, ConfigError> {
+        self.settings.writer(role, spec)
+    }
+
+    pub fn reviewer(
+        &self,
+        name: &ReviewerName,
+        workflow: &Workflow,
+        spec: &TaskSpec,
+    ) -> Result<AssignedReviewer, ConfigError> {
+        self.settings.reviewer(name, workflow, spec)
+    }
+
+    pub fn copy_files(&self, worktree: &Worktree) -> Result<(), EngineError> {
+        Ok(worktree.copy_files(&self.settings.worktree.copy)?)
+    }
+}
+
+/// Prepares, runs and concludes an attempt.
+pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
+    let preparing = (shop.clone(), task.clone());
+    let prepared = blocking(move || prepare::prepare(&preparing.0, &preparing.1)).await;
+    let (launch, dir) = match prepared {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(unstarted)) => return report(&task, unstarted.into_end(&task), Vec::new(), &tell),
+        Err(error) => return report(&task, End::Trouble(error), Vec::new(), &tell),
+    };
+    failpoint::pass("spawn");
+    let ended = match shop.keeper.start(&launch, &dir).await {
+        Ok(running) => watch(running, &task, &tell).await,
+        Err(error) => {
+            let error = EngineError::io("start an agent in", dir.path(), error);
+            return report(&task, End::Trouble(error), Vec::new(), &tell);
+        }
+    };
+    failpoint::pass("exit");
+    conclude(shop, task, ended, tell).await;
+}
+
+/// Passes on what the agent says until it ends.
+async fn watch(
+    mut running: crate::process::Running,
+    task: &Assignment,
+    tell: &UnboundedSender<Input>,
+) -> Ended {
+    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    let stopper = running.stopper();
+    tell.send(Input::Running { run, loop_id: loop_id.clone(), attempt, stopper }).ok();
+    if let Some(mut lines) = running.lines() {
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                tell.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
+            }
+        });
+    }
+    running.wait().await
+}
+
+/// Makes an event of how an attempt ended.
+pub async fn conclude(shop: Arc<Workshop>, task: Arc<Assignment>, ended: Ended, tell: UnboundedSender<Input>) {
+    let dir = directory(&shop, &task);
+    let concluding = (shop.clone(), task.clone());
+    let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
+    match concluded {
+        Ok(conclude::Concluded { end, usage, notes }) => {
+            send(&task, Report { run: task.run, loop_id: task.loop_id.clone(), attempt: task.job.attempt, end, usage, notes }, &tell);
+        }
+        Err(error) => report(&task, End::Trouble(error), Vec::new(), &tell),
+    }
+}
+
+/// Where the attempt's files are.
+fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
+    AttemptDir::new(&shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
+}
+
+/// Git and files are waited for away from the dispatcher.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(EngineError::Broken(error.to_string())),
+    }
+}
+
+fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
+    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    send(task, Report { run, loop_id, attempt, end, usage: Usage::default(), notes }, tell);
+}
+
+fn send(_task: &Assignment, report: Report, tell: &UnboundedSender<Input>) {
+    tell.send(Input::Reported(Box::new(report))).ok();
+}
+
+/// Why an attempt was not even begun.
+#[derive(Debug)]
+pub struct Unstarted(pub String);
+
+impl Unstarted {
+    fn into_end(self, task: &Assignment) -> End {
+        let failure = Failure::NotStarted { message: self.0 };
+        End::Event(Box::new(Event::AttemptFailed { attempt: task.job.attempt, failure }))
+    }
+}

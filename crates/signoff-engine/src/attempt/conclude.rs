@@ -1,0 +1,256 @@
+//! After an attempt: what it left is committed or read, and becomes an event.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use signoff_core::checks::{self, Ran};
+use signoff_core::config::AgentKind;
+use signoff_core::contract::{self, Answer, MAX_BYTES};
+use signoff_core::ids::{Commit, ReviewerName};
+use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
+use signoff_core::prompt::{commit_message, marker};
+use signoff_core::review::{Judged, Note, Review, Usage};
+use signoff_core::workflow::{Completion, Role};
+
+use super::prepare::{self, Memo};
+use super::{End, Workshop};
+use crate::agent;
+use crate::artifact;
+use crate::assignment::Assignment;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::git::Worktree;
+use crate::process::{AttemptDir, Ended, Exit};
+
+/// An attempt's end with what it used and what people should be told.
+pub struct Concluded {
+    pub end: End,
+    pub usage: Usage,
+    pub notes: Vec<String>,
+}
+
+/// Makes an event of an attempt's end. Doing it twice gives the same.
+pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<Concluded, EngineError> {
+    let worktree = shop.repository.worktree(Path::new(&task.place.worktree), &task.branch);
+    let usage = usage(dir, ended);
+    let mut notes = Vec::new();
+    let end = match &task.job.kind {
+        JobKind::Review { reviewer, commit, .. } => {
+            let changed = undo(&worktree, commit, &mut notes, reviewer)?;
+            review(shop, task, (dir, ended), (reviewer, commit), changed)?
+        }
+        JobKind::Check => {
+            undo(&worktree, &task.state.head.commit, &mut notes, &ReviewerName::new("checks"))?;
+            check(task, dir, ended)
+        }
+        JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } | JobKind::Combine | JobKind::Land => {
+            work(task, &worktree, dir, ended)?
+        }
+    };
+    Ok(Concluded { end, usage, notes })
+}
+
+/// Puts back what somebody changed who should only have looked; the changes, in words.
+fn undo(
+    worktree: &Worktree,
+    commit: &Commit,
+    notes: &mut Vec<String>,
+    who: &ReviewerName,
+) -> Result<Vec<String>, EngineError> {
+    let changes: Vec<String> = worktree.restore(commit)?.iter().map(ToString::to_string).collect();
+    if !changes.is_empty() {
+        notes.push(format!("{who} changed files while reviewing; undone: {}", changes.join(", ")));
+    }
+    Ok(changes)
+}
+
+fn failed(task: &Assignment, failure: Failure) -> End {
+    End::Event(Box::new(Event::AttemptFailed { attempt: task.job.attempt, failure }))
+}
+
+/// How a process ended badly; none if it ended well or was stopped by us.
+fn failure(exit: &Exit) -> Option<Failure> {
+    match exit {
+        Exit::Code(0) | Exit::Stopped | Exit::Orphaned => None,
+        Exit::Code(code) => Some(Failure::Exit { code: *code }),
+        Exit::Signal(number) => Some(Failure::Signal { number: *number }),
+        Exit::TimedOut => Some(Failure::TimedOut),
+        Exit::Silent => Some(Failure::Silent),
+        Exit::NotStarted { message, .. } => Some(Failure::NotStarted { message: message.clone() }),
+    }
+}
+
+fn is_stopped(exit: &Exit) -> bool {
+    match exit {
+        Exit::Stopped | Exit::Orphaned => true,
+        Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Silent | Exit::NotStarted { .. } => false,
+    }
+}
+
+/// A writer's end: its work is committed however it ended, so that nothing is lost.
+fn work(task: &Assignment, worktree: &Worktree, dir: &AttemptDir, ended: &Ended) -> Result<End, EngineError> {
+    if is_stopped(&ended.exit) {
+        return Ok(End::Stopped);
+    }
+    failpoint::pass("commit");
+    let failure = failure(&ended.exit);
+    let message = if failure.is_some() { unfinished(task) } else { finished(task) };
+    let head = worktree.commit_all(&message)?.head;
+    failpoint::pass("committed");
+    if let Some(failure) = failure.or_else(|| nothing_done(task, &head)) {
+        return Ok(failed(task, failure));
+    }
+    Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report: report(task, dir, head) })))
+}
+
+/// An agent that says it is done and changed nothing has not done the task. A fix that changes nothing is the
+/// gate's to judge, and where work goes on in attempts the marker tells.
+fn nothing_done(task: &Assignment, head: &Head) -> Option<Failure> {
+    let by_exit = task.policy.workflow.completion == Completion::Exit;
+    let writes = matches!(&task.job.kind, JobKind::Work { role, .. } if *role != Role::Fix);
+    (by_exit && writes && head.tree == task.state.head.tree).then_some(Failure::NothingDone)
+}
+
+fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
+    let marked = task.policy.workflow.completion == Completion::Marker && matches!(task.job.kind, JobKind::Work { .. });
+    if !marked {
+        return WorkReport::Complete { head };
+    }
+    match marker::read(&String::from_utf8_lossy(&stdout(dir))) {
+        marker::Marker::Complete => WorkReport::Complete { head },
+        marker::Marker::Stuck(reason) => WorkReport::Stuck { head, reason },
+        marker::Marker::IterationDone | marker::Marker::None => WorkReport::Incomplete { head },
+    }
+}
+
+fn finished(task: &Assignment) -> String {
+    match &task.job.kind {
+        JobKind::Fix { .. } => commit_message::feedback(task.job.cycle),
+        JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(task.spec.first_review.unwrap_or(1)),
+        JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => commit_message::initial(&task.spec.title),
+    }
+}
+
+fn unfinished(task: &Assignment) -> String {
+    commit_message::unfinished(&task.spec.title)
+}
+
+/// A reviewer's end: its final message is read under the contract, and by nothing else.
+fn review(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, ended): (&AttemptDir, &Ended),
+    (reviewer, commit): (&ReviewerName, &Commit),
+    changed: Vec<String>,
+) -> Result<End, EngineError> {
+    if is_stopped(&ended.exit) {
+        return Ok(End::Stopped);
+    }
+    if let Some(failure) = failure(&ended.exit) {
+        return Ok(failed(task, failure));
+    }
+    let assigned = match shop.reviewer(reviewer, &task.policy.workflow, &task.spec) {
+        Ok(assigned) => assigned,
+        Err(error) => return Ok(failed(task, Failure::NotStarted { message: error.to_string() })),
+    };
+    let text = stdout(dir);
+    let memo = memo(dir);
+    let review = if assigned.settings.kind == AgentKind::Checks {
+        checks::review(reviewer, assigned.kind, &ran(&text))
+    } else {
+        let Some(agent) = agent::of(assigned.settings.kind) else {
+            let message = "this kind of agent cannot be driven here".to_owned();
+            return Ok(failed(task, Failure::NotStarted { message }));
+        };
+        let message = agent.final_message(text.clone());
+        let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
+        contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
+            .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
+    };
+    let reviews = shop.layout.reviews();
+    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
+        .map_err(|error| EngineError::io("write", &reviews, error))?;
+    let mut review = Review {
+        usage: usage(dir, ended),
+        judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
+        raw: Some(raw),
+        ..review
+    };
+    review.minor.extend(changed.into_iter().map(|change| Note {
+        file: None,
+        line: None,
+        description: format!("the reviewer changed the work, which was undone: {change}"),
+    }));
+    Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
+}
+
+fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
+    if is_stopped(&ended.exit) {
+        return End::Stopped;
+    }
+    if let Some(failure) = failure(&ended.exit) {
+        return failed(task, failure);
+    }
+    let ran = ran(&stdout(dir));
+    let findings = checks::findings(&ReviewerName::new("checks"), &ran);
+    let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
+    End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
+}
+
+fn ran(text: &[u8]) -> Vec<Ran> {
+    serde_json::from_slice(text).unwrap_or_default()
+}
+
+/// What the agent wrote to stdout; one byte more than any answer may have tells that there was more.
+fn stdout(dir: &AttemptDir) -> Vec<u8> {
+    let mut text = Vec::new();
+    if let Ok(file) = File::open(dir.stdout()) {
+        file.take(MAX_BYTES as u64 + 1).read_to_end(&mut text).ok();
+    }
+    text
+}
+
+/// The final message of an attempt that changed the worktree.
+pub fn writers_message(dir: &AttemptDir) -> Option<String> {
+    // Readers were given a nonce, writers were not.
+    if memo(dir).nonce.is_some() || !dir.result().exists() {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&stdout(dir)).into_owned())
+}
+
+fn memo(dir: &AttemptDir) -> Memo {
+    let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+#[derive(serde::Deserialize, Default)]
+#[serde(default)]
+struct Told {
+    cost_usd: f64,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// What the agent says it used, and how long it took.
+fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
+    let mut text = Vec::new();
+    if let Ok(file) = File::open(dir.usage()) {
+        file.take(64 * 1024).read_to_end(&mut text).ok();
+    }
+    let told: Told = serde_json::from_slice(&text).unwrap_or_default();
+    // A negative or absurd price counts as none.
+    let cost = if told.cost_usd.is_finite() { (told.cost_usd * 1e6).clamp(0.0, 1e15) } else { 0.0 };
+    Usage {
+        cost_micro_usd: cost as u64,
+        input_tokens: told.input_tokens,
+        output_tokens: told.output_tokens,
+        duration_ms: ended.duration_ms,
+    }
+}

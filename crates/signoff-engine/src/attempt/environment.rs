@@ -1,0 +1,35 @@
+//! What an agent is told through its environment.
+
+use signoff_core::machine::JobKind;
+
+use crate::assignment::Assignment;
+use crate::process::AttemptDir;
+
+/// The variables of an attempt. Those that do not apply are taken away, so that none is inherited by accident.
+pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(String, Option<String>)> {
+    let reviewer = if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
+    let review_kind = reviewer.is_some().then(|| "task".to_owned());
+    let commit = if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
+    let task_id = task.task.map(|task| task.to_string());
+    let loop_id = task.task.map(|_| task.loop_id.to_string());
+    [
+        ("SIGNOFF_ROLE", Some(task.launch.role.clone())),
+        ("SIGNOFF_PHASE", Some(task.phase_name().to_owned())),
+        ("SIGNOFF_REVIEWER", reviewer),
+        ("SIGNOFF_REVIEW_KIND", review_kind),
+        ("SIGNOFF_TASK_ID", task_id),
+        ("SIGNOFF_LOOP_ID", loop_id),
+        ("SIGNOFF_RUN_ID", Some(task.run.to_string())),
+        ("SIGNOFF_ATTEMPT", Some(task.job.attempt.0.to_string())),
+        ("SIGNOFF_CYCLE", Some(task.job.cycle.to_string())),
+        ("SIGNOFF_BASE", Some(task.place.base.to_string())),
+        ("SIGNOFF_COMMIT", commit),
+        ("SIGNOFF_NONCE", nonce.map(str::to_owned)),
+        ("SIGNOFF_MCP_URL", None),
+        ("SIGNOFF_MCP_TOKEN", None),
+        ("SIGNOFF_MODEL", task.launch.model.clone()),
+        ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec()
+}

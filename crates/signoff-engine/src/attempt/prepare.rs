@@ -1,0 +1,275 @@
+//! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use signoff_core::config::{AgentKind, AgentSettings, Assigned, AssignedReviewer};
+use signoff_core::contract::Ask;
+use signoff_core::ids::{Commit, Nonce, ReviewerName};
+use signoff_core::machine::{JobKind, Scope};
+use signoff_core::policy::Span;
+use signoff_core::review::Bar;
+use signoff_core::workflow::Role;
+
+use super::{Unstarted, Workshop, directory, environment};
+use crate::agent::{self, CommandLine, Order};
+use crate::artifact;
+use crate::assignment::Assignment;
+use crate::brief::{self, Material};
+use crate::error::EngineError;
+use crate::git::Worktree;
+use crate::process::{AttemptDir, Launch, Limits};
+
+/// What concluding an attempt must know and cannot tell from anything else.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Memo {
+    pub nonce: Option<String>,
+    pub diff_digest: Option<String>,
+}
+
+type Prepared = Result<(Launch, AttemptDir), Unstarted>;
+
+/// Writes down all that the keeper needs.
+pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
+    let dir = directory(shop, task);
+    fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
+    let worktree = shop.repository.worktree(Path::new(&task.place.worktree), &task.branch);
+    match &task.job.kind {
+        JobKind::Review { reviewer, scope, commit } => {
+            let seat = (reviewer, *scope, commit);
+            prepare_review(shop, task, &worktree, seat, dir)
+        }
+        JobKind::Check => prepare_checks(shop, task, dir),
+        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
+            prepare_work(shop, task, *role, dir)
+        }
+        JobKind::Combine | JobKind::Land => {
+            Ok(Err(Unstarted("work that was done side by side cannot be put together yet".to_owned())))
+        }
+    }
+}
+
+fn prepare_work(shop: &Workshop, task: &Assignment, role: Role, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let Assigned { agent: name, settings, model, timeout } = match shop.writer(role, &task.spec) {
+        Ok(assigned) => assigned,
+        Err(error) => return Ok(Err(Unstarted(error.to_string()))),
+    };
+    let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
+    let opening = own.or(opening(shop, &[role.word()])?);
+    let material = Material {
+        opening,
+        unread: unread(shop, task),
+        ..Material::default()
+    };
+    write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
+    let timeout = work_timeout(task).unwrap_or(timeout);
+    launch(shop, task, &dir, (&name, &settings, model.as_deref()), (timeout, None)).map(|one| one.map(|one| (one, dir)))
+}
+
+/// The phase's own limit, or the gate's for its fixes.
+fn work_timeout(task: &Assignment) -> Option<Span> {
+    let phase = task.policy.workflow.phases.get(task.job.phase)?;
+    match &phase.kind {
+        signoff_core::workflow::PhaseKind::Agent { timeout, .. } => *timeout,
+        signoff_core::workflow::PhaseKind::Gate(judge) | signoff_core::workflow::PhaseKind::Check(judge) => {
+            judge.gate.fix_timeout
+        }
+    }
+}
+
+fn prepare_review(
+    shop: &Workshop,
+    task: &Assignment,
+    worktree: &Worktree,
+    (name, scope, commit): (&ReviewerName, Scope, &Commit),
+    dir: AttemptDir,
+) -> Result<Prepared, EngineError> {
+    let assigned = match shop.reviewer(name, &task.policy.workflow, &task.spec) {
+        Ok(assigned) => assigned,
+        Err(error) => return Ok(Err(Unstarted(error.to_string()))),
+    };
+    // Whatever an earlier reader left behind is not part of the work.
+    worktree.restore(commit)?;
+    if assigned.settings.kind == AgentKind::Checks {
+        return prepare_checks(shop, task, dir);
+    }
+    let nonce = fresh_nonce()?;
+    let ask = ask(task, &assigned, commit, Some(nonce.clone()));
+    let since = if scope == Scope::Scoped { task.reviewed() } else { None };
+    let diff = worktree.diff(since.unwrap_or(&task.place.base))?;
+    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()) };
+    let material = Material {
+        opening: opening(shop, &[name.as_str(), "review"])?,
+        author_output: author_output(shop, task),
+        diff: Some(diff),
+        ..Material::default()
+    };
+    write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
+    let AssignedReviewer { agent, settings, model, timeout, .. } = &assigned;
+    let who = (agent.as_str(), settings, model.as_deref());
+    launch(shop, task, &dir, who, (*timeout, Some(&nonce))).map(|one| one.map(|one| (one, dir)))
+}
+
+/// The project's own commands, run by signoff itself under the same keeper.
+fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let list: Vec<_> = shop
+        .settings
+        .checks
+        .iter()
+        .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
+        .collect();
+    if list.is_empty() {
+        return Ok(Err(Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned())));
+    }
+    let path = dir.path().join("checks.json");
+    let text = serde_json::Value::from(list).to_string();
+    fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
+    write_prompt(&dir, "", &Memo::default())?;
+    let line = CommandLine {
+        program: shop.program.display().to_string(),
+        arguments: vec!["__checks".to_owned(), path.display().to_string()],
+        environment: Vec::new(),
+    };
+    let gate = task.gate().and_then(|gate| gate.review_timeout);
+    let timeout = gate.unwrap_or(shop.settings.limits.attempt);
+    let launch = assemble(shop, task, &dir, line, (timeout, None));
+    Ok(Ok((launch, dir)))
+}
+
+/// What a reviewer is asked, as far as reading its answer depends on it.
+pub fn ask(task: &Assignment, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> Ask {
+    let JobKind::Review { reviewer, .. } = &task.job.kind else {
+        return ask_of(task, assigned, (ReviewerName::new("checks"), commit, nonce));
+    };
+    ask_of(task, assigned, (reviewer.clone(), commit, nonce))
+}
+
+fn ask_of(
+    task: &Assignment,
+    assigned: &AssignedReviewer,
+    (reviewer, commit, nonce): (ReviewerName, &Commit, Option<String>),
+) -> Ask {
+    let gate = task.gate();
+    Ask {
+        reviewer,
+        kind: assigned.kind,
+        nonce: nonce.map(Nonce::new),
+        require_nonce: assigned.require_nonce || gate.is_some_and(|gate| gate.require_nonce),
+        fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
+        commit: Some(commit.clone()),
+        loop_id: Some(task.loop_id.clone()),
+        task: task.task.map(|task| task.to_string()),
+    }
+}
+
+fn launch(
+    shop: &Workshop,
+    task: &Assignment,
+    dir: &AttemptDir,
+    (name, settings, model): (&str, &AgentSettings, Option<&str>),
+    (timeout, nonce): (Span, Option<&str>),
+) -> Result<Result<Launch, Unstarted>, EngineError> {
+    let Some(agent) = agent::of(settings.kind) else {
+        return Ok(Err(Unstarted(format!("agent {name} is of a kind that cannot be driven here"))));
+    };
+    let program = shop.program.display().to_string();
+    let mut line = agent.command_line(&Order { settings, model, program: &program });
+    line.environment.extend(settings.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
+    Ok(Ok(assemble(shop, task, dir, line, (timeout, nonce))))
+}
+
+fn assemble(
+    shop: &Workshop,
+    task: &Assignment,
+    dir: &AttemptDir,
+    line: CommandLine,
+    (timeout, nonce): (Span, Option<&str>),
+) -> Launch {
+    let CommandLine { program, arguments, environment } = line;
+    let limits = &shop.settings.limits;
+    Launch {
+        program: found(&program, shop.repository.checkout()),
+        arguments,
+        directory: task.place.worktree.clone().into(),
+        environment: environment.into_iter().chain(environment::of(task, dir, nonce)).collect(),
+        limits: Limits {
+            time: Some(duration(timeout)),
+            silence: Some(duration(limits.silence)),
+            grace: duration(limits.grace),
+        },
+    }
+}
+
+/// A program that is named by a path is the checkout's, also while the work is done elsewhere.
+fn found(program: &str, checkout: &Path) -> String {
+    let named_by_path = program.contains('/') && !program.starts_with('/');
+    if named_by_path { checkout.join(program).display().to_string() } else { program.to_owned() }
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_secs(span.seconds())
+}
+
+/// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.
+fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
+    for name in names {
+        if let Some(path) = shop.settings.prompts.get(*name) {
+            let path = shop.repository.root().join(path);
+            return fs::read_to_string(&path).map(Some).map_err(|error| EngineError::io("read the prompt", &path, error));
+        }
+        if let Ok(text) = fs::read_to_string(shop.layout.prompts().join(format!("{name}.md"))) {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+/// What the fixer must make sense of itself: answers nobody could read, or the last review of the branch.
+fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let reviews = shop.layout.reviews();
+    match &task.job.kind {
+        JobKind::Fix { unread, .. } => {
+            let name = task.artifact();
+            let texts: Vec<String> =
+                unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
+            (!texts.is_empty()).then(|| texts.join("\n\n"))
+        }
+        JobKind::Work { role: Role::Fix, .. } => {
+            let path = artifact::latest(&reviews, &task.spec)?;
+            fs::read_to_string(path).ok()
+        }
+        JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => None,
+    }
+}
+
+/// The last message of whoever wrote the work, where the gate shows it to reviewers.
+fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
+    if !task.gate().is_some_and(|gate| gate.author_output) {
+        return None;
+    }
+    let attempts = shop.layout.attempts(task.run, &task.loop_id);
+    let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
+    before.map(|path| AttemptDir::new(&path)).find_map(|dir| super::conclude::writers_message(&dir))
+}
+
+fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
+    let memo = serde_json::to_vec(memo).unwrap_or_default();
+    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {
+        fs::write(&path, bytes).map_err(|error| EngineError::io("write", &path, error))?;
+    }
+    Ok(())
+}
+
+/// A word nobody can have planted beforehand.
+fn fresh_nonce() -> Result<String, EngineError> {
+    let mut bytes = [0u8; 8];
+    getrandom::fill(&mut bytes).map_err(|error| EngineError::Broken(error.to_string()))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

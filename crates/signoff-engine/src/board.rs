@@ -1,0 +1,189 @@
+//! A run as the engine holds it: the fold of its log, with what attempts need besides the machines' states.
+//!
+//! Live facts and a log read back go through the same [`Board::take`], so a restart knows what the program
+//! knew when it was killed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use signoff_core::group::{self, Run, RunPolicy};
+use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
+use signoff_core::machine::{self, Event, Loop, Panel, Policy, Stage};
+use signoff_core::review::Review;
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, TaskFact};
+
+/// A run and its loops.
+#[derive(Debug, Clone)]
+pub struct Board {
+    pub run: RunId,
+    /// What holds for the run; none until its first fact.
+    pub under: Option<(RunPolicy, Policy)>,
+    pub machine: Run,
+    pub loops: BTreeMap<LoopId, Worked>,
+    /// What was asked for, where the run's own log says it.
+    pub specs: BTreeMap<TaskId, TaskSpec>,
+}
+
+/// One loop.
+#[derive(Debug, Clone, Default)]
+pub struct Worked {
+    pub task: Option<TaskId>,
+    pub title: String,
+    pub branch: String,
+    pub place: Option<Place>,
+    pub started: Option<Timestamp>,
+    pub state: Loop,
+    pub policy: Option<Policy>,
+    /// The attempts whose start is on record.
+    pub launched: BTreeSet<AttemptId>,
+    /// The answers of the round at hand, readable or not.
+    pub round: BTreeMap<ReviewerName, Review>,
+    /// The last round that came to an end.
+    pub last_round: Option<Round>,
+}
+
+/// Where a loop is worked, and what its changes are counted from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub base: Commit,
+    pub worktree: String,
+}
+
+/// One panel's answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    pub pass: u32,
+    pub phase: usize,
+    pub cycle: u32,
+    pub commit: Commit,
+    pub reviews: Vec<Review>,
+}
+
+impl Board {
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            under: None,
+            machine: Run::default(),
+            loops: BTreeMap::new(),
+            specs: BTreeMap::new(),
+        }
+    }
+
+    /// The board of a whole log.
+    pub fn of(run: RunId, log: &[Recorded]) -> Self {
+        let mut board = Self::new(run);
+        log.iter().for_each(|recorded| board.take(recorded));
+        board
+    }
+
+    /// Takes one fact in.
+    pub fn take(&mut self, recorded: &Recorded) {
+        match &recorded.fact {
+            Fact::Task(task, TaskFact::Added { spec, .. }) => {
+                self.specs.insert(*task, (**spec).clone());
+            }
+            Fact::Task(_, TaskFact::Withdrawn { .. }) => {}
+            Fact::Run(RunFact::Opened { policy, workflow }) => {
+                self.under = Some((policy.clone(), (**workflow).clone()));
+            }
+            Fact::Run(RunFact::Moved(event)) => {
+                if let Some((policy, _)) = &self.under {
+                    let machine = std::mem::take(&mut self.machine);
+                    self.machine = group::step(machine, event.clone(), policy).0;
+                }
+            }
+            Fact::Loop(loop_id, fact) => {
+                let run_policy = self.under.as_ref().map(|(_, policy)| policy);
+                self.loops.entry(loop_id.clone()).or_default().take(fact, recorded.at, run_policy);
+            }
+        }
+    }
+
+    /// The policy of a loop: its own, or the run's.
+    pub fn policy(&self, loop_id: &LoopId) -> Option<&Policy> {
+        let own = self.loops.get(loop_id).and_then(|worked| worked.policy.as_ref());
+        own.or(self.under.as_ref().map(|(_, policy)| policy))
+    }
+
+    pub fn run_policy(&self) -> Option<&RunPolicy> {
+        self.under.as_ref().map(|(policy, _)| policy)
+    }
+}
+
+impl Worked {
+    fn take(&mut self, fact: &LoopFact, at: Timestamp, run_policy: Option<&Policy>) {
+        match fact {
+            LoopFact::Added { task, title, branch } => {
+                (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
+            }
+            LoopFact::Governed { policy } => self.policy = Some((**policy).clone()),
+            LoopFact::Placed { base, worktree } => {
+                self.place = Some(Place { base: base.clone(), worktree: worktree.clone() });
+            }
+            LoopFact::AttemptStarted { attempt, .. } => {
+                self.launched.insert(*attempt);
+            }
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Used { .. } | LoopFact::Said { .. } => {}
+            LoopFact::Moved(event) => {
+                let Some(policy) = self.policy.clone().or(run_policy.cloned()) else { return };
+                self.moved(event, at, &policy);
+            }
+        }
+    }
+
+    fn moved(&mut self, event: &Event, at: Timestamp, policy: &Policy) {
+        if let Event::Started { .. } | Event::Imported { .. } = event {
+            self.started = self.started.or(Some(at));
+        }
+        let next = machine::step(self.state.clone(), event.clone(), policy).0;
+        if let Some(round) = self.closed_round(event, &next) {
+            self.last_round = Some(round);
+        }
+        if let Some(review) = arrived(event, &self.state) {
+            self.round.insert(review.reviewer.clone(), review.clone());
+        }
+        // A panel that a person sends back to work keeps the answers it had; a new one begins without any.
+        if let Stage::Reviewing(panel) = &next.stage
+            && !is_same_panel(panel, &self.state, &next)
+        {
+            let missing = panel.missing();
+            self.round.retain(|name, _| !missing.contains(name));
+        }
+        self.state = next;
+    }
+
+    /// The round that an event brings to its end, if it does.
+    pub fn closed_round(&self, event: &Event, next: &Loop) -> Option<Round> {
+        let Stage::Reviewing(panel) = &self.state.stage else { return None };
+        if is_same_panel(panel, next, &self.state) {
+            return None;
+        }
+        let mut answers = self.round.clone();
+        if let Some(review) = arrived(event, &self.state) {
+            answers.insert(review.reviewer.clone(), review.clone());
+        }
+        let position = self.state.at;
+        Some(Round {
+            pass: position.pass,
+            phase: position.phase,
+            cycle: self.state.tally.cycle,
+            commit: panel.commit.clone(),
+            reviews: answers.into_values().collect(),
+        })
+    }
+}
+
+/// The review that an event brings, if its attempt is waited for.
+fn arrived<'a>(event: &'a Event, state: &Loop) -> Option<&'a Review> {
+    let Event::ReviewArrived { attempt, review } = event else { return None };
+    state.runs(*attempt).then_some(&**review)
+}
+
+/// Whether `other` sits in the same round as `this`, whose panel is given.
+fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
+    let Stage::Reviewing(now) = &other.stage else { return false };
+    let same_place = other.at == this.at && other.tally.cycle == this.tally.cycle;
+    same_place && now.commit == panel.commit && now.scope == panel.scope
+}

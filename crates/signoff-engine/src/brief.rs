@@ -1,0 +1,218 @@
+//! What an agent is told: the core's prompts, filled from an assignment.
+
+use signoff_core::contract::{Ask, Contract};
+use signoff_core::ledger::{Entry, State};
+use signoff_core::machine::{JobKind, Scope};
+use signoff_core::merge::merge;
+use signoff_core::prompt::{
+    self, DiffContext, EarlierCycle, Extent, FixContext, ImplementContext, LeftOut, OtherLoop,
+    PlanDocumentContext, Rereview, ReviewContext, Subject, TaskBrief, Work,
+};
+use signoff_core::review::{Bar, Finding};
+use signoff_core::workflow::{Completion, Role};
+
+use crate::assignment::Assignment;
+use crate::git::Diff;
+
+/// What is read from files for a prompt.
+#[derive(Debug, Clone, Default)]
+pub struct Material {
+    /// A person's own opening.
+    pub opening: Option<String>,
+    pub diff: Option<Diff>,
+    /// Answers nobody could read, for the fixer to make sense of.
+    pub unread: Option<String>,
+    /// The final message of the attempt before.
+    pub previous_message: Option<String>,
+    pub author_output: Option<String>,
+}
+
+/// The prompt of an agent that changes the worktree.
+pub fn writer(task: &Assignment, material: &Material) -> String {
+    match &task.job.kind {
+        JobKind::Fix { findings, notes, .. } => {
+            let mut wanted: Vec<&Finding> =
+                findings.iter().filter_map(|id| task.state.ledger.get(id)).map(|entry| &entry.finding).collect();
+            wanted.extend(notes);
+            fix(task, material, &wanted)
+        }
+        JobKind::Work { role: Role::Fix, .. } => fix(task, material, &[]),
+        JobKind::Work { role: Role::Plan, .. } => plan(task, material),
+        JobKind::Work { notes, .. } => implement(task, material, &notes.iter().collect::<Vec<_>>()),
+        JobKind::Research { .. } | JobKind::Review { .. } | JobKind::Check | JobKind::Combine | JobKind::Land => {
+            implement(task, material, &[])
+        }
+    }
+}
+
+fn brief<'a>(task: &'a Assignment, id: &'a str) -> TaskBrief<'a> {
+    TaskBrief {
+        id,
+        title: &task.spec.title,
+        description: &task.spec.description,
+        status: "in_progress",
+        priority: "",
+        plan: task.spec.plan.as_ref().map(|plan| plan.text.as_str()),
+    }
+}
+
+fn id(task: &Assignment) -> String {
+    task.task.map(|task| task.to_string()).unwrap_or_default()
+}
+
+fn others(task: &Assignment) -> Vec<OtherLoop<'_>> {
+    let other = |one: &'_ crate::assignment::Neighbour| OtherLoop {
+        name: one.name.as_str(),
+        status: one.status,
+        summary: one.summary.as_str(),
+        iteration: one.iteration,
+    };
+    // The closure's lifetime is the assignment's.
+    task.others.iter().map(other).collect()
+}
+
+fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
+    let id = id(task);
+    prompt::implement(&ImplementContext {
+        opening: material.opening.as_deref(),
+        task: brief(task, &id),
+        worktree: &task.place.worktree,
+        other_loops: &others(task),
+        agents_at_once: task.at_once,
+        attempt: task.state.tally.iteration.max(1),
+        previous_message: material.previous_message.as_deref(),
+        findings,
+        ends_with_marker: task.policy.workflow.completion == Completion::Marker,
+        may_stop_picking: false,
+    })
+}
+
+fn plan(task: &Assignment, material: &Material) -> String {
+    let id = id(task);
+    prompt::plan_document(&PlanDocumentContext {
+        opening: material.opening.as_deref(),
+        task: brief(task, &id),
+        worktree: &task.place.worktree,
+        preparation: None,
+        pass: task.job.pass,
+        previous_plan: None,
+        findings: &[],
+    })
+}
+
+fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
+    let id = id(task);
+    let merged = task.last_round.as_ref().map(|round| merge(&round.reviews, Bar::Low));
+    let issue = |index: usize| merged.as_ref().and_then(|merged| merged.issues.get(index));
+    let conflicts: Vec<(&Finding, &Finding)> = merged
+        .iter()
+        .flat_map(|merged| &merged.conflicts)
+        .filter_map(|conflict| Some((&issue(conflict.a)?.finding, &issue(conflict.b)?.finding)))
+        .collect();
+    prompt::fix(&FixContext {
+        opening: material.opening.as_deref(),
+        task: brief(task, &id),
+        worktree: &task.place.worktree,
+        findings,
+        conflicts: &conflicts,
+        follow_up: follow_up(task),
+        unread_review: material.unread.as_deref(),
+        guidance: task.spec.guidance.as_deref(),
+        earlier: &earlier(task),
+        settled: &settled(task),
+        only_files: &[],
+        diff: material.diff.as_ref().map(|diff| context(task, diff, &left_out(diff))),
+        may_stop_picking: false,
+    })
+}
+
+/// What the last review asked for in its own words, where its format has a place for that.
+fn follow_up(task: &Assignment) -> Option<&str> {
+    task.last_round.as_ref()?.reviews.iter().find_map(|review| review.follow_up_prompt.as_deref())
+}
+
+/// The cycles behind us, told from the ledger: earlier prose is summed up, not pasted.
+fn earlier(task: &Assignment) -> Vec<EarlierCycle> {
+    let entries = task.state.ledger.entries();
+    (1..task.job.cycle)
+        .map(|cycle| {
+            let of_cycle =
+                |entry: &&Entry| entry.seen.iter().any(|round| round.cycle == cycle && round.phase == task.job.phase);
+            let reported: Vec<&Entry> = entries.iter().filter(of_cycle).collect();
+            let count = |state: State| reported.iter().filter(|entry| entry.state == state).count();
+            let again = |entry: &&&Entry| entry.decisions.iter().any(|one| one.state == State::Fixed) && entry.state == State::Open;
+            EarlierCycle {
+                cycle,
+                reported: reported.len(),
+                fixed: count(State::Fixed),
+                refuted: count(State::Refuted),
+                regressed: reported.iter().filter(again).count(),
+            }
+        })
+        .collect()
+}
+
+fn settled(task: &Assignment) -> Vec<&Entry> {
+    let is_settled = |entry: &&Entry| match entry.state {
+        State::Refuted | State::Deferred | State::OutOfScope => true,
+        State::Open | State::Fixed => false,
+    };
+    task.state.ledger.entries().iter().filter(is_settled).collect()
+}
+
+fn left_out(diff: &Diff) -> Vec<LeftOut<'_>> {
+    diff.left_out.iter().map(|(path, why)| LeftOut { path, why: *why }).collect()
+}
+
+fn context<'a>(task: &'a Assignment, diff: &'a Diff, left_out: &'a [LeftOut<'a>]) -> DiffContext<'a> {
+    DiffContext { base: Some(task.place.base.as_str()), stat: &diff.stat, diff: &diff.patch, left_out }
+}
+
+/// The prompt of a reviewer.
+pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contract, &Ask)) -> String {
+    let (id, others) = (id(task), others(task));
+    let empty = Diff::default();
+    let diff = material.diff.as_ref().unwrap_or(&empty);
+    let left_out = left_out(diff);
+    let work = Work {
+        task: brief(task, &id),
+        worktree: &task.place.worktree,
+        other_loops: &others,
+        agents_at_once: task.at_once,
+        diff: context(task, diff, &left_out),
+        author_output: material.author_output.as_deref(),
+    };
+    let (open, settled) = (open(task), settled(task));
+    let again = Rereview {
+        attempt: task.job.cycle.saturating_sub(1),
+        extent: extent(task),
+        open: &open,
+        settled: &settled,
+        previous_follow_up: follow_up(task),
+    };
+    prompt::review(&ReviewContext {
+        opening: material.opening.as_deref(),
+        contract,
+        ask,
+        depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
+        subject: Subject::Task(work),
+        rereview: (task.job.cycle > 1).then_some(again),
+    })
+}
+
+fn open(task: &Assignment) -> Vec<&Finding> {
+    task.state.ledger.open(Bar::Low).map(|entry| &entry.finding).collect()
+}
+
+fn extent(task: &Assignment) -> Extent {
+    match task.job.kind {
+        JobKind::Review { scope: Scope::Scoped, .. } => Extent::Scoped,
+        JobKind::Review { .. }
+        | JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Check
+        | JobKind::Fix { .. }
+        | JobKind::Combine
+        | JobKind::Land => Extent::Full,
+    }
+}

@@ -1,0 +1,428 @@
+//! One task owns the state of all loops: it takes one input, records what it means, and carries out what follows.
+//!
+//! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
+
+mod carry_out;
+mod pick;
+mod recover;
+mod request;
+
+pub use pick::{is_through, loop_id, ready};
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use signoff_core::group::{self, RunEffect, RunEvent, Standing};
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::machine::{self, Effect, Event, Loss};
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_store::{Lease, Store};
+use tokio::sync::mpsc;
+
+use crate::artifact;
+use crate::assignment::{About, artifact_name};
+use crate::attempt::{End, Report, Workshop};
+use crate::board::{Board, Place};
+use crate::clock;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::process::Stopper;
+
+/// What people are told while it runs.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    Recorded(&'a Recorded),
+    /// A line an agent wrote. It is not recorded: the transcript has it.
+    Said { run: RunId, loop_id: &'a LoopId, attempt: AttemptId, line: &'a str },
+    /// Something a person should know that is no fact of the log.
+    Note(&'a str),
+}
+
+/// Whoever shows what happens.
+pub trait Renderer: Send {
+    fn take(&mut self, notice: &Notice<'_>);
+}
+
+/// How a run is driven this time.
+#[derive(Debug, Clone, Default)]
+pub struct Drive {
+    /// Only these tasks of the queue, in this order; all of them if none is named.
+    pub only: Vec<TaskId>,
+    /// Wait for further tasks instead of ending.
+    pub watch: bool,
+    pub no_ask: bool,
+}
+
+/// A person's wish to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interrupt {
+    /// Let the agents at work finish, start no others.
+    Finish,
+    /// Stop them now.
+    Stop,
+    /// At once.
+    Kill,
+}
+
+/// What the dispatcher hears.
+#[derive(Debug)]
+pub enum Input {
+    Placed { run: RunId, loop_id: LoopId, result: Result<Placed, EngineError> },
+    Running { run: RunId, loop_id: LoopId, attempt: AttemptId, stopper: Stopper },
+    Said { run: RunId, loop_id: LoopId, attempt: AttemptId, line: String },
+    Reported(Box<Report>),
+    Elapsed { run: RunId, loop_id: LoopId, hold: machine::Hold },
+    Interrupted(Interrupt),
+    /// Time to look whether another program left a wish, or a task.
+    Tick,
+}
+
+/// A loop has its worktree.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    pub place: Place,
+    pub head: machine::Head,
+}
+
+/// How a drive ended.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub runs: Vec<RunId>,
+    /// The tasks that were moved, in order of their numbers.
+    pub tasks: BTreeSet<TaskId>,
+    pub interrupted: bool,
+    /// What kept a task from going on although no agent is to blame.
+    pub troubles: Vec<EngineError>,
+}
+
+/// A run that is being driven.
+struct Driven {
+    lease: Lease,
+    board: Board,
+    /// The attempts under way, with the way to stop them once they run.
+    at_work: BTreeMap<(LoopId, AttemptId), Option<Stopper>>,
+    /// Loops whose worktree is being made.
+    placing: BTreeSet<LoopId>,
+}
+
+/// What is still to be done after a fact was recorded.
+enum Todo {
+    Loop(RunId, LoopId, Effect),
+    Run(RunId, RunEffect),
+}
+
+pub struct Dispatcher<'r> {
+    shop: Arc<Workshop>,
+    store: Arc<dyn Store>,
+    drive: Drive,
+    runs: BTreeMap<RunId, Driven>,
+    inputs: mpsc::UnboundedReceiver<Input>,
+    tell: mpsc::UnboundedSender<Input>,
+    renderer: &'r mut dyn Renderer,
+    todo: VecDeque<Todo>,
+    interrupt: Option<Interrupt>,
+    /// The other programs' last sign of life in the store.
+    seen: u64,
+    summary: Summary,
+}
+
+impl<'r> Dispatcher<'r> {
+    pub fn new(
+        shop: Arc<Workshop>,
+        store: Arc<dyn Store>,
+        drive: Drive,
+        renderer: &'r mut dyn Renderer,
+    ) -> Self {
+        let (tell, inputs) = mpsc::unbounded_channel();
+        Self {
+            shop,
+            store,
+            drive,
+            runs: BTreeMap::new(),
+            inputs,
+            tell,
+            renderer,
+            todo: VecDeque::new(),
+            interrupt: None,
+            seen: 0,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Where signals and other outside inputs are sent.
+    pub fn door(&self) -> mpsc::UnboundedSender<Input> {
+        self.tell.clone()
+    }
+
+    /// Takes a run up where its log ends.
+    pub fn take_up(&mut self, lease: Lease) -> Result<(), EngineError> {
+        let run = lease.run();
+        let board = Board::of(run, &self.store.log(run)?);
+        self.summary.runs.push(run);
+        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
+        self.recover(run)
+    }
+
+    /// Opens a run with its first facts.
+    pub fn open(&mut self, lease: Lease, facts: Vec<Fact>) -> Result<(), EngineError> {
+        let run = lease.run();
+        let board = Board::new(run);
+        self.summary.runs.push(run);
+        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
+        self.append(run, facts)?;
+        let wishes = group::outstanding(&self.runs[&run].board.machine);
+        self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
+        Ok(())
+    }
+
+    /// Works until nothing is left that could go on without a person.
+    pub async fn drive(mut self) -> Result<Summary, EngineError> {
+        let ticker = self.start_ticking();
+        let end = self.work_off().await;
+        ticker.abort();
+        if end.is_err() {
+            self.stop_all(Interrupt::Kill);
+            self.await_agents().await;
+        }
+        end.map(|()| self.summary)
+    }
+
+    async fn work_off(&mut self) -> Result<(), EngineError> {
+        self.carry_out_all()?;
+        while !self.is_idle() {
+            let Some(input) = self.inputs.recv().await else { break };
+            self.take(input)?;
+            self.carry_out_all()?;
+        }
+        Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        let quiet = self.runs.values().all(|run| run.at_work.is_empty() && run.placing.is_empty());
+        let waits = self.drive.watch && self.interrupt.is_none();
+        quiet && !waits && !self.waits_for_time()
+    }
+
+    /// Whether a loop waits for nothing but the clock.
+    fn waits_for_time(&self) -> bool {
+        let timed = |hold: &machine::Hold| matches!(hold, machine::Hold::RateLimit { .. });
+        let loops = self.runs.values().flat_map(|run| run.board.loops.values());
+        self.interrupt.is_none() && loops.into_iter().any(|worked| worked.state.holds().iter().any(timed))
+    }
+
+    /// Looks every now and then for what other programs left in the store.
+    fn start_ticking(&self) -> tokio::task::JoinHandle<()> {
+        let tell = self.tell.clone();
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(std::time::Duration::from_millis(200));
+            ticks.tick().await;
+            while tell.send(Input::Tick).is_ok() {
+                ticks.tick().await;
+            }
+        })
+    }
+
+    fn take(&mut self, input: Input) -> Result<(), EngineError> {
+        match input {
+            Input::Placed { run, loop_id, result } => self.placed(run, &loop_id, result),
+            Input::Running { run, loop_id, attempt, stopper } => {
+                self.running(run, loop_id, attempt, stopper);
+                Ok(())
+            }
+            Input::Said { run, loop_id, attempt, line } => {
+                self.renderer.take(&Notice::Said { run, loop_id: &loop_id, attempt, line: &line });
+                Ok(())
+            }
+            Input::Reported(report) => self.reported(*report),
+            Input::Elapsed { run, loop_id, hold } => self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![]),
+            Input::Interrupted(interrupt) => {
+                self.interrupted(interrupt);
+                Ok(())
+            }
+            Input::Tick => self.look_around(),
+        }
+    }
+
+    fn placed(&mut self, run: RunId, loop_id: &LoopId, result: Result<Placed, EngineError>) -> Result<(), EngineError> {
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.placing.remove(loop_id);
+        }
+        match result {
+            Ok(Placed { place, head }) => {
+                let Place { base, worktree } = place;
+                self.loop_event(run, loop_id, Event::Started { head }, vec![LoopFact::Placed { base, worktree }])
+            }
+            Err(error) => {
+                self.trouble(run, loop_id, error);
+                Ok(())
+            }
+        }
+    }
+
+    fn running(&mut self, run: RunId, loop_id: LoopId, attempt: AttemptId, stopper: Stopper) {
+        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let wanted = driven.board.loops.get(&loop_id).is_some_and(|worked| worked.state.runs(attempt));
+        match self.interrupt {
+            Some(Interrupt::Kill) => stopper.kill(),
+            Some(Interrupt::Stop) => stopper.stop(),
+            Some(Interrupt::Finish) | None if !wanted => stopper.stop(),
+            Some(Interrupt::Finish) | None => {}
+        }
+        if let Some(place) = driven.at_work.get_mut(&(loop_id, attempt)) {
+            *place = Some(stopper);
+        }
+    }
+
+    /// An attempt ended.
+    fn reported(&mut self, report: Report) -> Result<(), EngineError> {
+        let Report { run, loop_id, attempt, end, usage, notes } = report;
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.at_work.remove(&(loop_id.clone(), attempt));
+        }
+        for note in &notes {
+            self.renderer.take(&Notice::Note(note));
+        }
+        let used = LoopFact::Used { attempt, usage };
+        match end {
+            End::Event(event) => self.loop_event(run, &loop_id, *event, vec![used]),
+            End::Stopped => {
+                let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
+                self.loop_event(run, &loop_id, lost, vec![used])
+            }
+            End::Trouble(error) => {
+                self.trouble(run, &loop_id, error);
+                Ok(())
+            }
+        }
+    }
+
+    /// What nobody's agent is to blame for: the loop stays where it is, and goes on next time.
+    fn trouble(&mut self, run: RunId, loop_id: &LoopId, error: EngineError) {
+        let title = self.runs.get(&run).and_then(|run| run.board.loops.get(loop_id)).and_then(|one| one.task);
+        if let Some(task) = title {
+            self.summary.tasks.insert(task);
+        }
+        self.summary.troubles.push(error);
+    }
+
+    /// Records what happened to a loop, and wishes for what follows.
+    fn loop_event(&mut self, run: RunId, loop_id: &LoopId, event: Event, before: Vec<LoopFact>) -> Result<(), EngineError> {
+        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
+        let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
+        let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
+        let (next, effects) = machine::step(worked.state.clone(), event.clone(), policy);
+        if next == worked.state {
+            // Too late, or said twice.
+            return Ok(());
+        }
+        if let Some(round) = worked.closed_round(&event, &next) {
+            self.write_artifact(run, loop_id, &round)?;
+        }
+        let driven = &self.runs[&run];
+        let worked = &driven.board.loops[loop_id];
+        self.summary.tasks.extend(worked.task);
+        let own = |fact| Fact::Loop(loop_id.clone(), fact);
+        let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
+        facts.extend(self.launches(run, loop_id, &effects).into_iter().map(own));
+        let mut wishes: Vec<Todo> =
+            effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
+        let standing = Standing::of(&next);
+        if standing != Standing::of(&worked.state)
+            && let Some(policy) = driven.board.run_policy()
+        {
+            let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
+            let (_, effects) = group::step(driven.board.machine.clone(), moved.clone(), policy);
+            facts.push(Fact::Run(RunFact::Moved(moved)));
+            wishes.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
+        }
+        self.append(run, facts)?;
+        self.todo.extend(wishes);
+        Ok(())
+    }
+
+    /// Records what happened to a run, and wishes for what follows.
+    fn run_event(&mut self, run: RunId, event: RunEvent, after: Vec<Fact>) -> Result<(), EngineError> {
+        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
+        let Some(policy) = driven.board.run_policy() else { return Ok(()) };
+        let (next, effects) = group::step(driven.board.machine.clone(), event.clone(), policy);
+        if next == driven.board.machine {
+            return Ok(());
+        }
+        let facts = [Fact::Run(RunFact::Moved(event))].into_iter().chain(after).collect();
+        self.append(run, facts)?;
+        self.todo.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
+        Ok(())
+    }
+
+    /// Makes facts durable, then takes them in and shows them.
+    fn append(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
+        let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
+        failpoint::pass("append");
+        let recorded = self.store.append(&driven.lease, clock::now(), &facts)?;
+        failpoint::pass("appended");
+        for one in &recorded {
+            driven.board.take(one);
+            self.renderer.take(&Notice::Recorded(one));
+        }
+        Ok(())
+    }
+
+    /// The merged review is a file before the log says that the round is over, so it is never missing.
+    fn write_artifact(&self, run: RunId, loop_id: &LoopId, round: &crate::board::Round) -> Result<(), EngineError> {
+        let driven = &self.runs[&run];
+        let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id)) else {
+            return Ok(());
+        };
+        let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.judge());
+        let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
+        let spec = self.spec(run, loop_id).unwrap_or_default();
+        let started = worked.started.unwrap_or_else(clock::now);
+        let about = About { run, task: worked.task, spec: &spec, started };
+        let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
+        let name = artifact_name(&about, artifact::Gate { workflow, pass: round.pass, phase, cycle });
+        artifact::write_merged(&self.shop.layout.reviews(), &name, &round.reviews, bar)
+            .map_err(|error| EngineError::io("write the review", &self.shop.layout.reviews(), error))?;
+        Ok(())
+    }
+
+    fn interrupted(&mut self, interrupt: Interrupt) {
+        self.summary.interrupted = true;
+        self.interrupt = self.interrupt.max(Some(interrupt));
+        match interrupt {
+            Interrupt::Finish => self.renderer.take(&Notice::Note(
+                "Finishing what is at work; press Ctrl-C again to stop the agents now.",
+            )),
+            Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
+        }
+    }
+
+    fn stop_all(&self, interrupt: Interrupt) {
+        for stopper in self.runs.values().flat_map(|run| run.at_work.values()).flatten() {
+            match interrupt {
+                Interrupt::Kill => stopper.kill(),
+                Interrupt::Finish | Interrupt::Stop => stopper.stop(),
+            }
+        }
+    }
+
+    /// After an error that ends the drive: nothing of ours stays at work.
+    async fn await_agents(&mut self) {
+        while self.runs.values().any(|run| !run.at_work.is_empty()) {
+            let Some(input) = self.inputs.recv().await else { return };
+            match input {
+                Input::Running { stopper, .. } => stopper.kill(),
+                Input::Reported(report) => {
+                    if let Some(driven) = self.runs.get_mut(&report.run) {
+                        driven.at_work.remove(&(report.loop_id, report.attempt));
+                    }
+                }
+                Input::Placed { .. }
+                | Input::Said { .. }
+                | Input::Elapsed { .. }
+                | Input::Interrupted(_)
+                | Input::Tick => {}
+            }
+        }
+    }
+}
+

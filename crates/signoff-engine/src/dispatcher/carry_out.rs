@@ -1,0 +1,214 @@
+//! What follows from a recorded fact.
+
+use std::sync::Arc;
+
+use signoff_core::group::{RunEffect, RunEvent};
+use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::Status;
+use signoff_core::wire::{Launch, LoopFact};
+
+use super::{Dispatcher, Input, Interrupt, Notice, Todo};
+use crate::assignment::{Assignment, Neighbour};
+use crate::board::{Board, Worked};
+use crate::clock;
+use crate::error::EngineError;
+use crate::{attempt, place};
+
+impl Dispatcher<'_> {
+    pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
+        while let Some(todo) = self.todo.pop_front() {
+            match todo {
+                Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect),
+                Todo::Run(run, effect) => self.run_effect(run, effect)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) {
+        match effect {
+            Effect::Spawn(job) => self.spawn(run, loop_id, job),
+            Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
+            Effect::Wait { hold } => self.wait(run, loop_id, hold),
+            // The question is in the log; whoever shows it shows it from there. A finished loop needs nothing.
+            Effect::Ask(_) | Effect::AwaitLanding | Effect::Finish(_) => {}
+        }
+    }
+
+    fn run_effect(&mut self, run: RunId, effect: RunEffect) -> Result<(), EngineError> {
+        match effect {
+            RunEffect::Start { loop_id } => {
+                self.start(run, loop_id);
+                Ok(())
+            }
+            RunEffect::Pick { .. } => self.pick(run),
+            RunEffect::GrantLanding { loop_id } => {
+                self.loop_event(run, &loop_id, Event::LandingGranted, Vec::new())
+            }
+            RunEffect::CancelLoop { loop_id } => {
+                let event = Event::Cancelled { by: "the run".to_owned() };
+                self.loop_event(run, &loop_id, event, Vec::new())
+            }
+            RunEffect::ReviewCheckpoint { loops } => {
+                // Nobody is there to look: what waits for the checkpoint goes on.
+                loops.into_iter().try_for_each(|loop_id| {
+                    self.run_event(run, RunEvent::CheckpointReviewed { loop_id }, Vec::new())
+                })
+            }
+            // Who opened the run planned it, and shows what blocks it.
+            RunEffect::Prepare | RunEffect::ReviewWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
+        }
+    }
+
+    /// Makes the worktree of a loop, away from the dispatcher.
+    fn start(&mut self, run: RunId, loop_id: LoopId) {
+        if self.interrupt.is_some() {
+            return;
+        }
+        let Some(spec) = self.spec(run, &loop_id) else { return };
+        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let Some(wish) = place::Wish::of(&driven.board, &loop_id, spec) else { return };
+        driven.placing.insert(loop_id.clone());
+        let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
+        tokio::task::spawn_blocking(move || {
+            let result = place::make(&shop, &*store, &wish);
+            tell.send(Input::Placed { run, loop_id, result }).ok();
+        });
+    }
+
+    /// What the loop is asked to do.
+    pub(super) fn spec(&self, run: RunId, loop_id: &LoopId) -> Option<TaskSpec> {
+        let board = &self.runs.get(&run)?.board;
+        let worked = board.loops.get(loop_id);
+        let Some(task) = worked.and_then(|worked| worked.task) else { return self.shop.subject.clone() };
+        board.specs.get(&task).cloned().or_else(|| self.store.task_spec(task).ok().flatten())
+    }
+
+    /// The starts that these effects amount to, as they are put on record.
+    pub(super) fn launches(&self, run: RunId, loop_id: &LoopId, effects: &[Effect]) -> Vec<LoopFact> {
+        if self.interrupt.is_some() {
+            return Vec::new();
+        }
+        let jobs = effects.iter().filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
+        jobs.map(|job| LoopFact::AttemptStarted { attempt: job.attempt, launch: self.launch(run, loop_id, job) })
+            .collect()
+    }
+
+    /// Who is started. A configuration that names nobody shows when the attempt is carried out.
+    pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
+        let spec = self.spec(run, loop_id).unwrap_or_default();
+        let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
+        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
+        let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
+        let (agent, model) = match (job.role(), policy) {
+            (Subject::Writer(role), _) => self.shop.writer(role, &spec).map(|one| (one.agent, one.model)),
+            (Subject::Reviewer(name), Some(policy)) => {
+                self.shop.reviewer(&name, &policy.workflow, &spec).map(|one| (one.agent, one.model))
+            }
+            (Subject::Reviewer(_) | Subject::Program, _) => Ok(("checks".to_owned(), None)),
+        }
+        .unwrap_or_default();
+        let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
+        Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
+    }
+
+    fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) {
+        if self.interrupt.is_some() {
+            // It stays outstanding: the next drive starts it.
+            return;
+        }
+        let attempt = job.attempt;
+        let Some(task) = self.assignment(run, loop_id, job) else { return };
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.at_work.insert((loop_id.clone(), attempt), None);
+        }
+        tokio::spawn(attempt::carry_out(self.shop.clone(), Arc::new(task), self.tell.clone()));
+    }
+
+    /// Ends what a killed program left half done, from what is on disk.
+    pub(super) fn conclude(&mut self, run: RunId, loop_id: &LoopId, job: Job, ended: crate::process::Ended) {
+        let attempt = job.attempt;
+        let Some(task) = self.assignment(run, loop_id, job) else { return };
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.at_work.insert((loop_id.clone(), attempt), None);
+        }
+        tokio::spawn(attempt::conclude(self.shop.clone(), Arc::new(task), ended, self.tell.clone()));
+    }
+
+    fn assignment(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<Assignment> {
+        let spec = self.spec(run, loop_id)?;
+        let board = &self.runs.get(&run)?.board;
+        let worked = board.loops.get(loop_id)?;
+        let launch = self.launch(run, loop_id, &job);
+        Some(Assignment {
+            run,
+            loop_id: loop_id.clone(),
+            task: worked.task,
+            spec,
+            branch: worked.branch.clone(),
+            place: worked.place.clone()?,
+            started: worked.started.unwrap_or_else(clock::now),
+            job,
+            launch,
+            policy: board.policy(loop_id)?.clone(),
+            state: worked.state.clone(),
+            last_round: worked.last_round.clone(),
+            others: neighbours(board, loop_id),
+            at_once: self.runs.values().map(|driven| driven.at_work.len()).sum::<usize>().max(1),
+        })
+    }
+
+    fn stop(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) {
+        let Some(driven) = self.runs.get(&run) else { return };
+        if let Some(Some(stopper)) = driven.at_work.get(&(loop_id.clone(), attempt)) {
+            match self.interrupt {
+                Some(Interrupt::Kill) => stopper.kill(),
+                Some(Interrupt::Finish | Interrupt::Stop) | None => stopper.stop(),
+            }
+        }
+    }
+
+    fn wait(&mut self, run: RunId, loop_id: &LoopId, hold: Hold) {
+        match hold {
+            Hold::RateLimit { until } => {
+                let wait = clock::now().duration_until(until).try_into().unwrap_or_default();
+                let (tell, loop_id) = (self.tell.clone(), loop_id.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    tell.send(Input::Elapsed { run, loop_id, hold }).ok();
+                });
+            }
+            Hold::Budget => self.renderer.take(&Notice::Note("Paused: the budget is used up.")),
+            // The run's own machine knows when it is over.
+            Hold::Checkpoint => {}
+        }
+    }
+}
+
+/// `SIGNOFF_ROLE`'s word for a job.
+pub(crate) fn role_word(job: &Job) -> &'static str {
+    match &job.kind {
+        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => role.word(),
+        JobKind::Review { .. } => "review",
+        JobKind::Check => "check",
+        JobKind::Combine => "combine",
+        JobKind::Land => "land",
+    }
+}
+
+/// The loops beside one, as agents are told of them.
+fn neighbours(board: &Board, this: &LoopId) -> Vec<Neighbour> {
+    let neighbour = |(loop_id, worked): (&LoopId, &Worked)| {
+        let status = Status::of(&worked.state, false);
+        let at_work = status == Status::InProgress;
+        Neighbour {
+            name: loop_id.to_string(),
+            status: status.word(),
+            summary: worked.title.clone(),
+            iteration: at_work.then_some(worked.state.tally.iteration),
+        }
+    };
+    board.loops.iter().filter(|(loop_id, _)| *loop_id != this).map(neighbour).collect()
+}

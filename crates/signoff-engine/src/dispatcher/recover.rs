@@ -1,0 +1,79 @@
+//! Taking a run up where a program left it, killed or not.
+
+use signoff_core::group;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::machine::{self, Effect, Event, Job, Loss, Policy};
+use signoff_core::wire::{Fact, LoopFact};
+
+use super::{Dispatcher, Todo};
+use crate::error::EngineError;
+use crate::process::{self, AttemptDir, Found};
+
+impl Dispatcher<'_> {
+    /// Finds out what became of everything that was under way, and wishes again for what is outstanding.
+    pub(super) fn recover(&mut self, run: RunId) -> Result<(), EngineError> {
+        let loops: Vec<LoopId> = self.runs[&run].board.loops.keys().cloned().collect();
+        for loop_id in &loops {
+            self.govern(run, loop_id)?;
+            self.recover_loop(run, loop_id)?;
+        }
+        let wishes = group::outstanding(&self.runs[&run].board.machine);
+        self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
+        Ok(())
+    }
+
+    /// Whether somebody is there to answer belongs to this drive, not to the one before.
+    fn govern(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let board = &self.runs[&run].board;
+        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else { return Ok(()) };
+        if worked.state.is_done() || policy.no_ask == self.drive.no_ask {
+            return Ok(());
+        }
+        let policy = Policy { no_ask: self.drive.no_ask, ..policy.clone() };
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(policy) })])
+    }
+
+    fn recover_loop(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let board = &self.runs[&run].board;
+        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else { return Ok(()) };
+        let launched = worked.launched.clone();
+        for effect in machine::outstanding(&worked.state, policy) {
+            match effect {
+                Effect::Spawn(job) => {
+                    let known = launched.contains(&job.attempt);
+                    self.recover_attempt(run, loop_id, job, known)?;
+                }
+                Effect::Wait { .. } | Effect::AwaitLanding | Effect::Ask(_) | Effect::Kill { .. } | Effect::Finish(_) => {
+                    self.todo.push_back(Todo::Loop(run, loop_id.clone(), effect));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An attempt that ended by itself is not repeated; one that never began begins; any other was lost.
+    fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+        let path = self.shop.layout.attempt(run, loop_id, job.attempt);
+        if !path.exists() {
+            if !known {
+                let launch = self.launch(run, loop_id, &job);
+                let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
+                self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;
+            }
+            self.todo.push_back(Todo::Loop(run, loop_id.clone(), Effect::Spawn(job)));
+            return Ok(());
+        }
+        let found = process::settle(&AttemptDir::new(&path));
+        match found.map_err(|error| EngineError::io("look after the agent of", &path, error))? {
+            Found::Ended(ended) => {
+                self.conclude(run, loop_id, job, ended);
+                Ok(())
+            }
+            Found::Lost => self.lost(run, loop_id, job.attempt),
+        }
+    }
+
+    fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
+        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, Vec::new())
+    }
+}

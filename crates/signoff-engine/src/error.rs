@@ -1,0 +1,33 @@
+//! What keeps the engine from going on, one variant per thing a caller could do differently.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use signoff_core::config::ConfigError;
+use signoff_store::StoreError;
+
+use crate::git::GitError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("cannot {what} {path}: {error}", path = path.display())]
+    Io { what: &'static str, path: PathBuf, error: io::Error },
+    /// A part of the program failed in a way nobody foresaw.
+    #[error("internal error: {0}")]
+    Broken(String),
+    /// The run's log does not say what is needed to go on.
+    #[error("run {run}: {message}")]
+    Log { run: signoff_core::ids::RunId, message: String },
+}
+
+impl EngineError {
+    pub fn io(what: &'static str, path: &Path, error: io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), error }
+    }
+}

@@ -1,0 +1,65 @@
+//! The first facts of a run.
+
+use signoff_core::config::Settings;
+use signoff_core::group::{RunEvent, RunPolicy};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::Policy;
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
+use signoff_core::workflow::{Arrangement, Landing, Workflow};
+
+use crate::dispatcher::loop_id;
+use crate::error::EngineError;
+
+/// A run that picks tasks from the queue until none is ready. One that fails keeps no other from being worked.
+pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
+    let workflow = settings.workflow(&settings.preset)?;
+    let policy = RunPolicy {
+        arrangement: Arrangement::Slots,
+        landing: Landing::None,
+        keep_going: true,
+        before: false,
+        after: false,
+        ..RunPolicy::of(&workflow, jobs)
+    };
+    Ok(opened(policy, Policy { workflow, no_ask }))
+}
+
+/// A run over the tasks of a plan, one after the other on one branch.
+pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_ask: bool) -> Vec<Fact> {
+    let policy = RunPolicy::of(&workflow, 1);
+    let reviewed = workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off());
+    let bound = workflow.phases.iter().find_map(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews());
+    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
+    for (task, spec) in tasks {
+        let added = LoopFact::Added { task, title: spec.title.clone(), branch: run_branch(run) };
+        let spec = Box::new(spec);
+        let fact = TaskFact::Added { spec, auto_review: reviewed, max_review_cycles: bound };
+        facts.push(Fact::Task(task, fact));
+        facts.push(Fact::Loop(loop_id(task), added));
+    }
+    facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
+    facts
+}
+
+/// One gate over the checkout, no fixing.
+pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
+    let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
+    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let groups = vec![vec![LoopId::new("review")]];
+    facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
+    facts
+}
+
+/// The branch on which the tasks of a run follow each other.
+pub fn run_branch(run: RunId) -> String {
+    format!("signoff/run-{run}")
+}
+
+fn opened(policy: RunPolicy, workflow: Policy) -> Vec<Fact> {
+    vec![
+        Fact::Run(RunFact::Opened { policy, workflow: Box::new(workflow) }),
+        Fact::Run(RunFact::Moved(RunEvent::Started)),
+    ]
+}

@@ -1,0 +1,111 @@
+//! Where a loop is worked: its worktree and branch, made from a recorded base.
+
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::task::TaskSpec;
+use signoff_core::workflow::Arrangement;
+use signoff_store::Store;
+
+use crate::attempt::Workshop;
+use crate::board::{Board, Place};
+use crate::dispatcher::Placed;
+use crate::error::EngineError;
+use crate::git::NewWorktree;
+
+/// A loop that needs a place.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    pub run: RunId,
+    pub loop_id: LoopId,
+    pub task: Option<TaskId>,
+    pub spec: TaskSpec,
+    pub branch: String,
+    /// All loops of the run follow each other in one worktree.
+    pub in_turn: bool,
+}
+
+impl Wish {
+    pub fn of(board: &Board, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
+        let in_turn = board.run_policy()?.arrangement == Arrangement::Chain;
+        let worked = board.loops.get(loop_id).cloned().unwrap_or_default();
+        Some(Self {
+            run: board.run,
+            loop_id: loop_id.clone(),
+            task: worked.task,
+            spec,
+            branch: worked.branch,
+            in_turn,
+        })
+    }
+}
+
+/// Makes the place, or finds it again where a killed program left it.
+pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
+    let Some(task) = wish.task else { return of_checkout(shop, wish) };
+    if wish.in_turn {
+        return in_turn(shop, wish);
+    }
+    if let Some(before) = wish.spec.continues {
+        return continued(shop, store, wish, before);
+    }
+    let start = start(shop, store, &wish.spec)?;
+    let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
+    let base = shop.repository.merge_base(&start, &placed.head.commit)?;
+    Ok(Placed { place: Place { base, ..placed.place }, ..placed })
+}
+
+/// The commit a task begins at: the end of what it depends on, or the person's line of work.
+fn start(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Commit, EngineError> {
+    if let Some(last) = spec.depends_on.last()
+        && let Some(branch) = store.task(*last)?.and_then(|row| row.branch)
+        && let Some(head) = shop.repository.head_of(&branch)?
+    {
+        return Ok(head.commit);
+    }
+    Ok(shop.repository.base()?)
+}
+
+/// Another go at a branch that is there.
+fn continued(shop: &Workshop, store: &dyn Store, wish: &Wish, before: TaskId) -> Result<Placed, EngineError> {
+    let row = store.task(before)?;
+    let known = row.as_ref().and_then(|row| Some((row.base.clone()?, row.worktree.clone()?)));
+    let Some((base, worktree)) = known else {
+        let message = format!("task {before} was never started: there is nothing to go on with");
+        return Err(EngineError::Log { run: wish.run, message });
+    };
+    let base = Commit::new(base);
+    let placed = attach(shop, Path::new(&worktree), &wish.branch, &base)?;
+    Ok(Placed { place: Place { base, ..placed.place }, ..placed })
+}
+
+/// The next task of a chain begins where the one before ended.
+fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
+    let start = shop.repository.base()?;
+    attach(shop, &shop.layout.run_worktree(wish.run), &wish.branch, &start)
+}
+
+fn attach(shop: &Workshop, path: &Path, branch: &str, start: &Commit) -> Result<Placed, EngineError> {
+    let wish = NewWorktree { path: path.to_owned(), branch: branch.to_owned(), start: start.clone() };
+    let worktree = shop.repository.add_worktree(&wish)?;
+    shop.copy_files(&worktree)?;
+    let head = worktree.head()?;
+    Ok(Placed { place: Place { base: head.commit.clone(), worktree: shown(path) }, head })
+}
+
+/// A throw-away copy of the checkout as it is, uncommitted work included.
+fn of_checkout(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
+    let commit = shop.repository.snapshot_commit()?;
+    let path: PathBuf = shop.layout.review_worktree(wish.run);
+    let worktree = shop.repository.add_detached(&path, &commit)?;
+    let base = match &shop.base {
+        Some(base) => shop.repository.resolve(base)?,
+        None => shop.repository.base()?,
+    };
+    let base = shop.repository.merge_base(&base, &commit)?;
+    Ok(Placed { place: Place { base, worktree: shown(&path) }, head: worktree.head()? })
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,65 @@
+//! `signoff answer`: a person's answer to an open question.
+
+use signoff_core::command::Command;
+use signoff_core::ids::TaskId;
+use signoff_core::view::QuestionRow;
+use signoff_store::Store;
+
+use super::decide::{Taken, decide};
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::door;
+use crate::failure::{Exit, Failure};
+
+/// Answer an open question
+///
+/// A running signoff goes on at once; otherwise the next `signoff work` does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff answer 29 retry\n  signoff answer q3 proceed")]
+pub struct Args {
+    /// The task, or the question
+    #[arg(value_name = "ID")]
+    id: String,
+    /// One of the question's choices
+    choice: String,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::find()?.ok_or_else(no_question)?;
+    let question = find(&desk, &args.id)?;
+    let Some(task) = question.task_id.map(TaskId) else { return Err(no_question()) };
+    if !question.choices.contains(&args.choice) {
+        return Err(Failure::usage(format!("`{}` is not a choice of {}", args.choice, question.id))
+            .hint(format!("choose one of {}", question.choices.join(", "))));
+    }
+    let (run, loop_id) = desk.loop_of(task)?;
+    let wish = Command::Answer { question: None, choice: args.choice.clone(), by: door::person() };
+    let taken = decide(&desk, run, &loop_id, wish)?;
+    if console.json {
+        console.json(&serde_json::json!({"version": 1, "question": question.id, "task_id": task.0, "choice": args.choice}))?;
+    } else {
+        console.text(&format!("{} answered: {}\n", question.id, args.choice))?;
+    }
+    if taken == Taken::Recorded {
+        console.note("`signoff work` goes on");
+    }
+    Ok(Exit::Done)
+}
+
+fn no_question() -> Failure {
+    Failure::usage("there is no open question").hint("`signoff status` lists the open ones")
+}
+
+/// The open question of this number, or of this task.
+fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
+    let open = desk.store.questions()?;
+    let task = crate::drive::task_id(id).ok();
+    let own = |row: &&QuestionRow| row.id == id || task.is_some_and(|task| row.task_id == Some(task.0));
+    if let Some(row) = open.iter().find(own) {
+        return Ok(row.clone());
+    }
+    let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
+    let known = if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", ids.join(", ")) };
+    Err(Failure::usage(format!("there is no open question {id}")).hint(known))
+}

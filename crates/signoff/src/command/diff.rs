@@ -1,0 +1,52 @@
+//! `signoff diff`: what a task has changed.
+
+use std::path::Path;
+
+use signoff_core::ids::{Commit, TaskId};
+use signoff_store::Store;
+
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::drive::task_id;
+use crate::failure::{Exit, Failure};
+
+/// Show what a task has changed since its base, uncommitted work included
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff diff 29 | less")]
+pub struct Args {
+    /// The task
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: TaskId,
+    /// Only which files, and how much
+    #[arg(long)]
+    stat: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let task = args.task;
+    let bench = Bench::open()?;
+    let Some(row) = bench.store.task(task)? else {
+        return Err(Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
+    };
+    let (Some(base), Some(branch), Some(path)) = (row.base, row.branch, row.worktree) else {
+        return Err(Failure::usage(format!("task {task} has not been started"))
+            .hint(format!("`signoff work {task}` works it")));
+    };
+    let worktree = bench.repository.worktree(Path::new(&path), &branch);
+    let diff = if worktree.is_there() {
+        worktree.diff(&Commit::new(base.clone()))?
+    } else {
+        bench.repository.diff_of_branch(&Commit::new(base.clone()), &branch)?
+    };
+    if console.json {
+        let left_out: Vec<&str> = diff.left_out.iter().map(|file| file.path.as_str()).collect();
+        console.json(&serde_json::json!({
+            "version": 1, "task_id": task.0, "base": base, "branch": branch,
+            "stat": diff.stat, "diff": diff.patch, "left_out": left_out,
+        }))?;
+    } else {
+        console.data(if args.stat { &diff.stat } else { &diff.patch })?;
+    }
+    Ok(Exit::Done)
+}

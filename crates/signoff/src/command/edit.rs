@@ -1,0 +1,36 @@
+//! `signoff edit`: a person sets the final verdict, without a review.
+
+use signoff_core::command::Command;
+use signoff_core::ids::TaskId;
+
+use super::decide::decide;
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::door;
+use crate::drive::task_id;
+use crate::failure::{Exit, Failure};
+
+/// Set the final verdict of a task, without a review
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\"")]
+pub struct Args {
+    /// The task
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: TaskId,
+    /// APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED or NEEDS_DISCUSSION
+    #[arg(long, value_name = "VERDICT")]
+    verdict: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::open(args.task)?;
+    let (run, loop_id) = desk.loop_of(args.task)?;
+    let verdict = args.verdict.to_ascii_uppercase();
+    let wish = Command::Edit { verdict: verdict.clone(), by: door::person(), reason: args.reason.clone() };
+    decide(&desk, run, &loop_id, wish)?;
+    super::told(&desk, args.task, &format!("Task #{} is {verdict} by {}\n", args.task, door::person()), console)
+}

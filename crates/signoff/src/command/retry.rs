@@ -1,0 +1,36 @@
+//! `signoff retry`: once more, from where it failed.
+
+use signoff_core::command::Command;
+use signoff_core::ids::TaskId;
+
+use super::decide::{Taken, decide};
+use super::work;
+use crate::console::Console;
+use crate::desk::{Bench, Desk};
+use crate::door;
+use crate::drive::task_id;
+use crate::failure::{Exit, Failure};
+
+/// Go on with a task that failed or stopped, from the failed phase; what was finished is not repeated
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff retry 29")]
+pub struct Args {
+    /// The task
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: TaskId,
+    /// Only queue it, for the next `signoff work`
+    #[arg(long)]
+    queue: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::open(args.task)?;
+    let (run, loop_id) = desk.loop_of(args.task)?;
+    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
+    if args.queue || taken == Taken::HandedOver {
+        return super::told(&desk, args.task, &format!("Task #{} goes on\n", args.task), console);
+    }
+    drop(desk);
+    work::work(Bench::open()?, (&[args.task], false, None), console)
+}

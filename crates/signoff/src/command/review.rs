@@ -1,0 +1,156 @@
+//! `signoff review`: one gate, no fixing; for a look, for CI and before a push.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use signoff_core::config::TaskFlags;
+use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::machine::Outcome;
+use signoff_core::machine::Stage;
+use signoff_core::merge::merge;
+use signoff_core::merge::render::{Format, render};
+use signoff_core::review::Bar;
+use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::workflow::{GateWords, Workflow};
+use signoff_engine::board::{Board, Worked};
+use signoff_engine::dispatcher::{Drive, loop_id};
+use signoff_engine::{artifact, clock, open};
+use signoff_store::Store;
+
+use super::improve;
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::drive::{self, Came, Wanted, task_id};
+use crate::failure::{Exit, Failure};
+use crate::{preflight, words};
+
+/// Review a task's work, or the current branch with its uncommitted changes; nothing is fixed
+///
+/// With a task it writes the task's next review, from which `signoff improve` goes on. The exit code is 1 if
+/// something at or above --fail-on was found, or if the review is inconclusive.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff review --base main --format sarif > review.sarif\n  signoff review 29")]
+pub struct Args {
+    /// The task; without one the checkout is reviewed
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: Option<TaskId>,
+    /// What the changes are counted from [default: where the branch left the default branch]
+    #[arg(long, value_name = "REF", conflicts_with = "task")]
+    base: Option<String>,
+    /// How to show it [default: text, or json with --json]
+    #[arg(long, value_parser = format())]
+    format: Option<Format>,
+    /// The severity from which findings fail the review
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = words::bar())]
+    fail_on: Option<Bar>,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::WORDS).try_map(|word| Format::from_word(&word).ok_or("no such format"))
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let bench = Bench::open()?;
+    let no_ask = true;
+    let lease = bench.store.open_run(clock::now())?;
+    let run = lease.run();
+    let drive = Drive { no_ask, ..Drive::default() };
+    // Progress goes to stderr: what is asked for is the review.
+    let quiet = console.for_data();
+    let (wanted, reviewed) = match args.task {
+        Some(task) => {
+            let spec = spec_of(&bench, task)?;
+            let (auto_review, max_review_cycles) = (true, Some(1));
+            let workflow = args.workflow(&bench, &spec)?;
+            let own = bench.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
+            let facts = open::single(workflow, (own, spec.clone()), (auto_review, max_review_cycles), branch_of(&bench, task)?);
+            preflight::check(&bench, [&spec])?;
+            (Wanted { opened: vec![(lease, facts)], drive, ..Wanted::default() }, loop_id(own))
+        }
+        None => {
+            let spec = checkout(&bench, args.base.as_deref())?;
+            let workflow = args.workflow(&bench, &spec)?;
+            preflight::check(&bench, [&spec])?;
+            let facts = open::review(workflow, no_ask);
+            let base = args.base.clone();
+            let wanted = Wanted { opened: vec![(lease, facts)], drive, subject: Some(spec), base, ..Wanted::default() };
+            (wanted, LoopId::new(open::REVIEW))
+        }
+    };
+    let came = drive::drive(bench, wanted, &quiet)?;
+    let end = tell(&came, (run, &reviewed), args, console);
+    came.clear_away(run);
+    end
+}
+
+/// Shows the merged review; its ruling is the exit code.
+fn tell(came: &Came, (run, loop_id): (signoff_core::ids::RunId, &LoopId), args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let board = Board::of(run, &came.store.log(run)?);
+    if came.summary.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    if let Some(trouble) = came.summary.troubles.first() {
+        return Err(Failure::failed(trouble.to_string()));
+    }
+    let worked = board.loops.get(loop_id).cloned().unwrap_or_default();
+    let workflow = board.policy(loop_id).map(|policy| &policy.workflow);
+    let bar = args.fail_on.or(workflow.and_then(bar_of)).unwrap_or(Bar::Medium);
+    let reviews = worked.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
+    let format = args.format.unwrap_or(if console.json { Format::Json } else { Format::Text });
+    let shown = render(&merge(&reviews, bar), bar, format);
+    match format {
+        Format::Json | Format::Xml | Format::Sarif => console.data(&shown)?,
+        Format::Text | Format::Markdown => console.text(&shown)?,
+    }
+    Ok(if passed(&worked) { Exit::Done } else { Exit::Failed })
+}
+
+fn passed(worked: &Worked) -> bool {
+    matches!(&worked.state.stage, Stage::Done(ending) if matches!(ending.outcome, Outcome::Approved { .. }))
+}
+
+fn bar_of(workflow: &Workflow) -> Option<Bar> {
+    workflow.phases.iter().find_map(|phase| phase.judge()).map(|judge| judge.gate.fail_on)
+}
+
+impl Args {
+    fn workflow(&self, bench: &Bench, spec: &TaskSpec) -> Result<Workflow, Failure> {
+        let gate = GateWords { fail_on: self.fail_on, ..GateWords::default() };
+        let flags = TaskFlags { review: Some(true), gate, ..TaskFlags::default() };
+        Ok(bench.settings.task_workflow(spec, &flags)?)
+    }
+}
+
+/// A review of a task's work, which counts among its reviews.
+fn spec_of(bench: &Bench, task: TaskId) -> Result<TaskSpec, Failure> {
+    let row = improve::continued(bench, task)?;
+    let root = TaskId(row.continues.unwrap_or(row.id));
+    let before = bench.store.task_spec(root)?.unwrap_or_default();
+    let number = artifact::last_number(&bench.layout.reviews(), root) + 1;
+    Ok(TaskSpec {
+        kind: TaskType::Review,
+        auto_review: Some(true),
+        max_review_cycles: Some(1),
+        continues: Some(root),
+        first_review: Some(number),
+        depends_on: Vec::new(),
+        ..before
+    })
+}
+
+fn branch_of(bench: &Bench, task: TaskId) -> Result<String, Failure> {
+    bench.store.task(task)?.and_then(|row| row.branch).ok_or_else(|| Failure::failed(format!("task {task} has no branch")))
+}
+
+/// What the checkout is about, told from its commits.
+fn checkout(bench: &Bench, base: Option<&str>) -> Result<TaskSpec, Failure> {
+    let repository = &bench.repository;
+    let head = repository.resolve("HEAD")?;
+    let base = match base {
+        Some(base) => repository.resolve(base)?,
+        None => repository.base()?,
+    };
+    let subjects = repository.log_subjects(&base, &head)?;
+    let title = subjects.first().cloned().unwrap_or_else(|| "Uncommitted changes".to_owned());
+    let description = subjects.iter().map(|subject| format!("- {subject}")).collect::<Vec<_>>().join("\n");
+    Ok(TaskSpec { title, description, kind: TaskType::Review, auto_review: Some(true), max_review_cycles: Some(1), ..TaskSpec::default() })
+}

@@ -1,0 +1,184 @@
+//! `signoff run`: the tasks of a plan file, in order.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use signoff_core::config::TaskFlags;
+use signoff_core::ids::RunId;
+use signoff_core::policy::Effort;
+use signoff_core::source::{self, Format, SourceTask, State, TaskFile};
+use signoff_core::task::{Origin, PlanText, TaskSpec};
+use signoff_engine::dispatcher::Drive;
+use signoff_engine::{clock, open};
+use signoff_store::Store;
+
+use super::work;
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::drive::{self, Wanted};
+use crate::failure::{Exit, Failure};
+use crate::{door, preflight, words};
+
+/// Work the tasks of a plan file, in order, each from the approved end of the one before
+///
+/// Every task is implemented, committed, and reviewed by all reviewers at once; their findings are fixed and both
+/// review again. After a task that needs you, the later ones wait.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume")]
+pub struct Args {
+    /// A plan file, or `queue`
+    #[arg(required_unless_present = "resume")]
+    source: Option<PathBuf>,
+    /// Go on with this run, or with whatever is unfinished
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with = "source")]
+    resume: Option<Option<u64>>,
+    /// So many tasks at once
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// How thoroughly it is reviewed
+    #[arg(long, value_name = "EFFORT", value_parser = words::effort())]
+    effort: Option<Effort>,
+    /// What the source is, whatever it looks like
+    #[arg(long = "as", value_name = "KIND", value_parser = kind())]
+    kind: Option<Kind>,
+    /// Show what was understood, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Tick what is done in the plan file itself too
+    #[arg(long)]
+    tick: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plan,
+    Spec,
+    Beads,
+}
+
+fn kind() -> impl TypedValueParser<Value = Kind> {
+    PossibleValuesParser::new(["plan", "spec", "beads"]).try_map(|word| match word.as_str() {
+        "plan" => Ok(Kind::Plan),
+        "spec" => Ok(Kind::Spec),
+        "beads" => Ok(Kind::Beads),
+        _ => Err("no such kind"),
+    })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    match &args.source {
+        None => resume(args, console),
+        Some(source) if source == Path::new("queue") => {
+            work::work(Bench::open()?, (&[], false, args.jobs.map(usize::from)), console)
+        }
+        Some(source) => plan(source, args, console),
+    }
+}
+
+fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let bench = Bench::open()?;
+    let no_ask = console.no_ask || bench.settings.no_ask();
+    let resumed = match args.resume.flatten().map(RunId) {
+        Some(run) => {
+            let lease = drive::try_acquire(&*bench.store, run)?;
+            vec![lease.ok_or_else(|| Failure::failed(format!("another signoff works on run {run}")))?]
+        }
+        None => work::resumable(&bench, &[])?,
+    };
+    if resumed.is_empty() {
+        console.note("Nothing to go on with");
+        return Ok(Exit::Done);
+    }
+    let wanted = Wanted {
+        resumed,
+        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
+        jobs: args.jobs.map(usize::from),
+        ..Wanted::default()
+    };
+    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+}
+
+fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let (file, text) = read(path, args)?;
+    if args.dry_run {
+        return dry_run(&file, console);
+    }
+    let bench = Bench::open()?;
+    let no_ask = console.no_ask || bench.settings.no_ask();
+    let specs = specs(&file, (path, &text), &bench)?;
+    if specs.is_empty() {
+        console.note("Every task of the plan is done");
+        return Ok(Exit::Done);
+    }
+    let flags = TaskFlags { preset: Some("plan".to_owned()), effort: args.effort, ..TaskFlags::default() };
+    let mut workflow = bench.settings.workflow("plan")?;
+    if let Some(effort) = flags.effort {
+        workflow = workflow.with_effort(effort);
+    }
+    preflight::check_workflow(&bench, &workflow, &specs[0])?;
+    let lease = bench.store.open_run(clock::now())?;
+    let numbers = bench.store.reserve_tasks(specs.len())?;
+    let tasks = numbers.into_iter().zip(specs).collect();
+    let facts = open::chain(lease.run(), workflow, tasks, no_ask);
+    let wanted = Wanted {
+        opened: vec![(lease, facts)],
+        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
+        ..Wanted::default()
+    };
+    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+}
+
+fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
+    let name = path.display().to_string();
+    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, or `queue`"))?;
+    let text = door::utf8(&name, &bytes)?.to_owned();
+    let file = match args.kind {
+        Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now()))?,
+        Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now()))?,
+        Some(Kind::Plan) => source::read_plan(&name, &bytes, Some(door::now()))?,
+        None => source::read(&name, &bytes, Some(door::now()))?,
+    };
+    if file.format == Format::Text || file.format == Format::Beads {
+        return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
+            .at(format!("{name}:1"))
+            .hint("write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`"));
+    }
+    if file.tasks.is_empty() {
+        return Err(Failure::usage(format!("{name} contains no tasks"))
+            .at(format!("{name}:1"))
+            .hint("add a task in the format of the file, or name another file"));
+    }
+    Ok((file, text))
+}
+
+fn dry_run(file: &TaskFile, console: &Console) -> Result<Exit, Failure> {
+    if console.json { console.json(file)? } else { console.text(&source::render_text(file))? }
+    Ok(Exit::Done)
+}
+
+/// The open tasks of the file in the order they may be worked.
+fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<Vec<TaskSpec>, Failure> {
+    let root = bench.repository.checkout();
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
+    let order = file.groups().iter().flatten();
+    let open = order.filter_map(|id| file.task(id)).filter(|task| task.state == State::Open || task.state == State::InProgress);
+    Ok(open.map(|task| spec(task, file, (&shown, text))).collect())
+}
+
+fn spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
+    let mut description = task.body.trim().to_owned();
+    if !task.acceptance.is_empty() {
+        description += "\n\nAcceptance criteria:\n";
+        description += &task.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>();
+    }
+    TaskSpec {
+        title: task.title.clone(),
+        description,
+        auto_review: Some(true),
+        plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
+        origin: Some(Origin { file: path.to_owned(), id: task.id.clone(), marks: file.marks_to_tick(&task.id) }),
+        ..TaskSpec::default()
+    }
+}

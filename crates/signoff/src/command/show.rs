@@ -1,0 +1,36 @@
+//! `signoff show`: all there is to know about one task.
+
+use signoff_core::ids::TaskId;
+use signoff_engine::artifact;
+use signoff_store::Store;
+use signoff_term::{json, show};
+
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::drive::task_id;
+use crate::failure::{Exit, Failure};
+
+/// Show a task: its cycles, findings, attempts, costs and files
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff show 29")]
+pub struct Args {
+    /// The task
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: TaskId,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::open(args.task)?;
+    let row = desk.task(args.task)?;
+    let (log, loop_id) = match desk.store.loop_of(args.task)? {
+        Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
+        None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
+    };
+    let artifacts = artifact::of_task(&desk.layout().reviews(), args.task);
+    let shown = |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
+    let artifacts = artifacts.into_iter().map(shown).collect();
+    let report = json::Show::of(row, &log, &loop_id, artifacts);
+    if console.json { console.json(&report)? } else { console.text(&show::text(&report))? }
+    Ok(Exit::Done)
+}

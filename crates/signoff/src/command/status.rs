@@ -1,0 +1,29 @@
+//! `signoff status`: every task and what it waits for.
+
+use signoff_store::Store;
+use signoff_term::{json, status};
+
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::failure::{Exit, Failure};
+
+/// List the tasks and the open questions
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff status --json")]
+pub struct Args {}
+
+/// Runs the command.
+pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let (tasks, questions) = match Desk::find()? {
+        Some(desk) => (desk.store.tasks()?, desk.store.questions()?),
+        None => (Vec::new(), Vec::new()),
+    };
+    if console.json {
+        console.json(&json::Status::of(tasks, questions))?;
+    } else if tasks.is_empty() {
+        console.note("No tasks yet: `signoff add \"…\"` adds one");
+    } else {
+        console.text(&status::text(&tasks, &questions, console.title_width()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,103 @@
+//! Where a command works: the repository it was started in, with its store and its settings.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use signoff_core::config::Settings;
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::view::TaskRow;
+use signoff_engine::git::{Git, Repository};
+use signoff_engine::layout::{DIRECTORY, Layout};
+use signoff_engine::process;
+use signoff_store::{SqliteStore, Store};
+
+use crate::door;
+use crate::failure::Failure;
+use crate::settings;
+
+/// The store of a repository, for commands that look or decide and need no git.
+pub struct Desk {
+    pub root: PathBuf,
+    pub store: Arc<SqliteStore>,
+}
+
+/// Everything that is needed to work.
+pub struct Bench {
+    pub repository: Repository,
+    pub layout: Layout,
+    pub settings: Settings,
+    pub store: Arc<SqliteStore>,
+}
+
+impl Desk {
+    /// The store of the repository around the working directory; none if nothing was ever kept there.
+    pub fn find() -> Result<Option<Self>, Failure> {
+        let root = root()?;
+        let Some(store) = SqliteStore::open_if_there(&root.join(DIRECTORY))? else { return Ok(None) };
+        end_strays(&root.join(DIRECTORY));
+        Ok(Some(Self { root, store: Arc::new(store) }))
+    }
+
+    /// The same, where nothing to look at is an error.
+    pub fn open(task: TaskId) -> Result<Self, Failure> {
+        Self::find()?.ok_or_else(|| unknown_task(task))
+    }
+
+    pub fn task(&self, task: TaskId) -> Result<TaskRow, Failure> {
+        self.store.task(task)?.ok_or_else(|| unknown_task(task))
+    }
+
+    /// The run and loop of a task that was taken up.
+    pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
+        self.task(task)?;
+        self.store.loop_of(task)?.ok_or_else(|| {
+            Failure::usage(format!("task {task} has not been started"))
+                .hint(format!("`signoff work {task}` works it"))
+        })
+    }
+
+    pub fn layout(&self) -> Layout {
+        Layout::new(&self.root, None)
+    }
+}
+
+impl Bench {
+    /// Opens the repository around the working directory, makes `.signoff` if it is not there.
+    pub fn open() -> Result<Self, Failure> {
+        let git = Git::new(door::environment());
+        let repository = Repository::discover(&git, &door::working_directory()?)?;
+        let settings = settings::load(Some(repository.root()))?;
+        let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
+        layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
+        let store = Arc::new(SqliteStore::open(layout.root())?);
+        end_strays(layout.root());
+        Ok(Self { repository, layout, settings, store })
+    }
+}
+
+fn unknown_task(task: TaskId) -> Failure {
+    Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
+}
+
+/// What a killed program left running ends at the latest when the next one starts.
+fn end_strays(own: &Path) {
+    process::end_strays(&own.join("live")).ok();
+}
+
+/// The top of the main checkout, found without asking git: looking must be quick.
+fn root() -> Result<PathBuf, Failure> {
+    let here = door::working_directory()?;
+    for directory in here.ancestors() {
+        let git = directory.join(".git");
+        if git.is_dir() {
+            return Ok(directory.to_owned());
+        }
+        if git.is_file() {
+            let repository = Repository::discover(&Git::new(door::environment()), &here)?;
+            return Ok(repository.root().to_owned());
+        }
+    }
+    Err(Failure::usage("this is not a git repository")
+        .at(here.display().to_string())
+        .hint("go to one, or make one with `git init`"))
+}

@@ -1,0 +1,158 @@
+//! Driving runs from the command line: runtime, signals, renderer, exit code.
+
+use std::sync::Arc;
+
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::wire::Fact;
+use signoff_engine::attempt::Workshop;
+use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary};
+use signoff_engine::error::EngineError;
+use signoff_engine::process::Keeper;
+use signoff_store::{Lease, Store, StoreError};
+use signoff_term::{exit, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::door;
+use crate::failure::{Exit, Failure};
+use crate::show::Shown;
+
+/// What is driven.
+#[derive(Default)]
+pub struct Wanted {
+    /// Runs that are taken up where their logs end.
+    pub resumed: Vec<Lease>,
+    /// New runs with their first facts.
+    pub opened: Vec<(Lease, Vec<Fact>)>,
+    pub drive: Drive,
+    pub jobs: Option<usize>,
+    /// What a review of the checkout is about.
+    pub subject: Option<TaskSpec>,
+    pub base: Option<String>,
+}
+
+/// What came of it.
+pub struct Came {
+    pub bench: Arc<Workshop>,
+    pub store: Arc<dyn Store>,
+    pub summary: Summary,
+}
+
+/// Works until nothing is left that could go on without a person.
+pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let store: Arc<dyn Store> = bench.store.clone();
+    let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
+    let program = door::program()?;
+    let shop = Arc::new(Workshop {
+        keeper: Keeper::new(program.clone(), bench.layout.live()),
+        repository: bench.repository,
+        layout: bench.layout,
+        settings: bench.settings,
+        program,
+        jobs,
+        subject: wanted.subject,
+        base: wanted.base,
+    });
+    let mut shown = Shown::new(console, jobs);
+    let summary = runtime.block_on(async {
+        let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
+        listen(dispatcher.door())?;
+        for lease in wanted.resumed {
+            dispatcher.take_up(lease)?;
+        }
+        for (lease, facts) in wanted.opened {
+            dispatcher.open(lease, facts)?;
+        }
+        dispatcher.drive().await
+    });
+    shown.finish();
+    // What still hangs in a thread must not keep the program from ending.
+    runtime.shutdown_background();
+    Ok(Came { bench: shop, store, summary: summary? })
+}
+
+/// First Ctrl-C: finish what is at work. Second: stop the agents. Third: at once.
+fn listen(door: UnboundedSender<Input>) -> Result<(), EngineError> {
+    let broken = |error: std::io::Error| EngineError::Broken(error.to_string());
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(broken)?;
+    let mut ends = signal(SignalKind::terminate()).map_err(broken)?;
+    let mut hangups = signal(SignalKind::hangup()).map_err(broken)?;
+    tokio::spawn(async move {
+        let mut heard = 0;
+        loop {
+            let interrupt = tokio::select! {
+                _ = interrupts.recv() => {
+                    heard += 1;
+                    match heard {
+                        1 => Interrupt::Finish,
+                        2 => Interrupt::Stop,
+                        _ => Interrupt::Kill,
+                    }
+                }
+                _ = ends.recv() => Interrupt::Stop,
+                _ = hangups.recv() => Interrupt::Stop,
+            };
+            if door.send(Input::Interrupted(interrupt)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+impl Came {
+    /// The tasks that were moved, as they stand now, and the questions they ask.
+    pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
+        let ids: Vec<u64> = self.summary.tasks.iter().map(|task| task.0).collect();
+        let tasks = self.store.tasks()?.into_iter().filter(|row| ids.contains(&row.id)).collect();
+        let own = |row: &QuestionRow| row.task_id.is_some_and(|task| ids.contains(&task));
+        let questions = self.store.questions()?.into_iter().filter(own).collect();
+        Ok((tasks, questions))
+    }
+
+    /// Tells the exit code, and with `--json` what came of it.
+    pub fn conclude(self, console: &Console, drive_no_ask: bool) -> Result<Exit, Failure> {
+        let (tasks, questions) = self.rows()?;
+        if console.json {
+            let runs = self.summary.runs.iter().map(|run| run.0).collect();
+            console.json(&json::Finished::of(runs, &tasks, &questions))?;
+        }
+        let interrupted = self.summary.interrupted;
+        let invocation = exit::Invocation {
+            tasks: &tasks,
+            questions: &questions,
+            strict: console.strict,
+            no_ask: drive_no_ask,
+            interrupted,
+        };
+        let code = invocation.code();
+        if let Some(trouble) = self.summary.troubles.into_iter().next() {
+            return Err(Failure::from(trouble));
+        }
+        Ok(Exit::of(code))
+    }
+}
+
+/// The lease of a run, or none if another program has it.
+pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, Failure> {
+    match store.acquire(run) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(StoreError::Held(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A task's number on the command line.
+pub fn task_id(text: &str) -> Result<TaskId, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
+}
