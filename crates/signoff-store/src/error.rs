@@ -13,7 +13,8 @@ pub enum StoreError {
     /// The lease was taken over meanwhile: whoever sees this must stop.
     #[error("run {0} was taken over by another signoff")]
     Fenced(RunId),
-    #[error("task {0} is taken by another run")]
+    /// Another run has it, or it was called off.
+    #[error("task {0} is no longer in the queue")]
     Taken(TaskId),
     #[error("the disk is full")]
     Full,

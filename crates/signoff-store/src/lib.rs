@@ -5,18 +5,26 @@
 //! transaction and can be rebuilt from the log at any time. Nothing above this crate knows which database
 //! is behind it.
 
+mod book;
 mod error;
+mod journal;
 mod lease;
+mod memory;
+mod record;
+mod sqlite;
+mod teller;
 
 use jiff::Timestamp;
 use signoff_core::command::Command;
-use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
+use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_core::wire::{Fact, Recorded};
 
 pub use error::StoreError;
 pub use lease::Lease;
+pub use memory::MemoryStore;
+pub use sqlite::{SqliteOptions, SqliteStore};
 
 /// A task to be put into the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +62,15 @@ pub struct FindingPlace {
     pub loop_id: LoopId,
     pub task: Option<TaskId>,
     pub finding: FindingId,
+}
+
+/// Where a question was asked, and under which number its loop knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuestionPlace {
+    pub run: RunId,
+    pub loop_id: LoopId,
+    pub question: QuestionId,
+    pub open: bool,
 }
 
 /// What a rebuild did.
@@ -111,6 +128,9 @@ pub trait Store: Send + Sync {
 
     /// The questions that wait for a person, oldest first.
     fn questions(&self) -> Result<Vec<QuestionRow>, StoreError>;
+
+    /// Where the question that people know as `q` and this number was asked, open or not.
+    fn question(&self, number: u64) -> Result<Option<QuestionPlace>, StoreError>;
 
     /// The findings whose id starts with these characters.
     fn findings(&self, prefix: &str) -> Result<Vec<FindingPlace>, StoreError>;

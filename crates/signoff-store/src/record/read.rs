@@ -1,0 +1,169 @@
+//! Rows read back, from cells in the order of their columns.
+
+use jiff::Timestamp;
+use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
+use signoff_core::task::TaskType;
+use signoff_core::view::{QuestionRow, Status, TaskRow};
+
+use super::Cell;
+use crate::{FindingPlace, RunRow, StoreError};
+
+pub(crate) const TASK_COLUMNS: [&str; 25] = [
+    "id",
+    "run_id",
+    "title",
+    "type",
+    "status",
+    "outcome",
+    "final_verdict",
+    "reason",
+    "auto_review",
+    "review_cycle",
+    "max_review_cycles",
+    "branch",
+    "base",
+    "worktree",
+    "phase",
+    "iteration",
+    "open_findings",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "depends_on",
+    "continues",
+    "added_at",
+    "started_at",
+    "ended_at",
+];
+pub(crate) const RUN_COLUMNS: [&str; 6] = ["id", "preset", "status", "started_at", "ended_at", "cost_usd"];
+pub(crate) const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
+pub(crate) const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
+
+/// The cells of one row, taken one after the other.
+pub(crate) struct Cells<F> {
+    next: F,
+}
+
+impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
+    pub fn new(next: F) -> Self {
+        Self { next }
+    }
+
+    pub fn task(mut self) -> Result<TaskRow, StoreError> {
+        Ok(TaskRow {
+            id: self.number()?,
+            run_id: self.maybe_number()?,
+            title: self.text()?,
+            kind: self.word(TaskType::from_word)?,
+            status: self.word(Status::from_word)?,
+            outcome: self.maybe_text()?,
+            final_verdict: self.maybe_text()?,
+            reason: self.maybe_text()?,
+            auto_review: self.number()? != 0,
+            review_cycle: self.small()?,
+            max_review_cycles: self.maybe_number()?.map(narrow).transpose()?,
+            branch: self.maybe_text()?,
+            base: self.maybe_text()?,
+            worktree: self.maybe_text()?,
+            phase: self.maybe_text()?,
+            iteration: self.small()?,
+            open_findings: self.small()?,
+            cost_usd: self.real()?,
+            input_tokens: self.number()?,
+            output_tokens: self.number()?,
+            depends_on: self.list()?,
+            continues: self.maybe_number()?,
+            added_at: self.text()?,
+            started_at: self.maybe_text()?,
+            ended_at: self.maybe_text()?,
+        })
+    }
+
+    pub fn run(mut self) -> Result<RunRow, StoreError> {
+        Ok(RunRow {
+            id: RunId(self.number()?),
+            preset: self.text()?,
+            status: self.text()?,
+            started_at: self.maybe_time()?,
+            ended_at: self.maybe_time()?,
+            cost_usd: self.real()?,
+        })
+    }
+
+    pub fn question(mut self) -> Result<QuestionRow, StoreError> {
+        Ok(QuestionRow {
+            id: format!("q{}", self.number()?),
+            run_id: self.number()?,
+            task_id: self.maybe_number()?,
+            text: self.text()?,
+            choices: self.list()?,
+        })
+    }
+
+    pub fn finding(mut self) -> Result<FindingPlace, StoreError> {
+        Ok(FindingPlace {
+            finding: FindingId::new(self.text()?),
+            run: RunId(self.number()?),
+            loop_id: LoopId::new(self.text()?),
+            task: self.maybe_number()?.map(TaskId),
+        })
+    }
+
+    fn maybe_number(&mut self) -> Result<Option<u64>, StoreError> {
+        match (self.next)()? {
+            Cell::Null => Ok(None),
+            Cell::Integer(number) => u64::try_from(number).map(Some).map_err(|_| odd("a number", number)),
+            other @ (Cell::Real(_) | Cell::Text(_)) => Err(odd("a number", other)),
+        }
+    }
+
+    pub fn number(&mut self) -> Result<u64, StoreError> {
+        self.maybe_number()?.ok_or_else(|| odd("a number", "nothing"))
+    }
+
+    fn small(&mut self) -> Result<u32, StoreError> {
+        self.number().and_then(narrow)
+    }
+
+    fn real(&mut self) -> Result<f64, StoreError> {
+        match (self.next)()? {
+            Cell::Real(number) => Ok(number),
+            other @ (Cell::Null | Cell::Integer(_) | Cell::Text(_)) => Err(odd("an amount", other)),
+        }
+    }
+
+    fn maybe_text(&mut self) -> Result<Option<String>, StoreError> {
+        match (self.next)()? {
+            Cell::Null => Ok(None),
+            Cell::Text(text) => Ok(Some(text)),
+            other @ (Cell::Integer(_) | Cell::Real(_)) => Err(odd("a text", other)),
+        }
+    }
+
+    pub fn text(&mut self) -> Result<String, StoreError> {
+        self.maybe_text()?.ok_or_else(|| odd("a text", "nothing"))
+    }
+
+    fn maybe_time(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        let text = self.maybe_text()?;
+        text.map(|text| text.parse().map_err(|_| odd("a time", text))).transpose()
+    }
+
+    fn word<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+        let text = self.text()?;
+        read(&text).ok_or_else(|| odd("a word it knows", text))
+    }
+
+    fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {
+        let text = self.text()?;
+        serde_json::from_str(&text).map_err(|_| odd("a list", text))
+    }
+}
+
+fn narrow(number: u64) -> Result<u32, StoreError> {
+    u32::try_from(number).map_err(|_| odd("a small number", number))
+}
+
+fn odd(wanted: &str, found: impl std::fmt::Debug) -> StoreError {
+    StoreError::Damaged(format!("a table holds {found:?} where {wanted} belongs: rebuild the tables"))
+}

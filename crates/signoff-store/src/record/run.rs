@@ -1,0 +1,95 @@
+//! Runs and their loops.
+
+use jiff::Timestamp;
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::review::Usage;
+
+use super::Column;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunRecord {
+    pub id: RunId,
+    pub preset: String,
+    pub status: &'static str,
+    /// There is something left to do in it.
+    pub open: bool,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub usage: Usage,
+}
+
+impl RunRecord {
+    pub fn columns(&self) -> Vec<Column> {
+        vec![
+            ("preset", self.preset.as_str().into()),
+            ("status", self.status.into()),
+            ("open", self.open.into()),
+            ("started_at", self.started_at.into()),
+            ("ended_at", self.ended_at.into()),
+            ("cost_usd", dollars(self.usage).into()),
+            ("input_tokens", self.usage.input_tokens.into()),
+            ("output_tokens", self.usage.output_tokens.into()),
+        ]
+    }
+}
+
+/// What an attempt cost, as tables show it.
+pub(crate) fn dollars(usage: Usage) -> f64 {
+    usage.cost_micro_usd as f64 / 1_000_000.0
+}
+
+/// A text that may be left out.
+pub(crate) fn unless_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LoopRecord {
+    pub run: RunId,
+    pub id: LoopId,
+    pub task: Option<TaskId>,
+    pub status: &'static str,
+    pub review_status: &'static str,
+    pub last_review: Option<String>,
+    pub title: String,
+    pub branch: String,
+    pub worktree: String,
+    pub phase: String,
+    pub pass: u32,
+    pub cycle: u32,
+    pub iteration: u32,
+    pub last_checkpoint: u32,
+    pub fixes: u32,
+    pub head: String,
+    pub outcome: Option<&'static str>,
+    pub reason: Option<String>,
+    pub usage: Usage,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl LoopRecord {
+    pub fn columns(&self) -> Vec<Column> {
+        vec![
+            ("task_id", self.task.map(|task| task.0).into()),
+            ("status", self.status.into()),
+            ("iteration", self.iteration.into()),
+            ("last_checkpoint_review_at", self.last_checkpoint.into()),
+            ("review_status", self.review_status.into()),
+            ("last_review_id", self.last_review.as_deref().into()),
+            ("revision_attempts", self.fixes.into()),
+            ("worktree_path", unless_empty(&self.worktree).into()),
+            ("title", self.title.as_str().into()),
+            ("branch", unless_empty(&self.branch).into()),
+            ("phase", self.phase.as_str().into()),
+            ("pass", self.pass.into()),
+            ("cycle", self.cycle.into()),
+            ("head_commit", unless_empty(&self.head).into()),
+            ("outcome", self.outcome.into()),
+            ("reason", self.reason.as_deref().into()),
+            ("cost_usd", dollars(self.usage).into()),
+            ("started_at", self.started_at.into()),
+            ("ended_at", self.ended_at.into()),
+        ]
+    }
+}

@@ -1,0 +1,131 @@
+//! Tasks. Three kinds of facts write their row: being added, being taken up, and what its loop does.
+
+use jiff::Timestamp;
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::review::Usage;
+use signoff_core::task::TaskType;
+use signoff_core::view::Status;
+
+use super::run::{dollars, unless_empty};
+use super::{Cell, Column};
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskAdded {
+    pub id: TaskId,
+    /// The run in whose own log it was added; none for the queue's.
+    pub run: Option<RunId>,
+    pub title: String,
+    pub kind: TaskType,
+    pub auto_review: bool,
+    pub max_review_cycles: Option<u32>,
+    pub depends_on: Vec<TaskId>,
+    pub continues: Option<TaskId>,
+    pub at: Timestamp,
+}
+
+impl TaskAdded {
+    /// Its own columns, and every other one as it is before anything happened.
+    pub fn columns(&self) -> Vec<Column> {
+        let depends_on: Vec<_> = self.depends_on.iter().map(|task| task.0).collect();
+        let mut columns = vec![
+            ("run_id", self.run.map(|run| run.0).into()),
+            ("loop_id", Cell::Null),
+            ("branch", Cell::Null),
+            ("title", self.title.as_str().into()),
+            ("type", self.kind.word().into()),
+            ("auto_review", self.auto_review.into()),
+            ("max_review_cycles", self.max_review_cycles.into()),
+            ("depends_on", serde_json::json!(depends_on).to_string().into()),
+            ("continues", self.continues.map(|task| task.0).into()),
+            ("added_at", self.at.into()),
+        ];
+        columns.extend(TaskMoved::untouched(self.id).columns());
+        columns
+    }
+}
+
+/// A loop works it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskTaken {
+    pub id: TaskId,
+    pub run: RunId,
+    pub loop_id: LoopId,
+    pub branch: String,
+}
+
+impl TaskTaken {
+    pub fn columns(&self) -> Vec<Column> {
+        vec![
+            ("run_id", self.run.0.into()),
+            ("loop_id", self.loop_id.as_str().into()),
+            ("branch", unless_empty(&self.branch).into()),
+        ]
+    }
+}
+
+/// How it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TaskMoved {
+    pub id: TaskId,
+    pub status: Status,
+    pub outcome: Option<&'static str>,
+    pub final_verdict: Option<&'static str>,
+    pub reason: Option<String>,
+    pub review_cycle: u32,
+    /// What its loop's gate allows; none leaves what was said when it was added.
+    pub max_review_cycles: Option<Option<u32>>,
+    pub base: Option<String>,
+    pub worktree: String,
+    pub phase: String,
+    pub iteration: u32,
+    pub open_findings: u32,
+    pub usage: Usage,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl TaskMoved {
+    /// A task that nothing happened to.
+    pub fn untouched(id: TaskId) -> Self {
+        Self {
+            id,
+            status: Status::Pending,
+            outcome: None,
+            final_verdict: None,
+            reason: None,
+            review_cycle: 0,
+            max_review_cycles: None,
+            base: None,
+            worktree: String::new(),
+            phase: String::new(),
+            iteration: 0,
+            open_findings: 0,
+            usage: Usage::default(),
+            started_at: None,
+            ended_at: None,
+        }
+    }
+
+    pub fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            ("status", self.status.word().into()),
+            ("outcome", self.outcome.into()),
+            ("final_verdict", self.final_verdict.into()),
+            ("reason", self.reason.as_deref().into()),
+            ("review_cycle", self.review_cycle.into()),
+            ("base", self.base.as_deref().into()),
+            ("worktree", unless_empty(&self.worktree).into()),
+            ("phase", unless_empty(&self.phase).into()),
+            ("iteration", self.iteration.into()),
+            ("open_findings", self.open_findings.into()),
+            ("cost_usd", dollars(self.usage).into()),
+            ("input_tokens", self.usage.input_tokens.into()),
+            ("output_tokens", self.usage.output_tokens.into()),
+            ("started_at", self.started_at.into()),
+            ("ended_at", self.ended_at.into()),
+        ];
+        columns.extend(self.max_review_cycles.map(|most| ("max_review_cycles", most.into())));
+        columns
+    }
+}

@@ -1,0 +1,116 @@
+//! The connection to the database: opened when needed, dropped when it failed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+
+use super::lease_file::LeaseFiles;
+use super::{SqliteOptions, fault, schema};
+use crate::StoreError;
+
+/// How long a program waits for another one's transaction.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How many pages the write-ahead log takes before they are moved into the database, which costs two syncs.
+const CHECKPOINT_PAGES: u32 = 2_000;
+/// How many statements are kept ready.
+const STATEMENTS: usize = 64;
+
+pub(super) struct Link {
+    path: PathBuf,
+    options: SqliteOptions,
+    connection: Option<Connection>,
+    /// How often it was opened again: a new connection counts the changes of others anew.
+    renewals: u64,
+}
+
+impl Link {
+    pub fn open(path: PathBuf, options: SqliteOptions, leases: &LeaseFiles) -> Result<Self, StoreError> {
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir).map_err(fault::of_file)?;
+        }
+        let mut link = Self { path, options, connection: None, renewals: 0 };
+        let mut connection = link.connect().map_err(fault::of)?;
+        schema::bring_up_to_date(&mut connection, leases)?;
+        link.connection = Some(connection);
+        Ok(link)
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        // A fact is on the disk before anybody acts upon it.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
+        if let Some(pages) = self.options.max_pages {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+        }
+        Ok(connection)
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        if self.connection.is_none() {
+            self.connection = Some(self.connect().map_err(fault::of)?);
+            self.renewals += 1;
+        }
+        self.connection.as_mut().ok_or(StoreError::Busy)
+    }
+
+    pub fn read<T>(
+        &mut self,
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        read(self.connection()?)
+    }
+
+    /// One transaction: all of it is on the disk when this returns, or nothing happened.
+    pub fn write<T>(
+        &mut self,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection()?;
+        let result = transact(connection, write);
+        if result.as_ref().is_err_and(is_of_the_database) {
+            // A connection whose commit failed can stay useless for good.
+            self.connection = None;
+        }
+        result
+    }
+
+    /// Changes whenever somebody else wrote.
+    pub fn version(&mut self) -> Result<u64, StoreError> {
+        let sql = "PRAGMA data_version";
+        let changes = self.connection()?.query_row(sql, [], |row| row.get::<_, u32>(0)).map_err(fault::of)?;
+        Ok(self.renewals << 32 | u64::from(changes))
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    // The lock is taken at once: what is read in here stays true until the commit.
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
+    let value = write(&transaction)?;
+    transaction.commit().map_err(fault::of)?;
+    Ok(value)
+}
+
+fn is_of_the_database(error: &StoreError) -> bool {
+    match error {
+        StoreError::Full | StoreError::Busy | StoreError::Damaged(_) | StoreError::Other(_) => true,
+        StoreError::NoRun(_)
+        | StoreError::NoTask(_)
+        | StoreError::Held(_)
+        | StoreError::Fenced(_)
+        | StoreError::Taken(_)
+        | StoreError::Newer { .. }
+        | StoreError::Unreadable { .. } => false,
+    }
+}

@@ -1,0 +1,36 @@
+//! SQLite's and the file system's errors, sorted by what a caller can do about them.
+
+use std::io::{self, ErrorKind};
+
+use rusqlite::{Error, ErrorCode, ffi};
+
+use crate::StoreError;
+
+const BUSY: [ErrorCode; 2] = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked];
+const DAMAGED: [ErrorCode; 2] = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
+
+pub(super) fn of(error: Error) -> StoreError {
+    let message = error.to_string();
+    let Some(failure) = error.sqlite_error() else {
+        return StoreError::Other(message);
+    };
+    // The index of the write-ahead log cannot grow on a full disk.
+    let no_room = failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE;
+    if BUSY.contains(&failure.code) {
+        StoreError::Busy
+    } else if failure.code == ErrorCode::DiskFull || no_room {
+        StoreError::Full
+    } else if DAMAGED.contains(&failure.code) {
+        StoreError::Damaged(message)
+    } else {
+        StoreError::Other(message)
+    }
+}
+
+pub(super) fn of_file(error: io::Error) -> StoreError {
+    if [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind()) {
+        StoreError::Full
+    } else {
+        StoreError::Other(error.to_string())
+    }
+}

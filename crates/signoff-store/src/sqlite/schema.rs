@@ -1,0 +1,44 @@
+//! The schema, in numbered steps. A step that was released is never changed; a new one is added.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault;
+use super::lease_file::LeaseFiles;
+use crate::StoreError;
+
+const STEPS: [&str; 1] = [include_str!("../../migrations/sqlite/0001_log_and_tables.sql")];
+
+const KNOWN: u32 = STEPS.len() as u32;
+
+/// Takes the steps that are missing. Where none is, this is one look at the file's first page.
+pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {
+    let found = version(connection)?;
+    if found == KNOWN {
+        return Ok(());
+    }
+    if found > KNOWN {
+        return Err(StoreError::Newer { found, known: KNOWN });
+    }
+    // Two programs that make the database at once would not wait for each other by SQLite's own means.
+    let _alone = leases.schema()?;
+    let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+    mode.map_err(fault::of)?;
+    (1..).zip(STEPS).try_for_each(|(number, sql)| take(connection, number, sql))
+}
+
+fn take(connection: &mut Connection, number: u32, sql: &str) -> Result<(), StoreError> {
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
+    if version(&transaction)? >= number {
+        return Ok(());
+    }
+    transaction.execute_batch(sql).map_err(fault::of)?;
+    transaction.pragma_update(None, "user_version", number).map_err(fault::of)?;
+    transaction.commit().map_err(fault::of)
+}
+
+fn version(connection: &Connection) -> Result<u32, StoreError> {
+    let found = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    // A negative number was never ours.
+    u32::try_from(found.map_err(fault::of)?).map_err(|_| StoreError::Damaged("not a signoff database".into()))
+}

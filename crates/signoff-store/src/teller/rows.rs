@@ -1,0 +1,150 @@
+//! The rows as they stand, and which of them changed.
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::ledger::Entry;
+use signoff_core::machine::{Effect, outstanding};
+use signoff_core::view::LoopView;
+
+use super::{Teller, Track, words};
+use crate::record::{FindingRecord, LoopRecord, Row, RunRecord, TaskMoved};
+
+impl Teller {
+    /// The rows that are new or changed since the last time, in the order of writing.
+    pub fn settle(&mut self) -> Vec<Row> {
+        let mut rows = std::mem::take(&mut self.fresh);
+        let mut now = vec![Row::Run(self.run_row())];
+        for loop_id in std::mem::take(&mut self.stale) {
+            self.restate(&loop_id);
+            now.extend(self.loop_rows(&loop_id));
+        }
+        for row in now {
+            let key = (row.rank(), row.key());
+            if self.told.get(&key) != Some(&row) {
+                self.told.insert(key, row.clone());
+                rows.push(row);
+            }
+        }
+        rows.sort_by_key(Row::rank);
+        rows
+    }
+
+    /// Whether nothing is left to do in its run.
+    pub fn is_over(&self) -> bool {
+        matches!(self.view.stage(), RunStage::Done(_)) && !self.is_open()
+    }
+
+    fn restate(&mut self, loop_id: &LoopId) {
+        if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
+            track.restate(&state.ledger);
+        }
+    }
+
+    fn run_row(&self) -> RunRecord {
+        RunRecord {
+            id: self.run,
+            preset: self.view.preset().unwrap_or_default().to_owned(),
+            status: words::of_run(self.view.stage()),
+            open: self.is_open(),
+            started_at: self.view.started_at,
+            ended_at: self.ended_at,
+            usage: self.view.usage(),
+        }
+    }
+
+    /// A run is open until it has ended, and again when a person reopens one of its loops.
+    fn is_open(&self) -> bool {
+        match self.view.stage() {
+            RunStage::Queued
+            | RunStage::Preparing
+            | RunStage::Working { .. }
+            | RunStage::Blocked { .. }
+            | RunStage::Reviewing => true,
+            RunStage::Done(outcome) => self.loops.keys().any(|id| self.has_work(id, *outcome)),
+        }
+    }
+
+    fn has_work(&self, loop_id: &LoopId, outcome: RunOutcome) -> bool {
+        let (state, policy) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id));
+        let (Some(state), Some(policy)) = (state, policy) else { return false };
+        let called_off = outcome == RunOutcome::Cancelled && !state.is_done();
+        called_off || outstanding(state, policy).iter().any(|wish| *wish != Effect::AwaitLanding)
+    }
+
+    fn loop_rows(&self, loop_id: &LoopId) -> Vec<Row> {
+        let (Some(view), Some(track)) = (self.view.row(loop_id), self.loops.get(loop_id)) else {
+            return Vec::new();
+        };
+        let mut rows = Vec::new();
+        if let Some(task) = track.task.filter(|task| self.takers.get(task) == Some(loop_id)) {
+            rows.push(Row::TaskMoved(task_moved(task, &view, track)));
+        }
+        rows.extend(self.loop_row(view, track).map(Row::Loop));
+        rows.extend(track.issues.iter().cloned().map(Row::Issue));
+        rows.extend(self.findings(loop_id, track));
+        rows.extend(track.questions.iter().cloned().map(Row::Question));
+        rows
+    }
+
+    fn loop_row(&self, view: LoopView, track: &Track) -> Option<LoopRecord> {
+        let state = self.view.loop_state(&view.id)?;
+        Some(LoopRecord {
+            run: self.run,
+            task: view.task,
+            status: words::of_loop(&state.stage),
+            review_status: words::of_reviews(state),
+            last_review: track.last_review.clone(),
+            title: view.title,
+            branch: view.branch,
+            worktree: view.worktree,
+            phase: view.phase,
+            pass: view.pass,
+            cycle: view.cycle,
+            iteration: view.iteration,
+            last_checkpoint: state.tally.last_checkpoint,
+            fixes: view.fixes,
+            head: state.head.commit.as_str().to_owned(),
+            outcome: view.outcome,
+            reason: view.reason.map(words::of_reason),
+            usage: view.usage,
+            started_at: track.started_at,
+            ended_at: track.ended_at,
+            id: view.id,
+        })
+    }
+
+    fn findings(&self, loop_id: &LoopId, track: &Track) -> Vec<Row> {
+        let Some(state) = self.view.loop_state(loop_id) else { return Vec::new() };
+        let row = |entry: &Entry| {
+            Row::Finding(FindingRecord {
+                run: self.run,
+                loop_id: loop_id.clone(),
+                id: entry.finding.id.clone(),
+                task: track.task,
+                state: entry.state,
+                finding: entry.finding.clone(),
+            })
+        };
+        state.ledger.entries().iter().map(row).collect()
+    }
+}
+
+fn task_moved(id: TaskId, view: &LoopView, track: &Track) -> TaskMoved {
+    TaskMoved {
+        id,
+        status: view.status,
+        outcome: view.outcome,
+        final_verdict: view.final_verdict.map(|verdict| verdict.word()),
+        reason: view.reason.map(words::of_reason),
+        review_cycle: view.cycle,
+        max_review_cycles: Some(view.max_cycles),
+        base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
+        worktree: view.worktree.clone(),
+        phase: view.phase.clone(),
+        iteration: view.iteration,
+        open_findings: u32::try_from(view.open_findings).unwrap_or(u32::MAX),
+        usage: view.usage,
+        started_at: track.started_at,
+        ended_at: track.ended_at,
+    }
+}

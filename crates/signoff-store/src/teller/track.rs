@@ -1,0 +1,151 @@
+//! What is noted about one loop while its facts go by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
+use signoff_core::ledger::{Entry, Ledger, Round};
+use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::similarity::fingerprint;
+use signoff_core::view::QuestionView;
+
+use super::Arrived;
+use crate::record::{IssueRecord, QuestionRecord};
+
+#[derive(Default)]
+pub(super) struct Track {
+    pub task: Option<TaskId>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub last_review: Option<String>,
+    pub issues: Vec<IssueRecord>,
+    pub questions: Vec<QuestionRecord>,
+    /// The issues whose place in the ledger is not known yet.
+    loose: Vec<Loose>,
+}
+
+struct Loose {
+    issue: usize,
+    reviewer: ReviewerName,
+    round: Round,
+}
+
+/// The part of a ledger that says under which ids its entries were reported, and by whom.
+#[derive(Deserialize)]
+struct Reported {
+    #[serde(default)]
+    said: BTreeMap<FindingId, BTreeSet<(ReviewerName, FindingId)>>,
+}
+
+impl Track {
+    pub fn moved(&mut self, at: Timestamp, state: &Loop) {
+        if state.stage != Stage::Queued {
+            self.started_at = self.started_at.or(Some(at));
+        }
+        self.ended_at = state.is_done().then(|| self.ended_at.unwrap_or(at));
+    }
+
+    /// Closes the question that is not asked any more.
+    pub fn closed(&mut self, at: Timestamp, state: &Loop, event: &Event) {
+        let now = asked(state);
+        let gone = |record: &&mut QuestionRecord| record.closed_at.is_none() && Some(record.number) != now;
+        for record in self.questions.iter_mut().filter(gone) {
+            record.closed_at = Some(at);
+            if let Event::PersonAnswered { question, choice, by } = event
+                && *question == record.number
+            {
+                record.answer = Some((*choice, by.clone()));
+            }
+        }
+    }
+
+    /// The open question, if it is a new one.
+    pub fn unasked(&self, state: &Loop) -> Option<QuestionId> {
+        asked(state).filter(|number| self.questions.iter().all(|record| record.number != *number))
+    }
+
+    pub fn asked(&mut self, of: (RunId, &LoopId), state: &Loop, id: u64, at: Timestamp) {
+        let view = QuestionView::of(state, QuestionId(id), self.task);
+        let (Some(number), Some(view)) = (asked(state), view) else { return };
+        self.questions.push(QuestionRecord {
+            id,
+            run: of.0,
+            loop_id: of.1.clone(),
+            number,
+            task: self.task,
+            text: view.text,
+            choices: view.choices,
+            asked_at: at,
+            closed_at: None,
+            answer: None,
+        });
+    }
+
+    pub fn arrived(&mut self, arrived: &Arrived) {
+        let record = &arrived.record;
+        self.last_review = Some(record.id.clone());
+        for (index, finding) in record.review.findings.iter().enumerate() {
+            if let Some(round) = arrived.round.clone() {
+                let reviewer = record.review.reviewer.clone();
+                self.loose.push(Loose { issue: self.issues.len(), reviewer, round });
+            }
+            self.issues.push(IssueRecord {
+                id: format!("{}-{}", record.id, index + 1),
+                run: record.run,
+                loop_id: record.loop_id.clone(),
+                review: record.id.clone(),
+                task: record.task,
+                finding: finding.clone(),
+                entry: None,
+            });
+        }
+    }
+
+    /// Finds the entries that issues became, once their round is in the ledger.
+    pub fn link(&mut self, ledger: &Ledger) {
+        let over = |loose: &Loose| ledger.entries().iter().any(|entry| is_of(entry, &loose.round));
+        if !self.loose.iter().any(over) {
+            return;
+        }
+        let form = serde_json::to_value(ledger).and_then(serde_json::from_value::<Reported>);
+        let Ok(Reported { said }) = form else { return };
+        let issues = &mut self.issues;
+        self.loose.retain(|loose| {
+            let Some(issue) = issues.get_mut(loose.issue) else { return false };
+            let finding = &issue.finding;
+            let id = if finding.id.as_str().is_empty() {
+                fingerprint(finding.file.as_deref(), &finding.kind, &finding.description)
+            } else {
+                finding.id.clone()
+            };
+            let report = (loose.reviewer.clone(), id);
+            let became = ledger.entries().iter().find(|entry| {
+                is_of(entry, &loose.round)
+                    && said.get(&entry.finding.id).is_some_and(|reports| reports.contains(&report))
+            });
+            issue.entry = became.map(|entry| (entry.finding.id.clone(), entry.state));
+            became.is_none()
+        });
+    }
+
+    /// Takes over how linked issues stand now.
+    pub fn restate(&mut self, ledger: &Ledger) {
+        for (id, state) in self.issues.iter_mut().filter_map(|issue| issue.entry.as_mut()) {
+            if let Some(entry) = ledger.get(id) {
+                *state = entry.state;
+            }
+        }
+    }
+}
+
+/// Whether an entry was last reported in this round.
+fn is_of(entry: &Entry, round: &Round) -> bool {
+    let place = |round: &Round| (round.pass, round.phase, round.cycle);
+    entry.seen.last().is_some_and(|last| place(last) == place(round))
+}
+
+/// The loop's own number of its open question.
+fn asked(state: &Loop) -> Option<QuestionId> {
+    if let Stage::Waiting { question, .. } = &state.stage { Some(question.id) } else { None }
+}

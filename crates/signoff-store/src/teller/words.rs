@@ -1,0 +1,80 @@
+//! The words of the tables.
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::machine::{GateEnd, Loop, Outcome, Reason, Stage};
+
+pub(super) fn of_run(stage: &RunStage) -> &'static str {
+    match stage {
+        RunStage::Queued | RunStage::Preparing | RunStage::Working { .. } | RunStage::Reviewing => "running",
+        RunStage::Blocked { .. } => "blocked",
+        RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => "completed",
+        RunStage::Done(RunOutcome::Failed) => "failed",
+        RunStage::Done(RunOutcome::Cancelled) => "cancelled",
+    }
+}
+
+pub(super) fn of_loop(stage: &Stage) -> &'static str {
+    match stage {
+        Stage::Queued => "pending",
+        Stage::Fixing { .. } | Stage::Combining { .. } => "needs_revision",
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. } => "running",
+        Stage::Waiting { asked, .. } => of_loop(asked),
+        Stage::Done(ending) => match ending.outcome {
+            Outcome::Approved { .. }
+            | Outcome::Accepted { .. }
+            | Outcome::Unreviewed
+            | Outcome::CompletedWithIssues
+            | Outcome::Exhausted
+            | Outcome::Discussion => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Stuck => "stuck",
+            Outcome::Cancelled => "interrupted",
+        },
+    }
+}
+
+/// How the loop's last review stands.
+pub(super) fn of_reviews(this: &Loop) -> &'static str {
+    match &this.stage {
+        Stage::Reviewing(_) => "in_progress",
+        Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } if signed_off(outcome) => {
+            "passed"
+        }
+        Stage::Done(ending) if signed_off(&ending.outcome) => "passed",
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => last_gate(this),
+    }
+}
+
+fn signed_off(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. })
+}
+
+fn last_gate(this: &Loop) -> &'static str {
+    let fixing = matches!(this.stage, Stage::Fixing { .. } | Stage::Combining { .. });
+    match this.gates.last().map(|gate| &gate.end) {
+        _ if this.tally.reviews == 0 => "pending",
+        Some(GateEnd::Approved { .. }) if !fixing => "passed",
+        Some(GateEnd::Approved { .. } | GateEnd::Noted { .. } | GateEnd::Unheard | GateEnd::Unchecked)
+        | None => "failed",
+    }
+}
+
+/// A reason's word of the documented list.
+pub(super) fn of_reason(reason: Reason) -> String {
+    let form = serde_json::to_value(reason).ok();
+    form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
+}
