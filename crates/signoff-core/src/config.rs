@@ -155,7 +155,7 @@ impl Settings {
 
     /// The project's own commands with their names, in the order they were written.
     pub fn checks(&self) -> Vec<(&str, &str)> {
-        self.written.checks.0.iter().map(|(name, line)| (name.as_str(), line.value.as_str())).collect()
+        self.written.checks.in_order()
     }
 
     /// The file with the prompt for a role, with its origin.

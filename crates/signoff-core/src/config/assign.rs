@@ -10,7 +10,7 @@ use crate::ids::ReviewerName;
 use crate::policy::Span;
 use crate::review::ReviewerKind;
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::problem::nearest;
+use crate::workflow::problem::{either, nearest};
 use crate::workflow::{Phase, PhaseKind, Role, Workflow};
 
 /// An agent with everything that is known about it.
@@ -156,7 +156,7 @@ impl Settings {
         let expected = match nearest(name, &known) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if known.is_empty() => format!("no agent is configured; write a table [agents.{name}]"),
-            None => format!("expected one of {}, or write a table [agents.{name}]", known.join(", ")),
+            None => format!("expected {}, or write a table [agents.{name}]", either(&known)),
         };
         format!("`{key}` names the agent `{name}`, which is not configured: {expected}")
     }
@@ -181,7 +181,14 @@ impl Settings {
         };
         let own = self.workflows.contains_key(&place.workflow.name);
         let by_gate = || self.gate_origin(&place.workflow.name, &place.phase.name, key).is_some();
-        by_type || own || by_gate()
+        by_type || own || by_gate() || self.told_of_improving(place, key)
+    }
+
+    /// An improvement without a time of its own has that of the gate's fixes.
+    fn told_of_improving(&self, place: Place<'_>, key: &str) -> bool {
+        let improves = key == "timeout" && place.task.kind == TaskType::Improve;
+        let judges = || place.workflow.phases.iter().filter(|phase| phase.judge().is_some());
+        improves && judges().any(|phase| self.told(Place { phase, ..place }, "fix_timeout"))
     }
 
     /// What a person said about the phase, the agent or all attempts, then what the preset says.

@@ -56,7 +56,7 @@ impl Settings {
             let agent = self.named(setting, role)?;
             if !agent.kind.is_a_model() {
                 let message = format!(
-                    "`{role}` names `{}`, which only runs checks: name a reviewer's agent so",
+                    "`{role}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
                     agent.name
                 );
                 return Err(setting.origin.error(message));
@@ -105,19 +105,14 @@ impl Settings {
             }
             let workflow = self.untouched(name)?;
             for (gate, words) in &settings.whole.gates.0 {
-                check_gate(&workflow, gate, words.any_origin().unwrap_or(&place), words)?;
+                check_gate(&workflow, gate, words)?;
             }
         }
         Ok(())
     }
 }
 
-fn check_gate(
-    workflow: &Workflow,
-    name: &str,
-    place: &Origin,
-    words: &super::gate::GateSettings,
-) -> Result<(), ConfigError> {
+fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings) -> Result<(), ConfigError> {
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     let judges: Vec<_> = phases.filter(|phase| phase.judge().is_some()).collect();
     let names: Vec<_> = judges.iter().map(|phase| phase.name.as_str()).collect();
@@ -127,7 +122,9 @@ fn check_gate(
             None if names.is_empty() => "it has none".to_owned(),
             None => format!("its gates are {}", names.join(", ")),
         };
-        return Err(place.error(format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
+        return Err(words
+            .place()
+            .error(format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
     };
     let is_check = matches!(judge.kind, PhaseKind::Check(_));
     match words.of_reviewers().filter(|_| is_check) {

@@ -19,6 +19,7 @@ pub(super) struct GateSettings(Vec<Laid>);
 /// The words of one layer, with the place of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Laid {
+    at: Origin,
     words: GateWords,
     origins: BTreeMap<&'static str, Origin>,
 }
@@ -31,7 +32,7 @@ impl GateSettings {
         check_reviewers(source, &words)?;
         let written = |key: &&&str| source.table.offset(key).is_some();
         let origins = GateWords::KEYS.iter().filter(written).map(|key| (*key, source.origin(key)));
-        self.0.push(Laid { words, origins: origins.collect() });
+        self.0.push(Laid { at: source.start(), words, origins: origins.collect() });
         Ok(())
     }
 
@@ -55,9 +56,9 @@ impl GateSettings {
         self.0.iter().rev().find(sets).and_then(|laid| laid.origins.get(key))
     }
 
-    /// Where any of it stands.
-    pub fn any_origin(&self) -> Option<&Origin> {
-        self.0.last().and_then(|laid| laid.origins.values().min())
+    /// Where the table was last written.
+    pub fn place(&self) -> Origin {
+        self.0.last().map_or(Origin::Default, |laid| laid.at.clone())
     }
 
     /// The first key that means nothing to a check.
@@ -71,7 +72,8 @@ impl GateSettings {
     }
 }
 
-fn other_bound(key: &str) -> Option<&'static str> {
+/// The key that says the same in another way.
+pub(super) fn other_bound(key: &str) -> Option<&'static str> {
     match key {
         "max_cycles" => Some("max_fixes"),
         "max_fixes" => Some("max_cycles"),

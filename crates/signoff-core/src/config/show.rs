@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::gate::other_bound;
 use super::slot::row;
 use super::{Origin, Settings};
 use crate::workflow::words::OF_REVIEWERS;
@@ -44,7 +45,9 @@ impl Settings {
         let keys = GateWords::KEYS.iter().filter(|key| !(is_check && OF_REVIEWERS.contains(key)));
         let one = |key: &&str| {
             let value = gate.as_ref()?.get(key).filter(|value| !value.is_null())?;
-            let origin = self.gate_origin(&workflow.name, &phase.name, key);
+            let by = |key: &str| self.gate_origin(&workflow.name, &phase.name, key);
+            // "unlimited" is the same under both keys of the bound.
+            let origin = by(key).or_else(|| by(other_bound(key)?));
             let origin = origin.or_else(|| self.own_origin(&workflow.name));
             let origin = origin.unwrap_or(Origin::Preset { name: workflow.name.clone() });
             Some(row(&format!("presets.{}.gates.{}.{key}", workflow.name, phase.name), value, &origin))

@@ -1,8 +1,10 @@
 //! Every table of the configuration with its keys and what holds where nobody says anything.
 
+use std::collections::BTreeMap;
+
 use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
-use super::slot::{Named, Slot, check_name, table};
+use super::slot::{Named, Slot, check_name, row, table};
 use super::value::{
     AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Inside, Jobs, LandBy, Minutes, Program,
     ReviewWorkspace, Store, Text, Whole,
@@ -151,9 +153,22 @@ table! {
     }
 }
 
-/// `[checks]`: command lines under names, in the order people wrote them.
+/// `[checks]`: command lines under names, each with its place in the order people wrote them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Commands(pub Vec<(String, Setting<Text>)>);
+pub(super) struct Commands(BTreeMap<String, (usize, Setting<Text>)>);
+
+impl Commands {
+    /// In the order people wrote them.
+    pub fn in_order(&self) -> Vec<(&str, &str)> {
+        self.sorted().into_iter().map(|(name, command)| (name, command.value.as_str())).collect()
+    }
+
+    fn sorted(&self) -> Vec<(&str, &Setting<Text>)> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, (place, _))| *place);
+        all.into_iter().map(|(name, (_, command))| (name.as_str(), command)).collect()
+    }
+}
 
 impl Slot for Commands {
     fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
@@ -162,14 +177,14 @@ impl Slot for Commands {
             check_name(name, &table)?;
             let mut command: Option<Setting<Text>> = None;
             command.lay(name, &table)?;
-            self.0.retain(|(earlier, _)| earlier != name);
-            self.0.extend(command.map(|command| (name.to_owned(), command)));
+            let place = self.0.get(name).map_or(self.0.len(), |(place, _)| *place);
+            self.0.extend(command.map(|command| (name.to_owned(), (place, command))));
         }
         Ok(())
     }
 
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
-        for (name, command) in &self.0 {
+        for (name, command) in self.sorted() {
             command.rows(&format!("{key}.{name}"), rows);
         }
     }
@@ -177,7 +192,7 @@ impl Slot for Commands {
 
 /// Variables for an agent. They may be secrets, so they are not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Variables(pub std::collections::BTreeMap<String, Setting<Argument>>);
+pub(super) struct Variables(pub BTreeMap<String, Setting<Argument>>);
 
 impl Slot for Variables {
     fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
@@ -196,7 +211,7 @@ impl Slot for Variables {
 
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
         for (name, value) in &self.0 {
-            rows.push(super::slot::row(&format!("{key}.{name}"), &"(set)", &value.origin));
+            rows.push(row(&format!("{key}.{name}"), &"(set)", &value.origin));
         }
     }
 }

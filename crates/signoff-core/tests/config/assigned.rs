@@ -154,7 +154,33 @@ fn an_agent_is_what_its_table_says() {
         "[agents.mine]\nkind = \"command\"\ncommand = [\"./agent.sh\", \"--fast\"]\nargs = [\"-q\", \"\"]\nenv = { A = \"1\", B = \"\" }\n\
          timeout = \"30m\"\nfallback = \"claude\"\n[agents.claude]\n",
     );
-    insta::assert_debug_snapshot!(settings.agent("mine").unwrap(), @"");
+    insta::assert_debug_snapshot!(settings.agent("mine").unwrap(), @r#"
+    Agent {
+        name: "mine",
+        kind: Command,
+        command: [
+            "./agent.sh",
+            "--fast",
+        ],
+        args: [
+            "-q",
+            "",
+        ],
+        env: {
+            "A": "1",
+            "B": "",
+        },
+        model: None,
+        timeout: Some(
+            Span {
+                seconds: 1800,
+            },
+        ),
+        fallback: Some(
+            "claude",
+        ),
+    }
+    "#);
     assert_eq!(settings.agent("nobody"), None);
 }
 
@@ -168,5 +194,19 @@ fn without_an_agent_people_are_told() {
 #[test]
 fn with_several_agents_somebody_must_choose() {
     let settings = configured(TWO);
-    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"");
+    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
+}
+
+#[test]
+fn an_improvement_may_take_as_long_as_a_fix() {
+    let time = |text: &str| {
+        let settings = configured(&format!("{text}\n[agents.claude]\ntimeout = \"45m\"\n"));
+        let mut asked = Asked::of(&settings);
+        asked.task.kind = TaskType::Improve;
+        asked.writer(Role::Fix, "improve").unwrap().timeout.to_string()
+    };
+    assert_eq!(time(""), "45m");
+    assert_eq!(time("[gate]\nfix_timeout = \"7m\""), "7m");
+    assert_eq!(time("[task_types.improve]\nimprove_timeout_minutes = 8"), "8m");
+    assert_eq!(time("[gate]\nfix_timeout = \"7m\"\n[task_types.improve]\ntimeout_minutes = 9"), "9m");
 }

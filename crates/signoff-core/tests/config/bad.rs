@@ -335,7 +335,7 @@ fn every_mistake_is_named_with_its_line() {
 #[test]
 fn a_file_that_is_too_long_is_refused_at_once() {
     let text = "a = 1 # padding\n".repeat(5_000_000 / 16);
-    insta::assert_snapshot!(try_configured(&text).unwrap_err(), @"");
+    insta::assert_snapshot!(try_configured(&text).unwrap_err(), @"signoff.toml:1: the file has 5000000 bytes: expected at most 1000000");
     assert!(text.len() > LONGEST);
 }
 
@@ -367,19 +367,19 @@ fn a_mistake_outside_files_names_its_place() {
     let environment = |name: &str, value: &str| {
         read(&[], &[(name.to_owned(), value.to_owned())], &[]).unwrap_err().to_string()
     };
-    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "many"), @"");
-    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "0"), @"");
-    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "4\npreset = \"plan\""), @"");
-    insta::assert_snapshot!(environment("SIGNOFF_JOB", "4"), @"");
-    insta::assert_snapshot!(environment("SIGNOFF_PRESET", "3"), @"");
-    insta::assert_snapshot!(environment("SIGNOFF_NO_ASK", "maybe"), @"");
+    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "many"), @r#"SIGNOFF_JOBS: `jobs` is "many": expected a whole number from 1 to 1000"#);
+    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "0"), @"SIGNOFF_JOBS: `jobs` is 0: expected a whole number from 1 to 1000");
+    insta::assert_snapshot!(environment("SIGNOFF_JOBS", "4\npreset = \"plan\""), @r#"SIGNOFF_JOBS: `jobs` is "4\npreset = \"plan\"": expected a whole number from 1 to 1000"#);
+    insta::assert_snapshot!(environment("SIGNOFF_JOB", "4"), @"SIGNOFF_JOB: no such setting: did you mean `SIGNOFF_JOBS`?");
+    insta::assert_snapshot!(environment("SIGNOFF_PRESET", "3"), @r#"SIGNOFF_PRESET: `preset` is "3", which is no workflow: expected one of task, slots, plan, loops, phases"#);
+    insta::assert_snapshot!(environment("SIGNOFF_NO_ASK", "maybe"), @r#"SIGNOFF_NO_ASK: `no_ask` is "maybe": expected true or false"#);
     let flag = Flag { name: "--jobs", key: "jobs", value: "0".to_owned() };
-    insta::assert_snapshot!(read(&[], &[], &[flag]).unwrap_err(), @"");
+    insta::assert_snapshot!(read(&[], &[], &[flag]).unwrap_err(), @"--jobs: `jobs` is 0: expected a whole number from 1 to 1000");
 }
 
 #[test]
 fn the_file_that_is_wrong_is_named() {
     let person = Layer::person("config.toml", "[agents.claude]\n[roles]\nimplement = \"cluade\"\n");
     let repository = Layer::repository("signoff.toml", "jobs = 2\n");
-    insta::assert_snapshot!(read(&[person, repository], &[], &[]).unwrap_err(), @"");
+    insta::assert_snapshot!(read(&[person, repository], &[], &[]).unwrap_err(), @"config.toml:3: `implement` names the agent `cluade`, which is not configured: did you mean `claude`?");
 }

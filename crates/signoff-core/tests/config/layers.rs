@@ -55,7 +55,14 @@ fn each_layer_wins_over_the_ones_before_it() {
     let flags = [Flag { name: "--jobs", key: "jobs", value: "6".to_owned() }];
     let settings = read(&[person, repository], &environment, &flags).unwrap();
     let rows: Vec<_> = written(&settings).lines().map(str::to_owned).collect();
-    insta::assert_snapshot!(rows.join("\n"), @"");
+    insta::assert_snapshot!(rows.join("\n"), @r#"
+    preset = "loops"  # signoff.toml:3
+    jobs = 6  # --jobs
+    store = "sqlite"  # SIGNOFF_STORE
+    no_ask = true  # SIGNOFF_NO_ASK
+    landing = "rebase"  # ~/.config/signoff/config.toml:4
+    sandbox = false  # ~/.config/signoff/config.toml:3
+    "#);
 }
 
 #[test]
@@ -97,8 +104,20 @@ lint = \"cargo clippy\"
 ",
     );
     let settings = read(&[person, repository], &[], &[]).unwrap();
-    insta::assert_snapshot!(written(&settings), @"");
-    assert_eq!(settings.checks(), [("test", "make test"), ("lint", "cargo clippy")]);
+    insta::assert_snapshot!(written(&settings), @r#"
+    agents.claude.model = "sonnet"  # signoff.toml:2
+    agents.claude.args = ["--verbose"]  # mine.toml:3
+    agents.claude.env.KEY = "(set)"  # signoff.toml:3
+    reviewers.code.agent = "claude"  # mine.toml:6
+    reviewers.code.contract = "xml"  # signoff.toml:6
+    gate.fail_on = "HIGH"  # mine.toml:10
+    gate.max_fixes = 2  # signoff.toml:9
+    checks.lint = "cargo clippy"  # signoff.toml:12
+    checks.test = "make test"  # mine.toml:14
+    presets.task.gates.review.fail_on = "HIGH"  # mine.toml:10
+    presets.task.gates.review.max_fixes = 2  # signoff.toml:9
+    "#);
+    assert_eq!(settings.checks(), [("lint", "cargo clippy"), ("test", "make test")]);
     assert_eq!(settings.agent("claude").unwrap().env["KEY"], "secret");
 }
 
@@ -124,7 +143,15 @@ fn every_variable_reaches_its_setting() {
         ("SIGNOFF_SANDBOX", "0"),
     ]);
     assert_eq!(environment.len(), signoff_core::config::VARIABLES.len());
-    insta::assert_snapshot!(written(&read(&[], &environment, &[]).unwrap()), @"");
+    insta::assert_snapshot!(written(&read(&[], &environment, &[]).unwrap()), @r#"
+    preset = "plan"  # SIGNOFF_PRESET
+    jobs = 9  # SIGNOFF_JOBS
+    store = "postgres://me:…@db/signoff"  # SIGNOFF_STORE
+    no_ask = true  # SIGNOFF_NO_ASK
+    landing = "rebase"  # SIGNOFF_LANDING
+    review_workspace = "copy"  # SIGNOFF_REVIEW_WORKSPACE
+    sandbox = false  # SIGNOFF_SANDBOX
+    "#);
 }
 
 #[test]
@@ -144,7 +171,10 @@ fn limits_become_caps() {
 #[test]
 fn a_file_saved_on_windows_is_read() {
     let settings = configured("\u{feff}jobs = 2\r\npreset = \"plan\"\r\n");
-    insta::assert_snapshot!(written(&settings), @"");
+    insta::assert_snapshot!(written(&settings), @r#"
+    preset = "plan"  # signoff.toml:2
+    jobs = 2  # signoff.toml:1
+    "#);
 }
 
 /// A person who looks for a value finds every gate of the preset in use, also the values nobody set.
@@ -159,5 +189,25 @@ fn the_gates_of_the_preset_in_use_are_shown() {
         .filter(|row| row.key.starts_with("presets."))
         .map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin))
         .collect();
-    insta::assert_snapshot!(shown.join("\n"), @"");
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    presets.task.gates.review.depth = "deep"  # signoff.toml:5
+    presets.task.gates.review.enabled = false  # preset task
+    presets.task.gates.review.reviewers = ["general"]  # preset task
+    presets.task.gates.review.fail_on = "HIGH"  # signoff.toml:2
+    presets.task.gates.review.on_failure = "mini-loop"  # preset task
+    presets.task.gates.review.max_fixes = "unlimited"  # signoff.toml:3
+    presets.task.gates.review.on_exhausted = "stop"  # preset task
+    presets.task.gates.review.exhausted_as = "attention"  # preset task
+    presets.task.gates.review.on_unclear = "request-changes"  # preset task
+    presets.task.gates.review.on_reviewer_failure = "fail"  # preset task
+    presets.task.gates.review.on_fixer_failure = "fail"  # preset task
+    presets.task.gates.review.on_implementer_failure = "fail"  # preset task
+    presets.task.gates.review.on_discussion = "stop"  # preset task
+    presets.task.gates.review.author_output = false  # preset task
+    presets.task.gates.review.parallel_fixes = false  # preset task
+    presets.task.gates.review.require_nonce = false  # preset task
+    presets.task.gates.review.review_timeout = "10m"  # preset task
+    presets.task.gates.review.fix_timeout = "30m"  # preset task
+    presets.task.gates.review.rereview = "full"  # preset task
+    "#);
 }

@@ -53,10 +53,16 @@ fn of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
 #[test]
 fn each_type_has_its_phases() {
     let plain = |kind| of("", &task(kind), &TaskFlags::default());
-    insta::assert_snapshot!(plain(TaskType::Implement), @"");
-    insta::assert_snapshot!(plain(TaskType::Improve), @"");
-    insta::assert_snapshot!(plain(TaskType::Review), @"");
-    insta::assert_snapshot!(plain(TaskType::Plan), @"");
+    insta::assert_snapshot!(plain(TaskType::Implement), @"
+    implement: implement 1h
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
+    insta::assert_snapshot!(plain(TaskType::Improve), @"
+    improve: fix 30m
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
+    insta::assert_snapshot!(plain(TaskType::Review), @"review: on Stop MaxCycles(1) 10m 30m");
+    insta::assert_snapshot!(plain(TaskType::Plan), @"plan: plan 1h");
 }
 
 #[test]
@@ -67,10 +73,16 @@ fn the_keys_of_a_task_type_reach_their_phases() {
         let shown = of(&text, &task(kind), &TaskFlags::default());
         insta::allow_duplicates! {
             match kind {
-                TaskType::Implement => insta::assert_snapshot!(shown, @""),
-                TaskType::Improve => insta::assert_snapshot!(shown, @""),
-                TaskType::Review => insta::assert_snapshot!(shown, @""),
-                TaskType::Plan => insta::assert_snapshot!(shown, @""),
+                TaskType::Implement => insta::assert_snapshot!(shown, @"
+                implement: implement 20m
+                review: on MiniLoop MaxCycles(5) 4m 8m
+                "),
+                TaskType::Improve => insta::assert_snapshot!(shown, @"
+                improve: fix 20m
+                review: on MiniLoop MaxCycles(5) 4m 8m
+                "),
+                TaskType::Review => insta::assert_snapshot!(shown, @"review: on Stop MaxCycles(1) 4m 8m"),
+                TaskType::Plan => insta::assert_snapshot!(shown, @"plan: plan 20m"),
             }
         }
     }
