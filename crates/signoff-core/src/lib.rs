@@ -27,6 +27,7 @@
 //! ```
 
 pub mod command;
+pub mod config;
 pub mod contract;
 pub mod group;
 pub mod ids;

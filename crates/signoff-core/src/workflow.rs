@@ -4,12 +4,12 @@
 //! writes. The machine knows no preset by name: where one needs to differ, a word here says how.
 
 mod presets;
-mod problem;
+pub(crate) mod problem;
 mod render;
-mod resolve;
-mod table;
-mod value;
-mod words;
+pub(crate) mod resolve;
+pub(crate) mod table;
+pub(crate) mod value;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 

@@ -253,23 +253,11 @@ impl Context<'_> {
         let words = GateWords::read(&self.table)?;
         let mut gate = default_gate();
         words.lay_over(&mut gate);
-        self.check_bound(&words, &gate)?;
+        check_bound(&self.table, &words)?;
         let restart = RestartWords::read(&self.table)?;
         let restart_to = self.restart_to(name, mode, restart.restart_to.as_deref())?;
         self.check_restart(name, &gate)?;
         Ok(Restarting { gate, restart_to, fixer: restart.fixer.unwrap_or(Role::Fix) })
-    }
-
-    fn check_bound(&self, words: &GateWords, gate: &Gate) -> Checked<()> {
-        if words.max_cycles.is_some() && words.max_fixes.is_some() {
-            return Err(self.error("max_fixes", "a gate sets `max_cycles` or `max_fixes`, not both"));
-        }
-        if gate.bound == Bound::MaxCycles(0) {
-            return Err(
-                self.error("max_cycles", "`max_cycles` is 0: expected at least 1, for the one review")
-            );
-        }
-        Ok(())
     }
 
     fn restart_to(&self, name: &str, mode: Option<&str>, written: Option<&str>) -> Checked<usize> {
@@ -341,6 +329,18 @@ impl Context<'_> {
             format!("the workflow's reviewers are {}", known.join(", "))
         }
     }
+}
+
+/// A gate has one bound, and at least one review.
+pub fn check_bound(table: &Table<'_>, words: &GateWords) -> Checked<()> {
+    if words.max_cycles.is_some() && words.max_fixes.is_some() {
+        return Err(table.error("max_fixes", "a gate sets `max_cycles` or `max_fixes`, not both"));
+    }
+    if words.max_cycles == Some(Count::Of(0)) {
+        let message = "`max_cycles` is 0: expected at least 1, for the one review";
+        return Err(table.error("max_cycles", message));
+    }
+    Ok(())
 }
 
 fn misplaced(kind: KindWord, what: &str, key: &str) -> String {

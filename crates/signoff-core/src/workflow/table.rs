@@ -23,8 +23,24 @@ impl<'a> Table<'a> {
 
     /// An error at a key, or at the table where the key is not written.
     pub fn error(&self, key: &str, message: impl Into<String>) -> WorkflowError {
-        let key = self.entries.get_key_value(key).map(|(key, _)| key.span().start);
-        self.place.at(key.unwrap_or(self.start), message)
+        self.place.at(self.offset(key).unwrap_or(self.start), message)
+    }
+
+    /// Where a key is written, if it is.
+    pub fn offset(&self, key: &str) -> Option<usize> {
+        self.entries.get_key_value(key).map(|(key, _)| key.span().start)
+    }
+
+    /// Where the table itself begins.
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The keys of the table, in the order of the file.
+    pub fn names(&self) -> Vec<&'a str> {
+        let mut names: Vec<_> = self.entries.keys().collect();
+        names.sort_by_key(|name| name.span().start);
+        names.into_iter().map(|name| name.get_ref().as_ref()).collect()
     }
 
     /// The first key in the file that is none of these.
@@ -70,10 +86,8 @@ impl<'a> Table<'a> {
 
     /// The tables in this one with their names, in the order of the file.
     pub fn children(&self) -> Checked<Vec<(&'a str, Self)>> {
-        let mut names: Vec<_> = self.entries.keys().collect();
-        names.sort_by_key(|name| name.span().start);
         let child = |name: &'a str| Ok(self.table(name)?.map(|table| (name, table)));
-        names.into_iter().filter_map(|name| child(name.get_ref()).transpose()).collect()
+        self.names().into_iter().filter_map(|name| child(name).transpose()).collect()
     }
 
     /// The list of tables under a key.

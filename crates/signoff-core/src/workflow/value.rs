@@ -157,22 +157,38 @@ fn rungs(key: &str) -> &'static [Rung] {
     }
 }
 
+/// Enums that are written as one of their words.
 macro_rules! word_values {
     ($($kind:ty),*) => {
-        $(impl Value for $kind {
+        $(impl $crate::workflow::value::Value for $kind {
             fn expected(_: &str) -> String {
-                either(read_word::<Self>("").err().map_or(&[], |known| known.0))
+                $crate::workflow::value::words_of::<Self>()
             }
 
-            fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
-                written.get_ref().as_str().and_then(|word| read_word(word).ok()).ok_or(written)
+            fn read<'v, 'i>(
+                _: &str,
+                written: &'v $crate::workflow::value::Written<'i>,
+            ) -> Result<Self, &'v $crate::workflow::value::Written<'i>> {
+                $crate::workflow::value::one_word(written)
             }
         })*
     };
 }
 
+pub(crate) use word_values;
+
 word_values!(OnFailure, OnExhausted, ExhaustedAs, Rereview, Rung, Depth, Bar);
 word_values!(Completion, Landing, Arrangement, Role, KindWord, ReviewerKind, Contract);
+
+/// The words of an enum, for people.
+pub fn words_of<'w, T: Deserialize<'w>>() -> String {
+    either(read_word::<T>("").err().map_or(&[], |known| known.0))
+}
+
+/// The enum that a word stands for.
+pub fn one_word<'v, 'i, T: Deserialize<'v>>(written: &'v Written<'i>) -> Result<T, &'v Written<'i>> {
+    written.get_ref().as_str().and_then(|word| read_word(word).ok()).ok_or(written)
+}
 
 fn read_word<'w, T: Deserialize<'w>>(word: &'w str) -> Result<T, Known> {
     T::deserialize(StrDeserializer::new(word))

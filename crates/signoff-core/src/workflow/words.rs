@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::problem::Place;
@@ -18,7 +18,7 @@ use crate::review::{Bar, ReviewerKind};
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($key:ident: $kind:ty,)* }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct $name {
             $(pub $key: Option<$kind>,)*
@@ -27,7 +27,7 @@ macro_rules! words {
         impl $name {
             pub const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
 
-            pub(super) fn read(table: &Table<'_>) -> Checked<Self> {
+            pub(crate) fn read(table: &Table<'_>) -> Checked<Self> {
                 Ok(Self { $($key: table.get(stringify!($key))?,)* })
             }
         }
@@ -162,6 +162,21 @@ impl GateWords {
         lay_switch(self.max_same_finding, &mut gate.max_same_finding);
         lay_switch(self.max_noop_fixes, &mut gate.max_noop_fixes);
     }
+
+    /// What of these words concerns a check, which has no reviewers.
+    pub(crate) fn of_a_check(&self) -> Self {
+        Self {
+            reviewers: None,
+            fail_on: None,
+            on_unclear: None,
+            on_discussion: None,
+            author_output: None,
+            require_nonce: None,
+            rereview: None,
+            depth: None,
+            ..self.clone()
+        }
+    }
 }
 
 /// Zero switches a guard off.
@@ -172,7 +187,7 @@ fn lay_switch(written: Option<u32>, guard: &mut Option<u32>) {
 }
 
 /// The kinds of phases by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KindWord {
     Agent,

@@ -1,0 +1,187 @@
+//! The configuration: texts in, settings out, each with its origin.
+//!
+//! Layers are laid over each other: what is built in, the person's file, the repository's file, the
+//! environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
+//! key or a bad value is an error with its place wherever it stands. What a task or a gate finally gets is
+//! decided here too, and nowhere else.
+
+mod assign;
+mod check;
+mod error;
+mod gate;
+mod layer;
+mod origin;
+mod show;
+mod slot;
+mod tables;
+mod task;
+mod value;
+mod workflows;
+
+use std::collections::BTreeMap;
+
+pub use assign::{Agent, Assigned, AssignedReviewer, Place};
+pub use error::ConfigError;
+pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
+pub use origin::{Origin, Setting};
+pub use show::Row;
+pub use tables::keys;
+pub use task::{Expected, TaskFlags};
+pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
+
+use crate::policy::{Caps, Span};
+use crate::workflow::{PRESETS, Workflow, resolve};
+use layer::Reading;
+use tables::Written;
+use value::{Amount, Dollars};
+
+/// A configuration without mistakes.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    written: Written,
+    workflows: BTreeMap<String, Own>,
+}
+
+/// A workflow of one's own.
+#[derive(Debug, Clone)]
+struct Own {
+    workflow: Workflow,
+    origin: Origin,
+}
+
+/// How long things may take and how much they may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// One start of one agent, where nothing else is said.
+    pub attempt: Span,
+    /// Without a sign of life.
+    pub silence: Span,
+    /// Between asking an agent to end and ending it.
+    pub grace: Span,
+    pub task: Caps,
+    pub run: Caps,
+}
+
+/// Reads a configuration. `layers` are the files in their order, the person's first.
+pub fn read(
+    layers: &[Layer],
+    environment: &[(String, String)],
+    flags: &[Flag],
+) -> Result<Settings, ConfigError> {
+    let mut all = layers.to_vec();
+    all.extend(layer::environment(environment)?);
+    all.extend(flags.iter().map(Layer::flag));
+    let readings: Vec<_> = all.iter().map(Reading::new).collect();
+    let mut settings = Settings { written: Written::default(), workflows: BTreeMap::new() };
+    for reading in &readings {
+        settings.lay(reading).map_err(|error| reading.layer.error(error))?;
+    }
+    for reading in &readings {
+        settings.take_workflows(reading).map_err(|error| reading.layer.error(error))?;
+    }
+    settings.check()?;
+    Ok(settings)
+}
+
+impl Settings {
+    fn lay(&mut self, reading: &Reading<'_>) -> Result<(), crate::workflow::WorkflowError> {
+        let entries = reading.parse()?;
+        let whole = reading.whole(&entries);
+        whole.table.only("the configuration", Written::KEYS)?;
+        self.written.take(&whole)
+    }
+
+    /// Reads the workflows of a layer, which may name the reviewers of all layers.
+    fn take_workflows(&mut self, reading: &Reading<'_>) -> Result<(), crate::workflow::WorkflowError> {
+        let entries = reading.parse()?;
+        let Some(tables) = reading.whole(&entries).inside("workflows")? else { return Ok(()) };
+        let shared = self.shared_reviewers();
+        for (name, table) in tables.table.children()? {
+            slot::check_name(name, &tables)?;
+            if PRESETS.contains(&name) {
+                let message =
+                    format!("`{name}` is a preset: change it in [presets.{name}], or choose another name");
+                return Err(tables.table.error(name, message));
+            }
+            let workflow = resolve::workflow(&table, name, &shared)?;
+            self.workflows.insert(name.to_owned(), Own { workflow, origin: tables.origin(name) });
+        }
+        Ok(())
+    }
+
+    /// The workflow where a command names none.
+    pub fn preset(&self) -> &str {
+        self.written.preset.value.as_str()
+    }
+
+    /// How many loops may run at once.
+    pub fn jobs(&self) -> u32 {
+        self.written.jobs.value.small()
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.written.store.value
+    }
+
+    /// Whether questions stop a loop, because nobody is there to answer.
+    pub fn no_ask(&self) -> bool {
+        self.written.no_ask.value
+    }
+
+    pub fn landing(&self) -> LandBy {
+        self.written.landing.value
+    }
+
+    /// Where reviewers work that do not say so themselves.
+    pub fn review_workspace(&self) -> ReviewWorkspace {
+        self.written.review_workspace.value
+    }
+
+    /// Whether reviewers are kept from writing, where the system can.
+    pub fn sandbox(&self) -> bool {
+        self.written.sandbox.value
+    }
+
+    pub fn limits(&self) -> Limits {
+        let limits = &self.written.limits;
+        Limits {
+            attempt: limits.attempt.value,
+            silence: limits.silence.value,
+            grace: limits.grace.value,
+            task: caps(&limits.max_cost_usd, &limits.max_tokens, &limits.max_minutes),
+            run: caps(&limits.run.max_cost_usd, &limits.run.max_tokens, &limits.run.max_minutes),
+        }
+    }
+
+    /// The project's own commands with their names, in the order they were written.
+    pub fn checks(&self) -> Vec<(&str, &str)> {
+        self.written.checks.in_order()
+    }
+
+    /// The file with the prompt for a role, with its origin.
+    pub fn prompt(&self, role: &str) -> Option<(&str, &Origin)> {
+        self.written.prompts.of(role).map(|setting| (setting.value.as_str(), &setting.origin))
+    }
+
+    /// Files that git does not know but a worktree needs.
+    pub fn copied_into_worktrees(&self) -> &[String] {
+        &self.written.worktree.copy.value.0
+    }
+
+    /// Where worktrees are made, from the repository's root.
+    pub fn worktree_directory(&self) -> &str {
+        self.written.worktree.directory.value.as_str()
+    }
+}
+
+fn caps(
+    cost: &Option<Setting<Dollars>>,
+    tokens: &Option<Setting<Amount>>,
+    minutes: &Option<Setting<Amount>>,
+) -> Caps {
+    Caps {
+        max_cost_micro_usd: cost.as_ref().map(|cost| cost.value.micro),
+        max_tokens: tokens.as_ref().map(|tokens| tokens.value.0),
+        max_minutes: minutes.as_ref().map(|minutes| minutes.value.0),
+    }
+}

@@ -1,0 +1,249 @@
+//! Who does a job: which agent, with which model, for how long.
+
+use std::collections::BTreeMap;
+
+use super::tables::{AgentSettings, Roles};
+use super::value::{AgentKind, ReviewWorkspace, Text};
+use super::{ConfigError, Origin, Setting, Settings};
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::policy::Span;
+use crate::review::ReviewerKind;
+use crate::task::{TaskSpec, TaskType};
+use crate::workflow::problem::{either, nearest};
+use crate::workflow::{Phase, PhaseKind, Role, Workflow};
+
+/// An agent with everything that is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    pub name: String,
+    pub kind: AgentKind,
+    /// The program and its first arguments. Empty: the one that the kind is called after.
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub model: Option<String>,
+    pub timeout: Option<Span>,
+    /// Who takes over while this one is overloaded.
+    pub fallback: Option<String>,
+}
+
+/// Who changes the work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assigned {
+    pub agent: Agent,
+    pub model: Option<String>,
+    pub timeout: Span,
+}
+
+/// Who reviews it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedReviewer {
+    pub name: ReviewerName,
+    pub kind: ReviewerKind,
+    pub contract: Contract,
+    pub require_nonce: bool,
+    pub workspace: ReviewWorkspace,
+    /// The file that takes the place of the built-in prompt.
+    pub prompt: Option<String>,
+    pub agent: Agent,
+    pub model: Option<String>,
+    pub timeout: Span,
+}
+
+/// The place of a job: a phase of a workflow that a task goes through.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    pub workflow: &'a Workflow,
+    pub phase: &'a Phase,
+    pub task: &'a TaskSpec,
+}
+
+/// The role of reviewers that name no agent.
+const REVIEW: &str = "review";
+
+impl Settings {
+    /// An agent by name.
+    pub fn agent(&self, name: &str) -> Option<Agent> {
+        self.written.agents.0.get(name).and_then(|settings| agent(name, settings))
+    }
+
+    /// Every agent, by name.
+    pub fn agents(&self) -> Vec<Agent> {
+        self.written.agents.0.iter().filter_map(|(name, settings)| agent(name, settings)).collect()
+    }
+
+    /// Who plays a role.
+    pub fn writer(&self, role: Role, place: Place<'_>) -> Result<Assigned, ConfigError> {
+        let agent = self.in_role(role.word())?;
+        let kind = self.written.task_types.of(place.task.kind);
+        let model = place.task.model.clone().or_else(|| text(&kind.model)).or_else(|| agent.model.clone());
+        let (said, told) = self.writing_time(place);
+        let timeout = self.timeout(said, told, &agent);
+        Ok(Assigned { agent, model, timeout })
+    }
+
+    /// Who plays a reviewer of a gate.
+    pub fn reviewer(&self, name: &ReviewerName, place: Place<'_>) -> Result<AssignedReviewer, ConfigError> {
+        let settings = self.written.reviewers.0.get(name.as_str()).cloned().unwrap_or_default();
+        let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
+            message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
+        })?;
+        let agent = match &settings.agent {
+            Some(named) => self.named(named, "agent")?,
+            None => self.in_role(REVIEW)?,
+        };
+        let gate = place.phase.judge().map(|policy| &policy.gate);
+        let told = self.told(place, "review_timeout");
+        let said = gate.and_then(|gate| gate.review_timeout);
+        let own = settings.timeout.as_ref().map(|timeout| timeout.value);
+        Ok(AssignedReviewer {
+            name: name.clone(),
+            kind: known.kind,
+            contract: known.contract,
+            require_nonce: settings
+                .require_nonce
+                .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
+            workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
+            prompt: text(&settings.prompt),
+            model: text(&settings.model)
+                .or_else(|| self.review_model(place.task))
+                .or_else(|| agent.model.clone()),
+            timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
+            agent,
+        })
+    }
+
+    /// The model of a task's reviewers. A review's own model is its reviewers'.
+    fn review_model(&self, task: &TaskSpec) -> Option<String> {
+        let kind = self.written.task_types.of(task.kind);
+        match task.kind {
+            TaskType::Review => {
+                task.model.clone().or_else(|| text(&kind.review_model)).or_else(|| text(&kind.model))
+            }
+            TaskType::Implement | TaskType::Improve | TaskType::Plan => text(&kind.review_model),
+        }
+    }
+
+    /// The agent of a role, of `implement`, or the only one there is.
+    fn in_role(&self, role: &'static str) -> Result<Agent, ConfigError> {
+        let roles = &self.written.roles;
+        for key in [role, Role::Implement.word()] {
+            if let Some(named) = roles.of(key) {
+                return self.named(named, key);
+            }
+        }
+        let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).collect();
+        match (models.len(), models.pop()) {
+            (1, Some(agent)) => Ok(agent),
+            (_, None) => Err(ConfigError::NoAgent),
+            (_, Some(_)) => Err(ConfigError::Unassigned { role, agents: self.models() }),
+        }
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).map(|agent| agent.name).collect()
+    }
+
+    /// The agent that a setting names.
+    pub(super) fn named(&self, setting: &Setting<Text>, key: &str) -> Result<Agent, ConfigError> {
+        let name = setting.value.as_str();
+        self.agent(name).ok_or_else(|| setting.origin.error(self.no_such_agent(key, name)))
+    }
+
+    fn no_such_agent(&self, key: &str, name: &str) -> String {
+        let known: Vec<_> = self.written.agents.0.keys().map(String::as_str).collect();
+        let expected = match nearest(name, &known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if known.is_empty() => format!("no agent is configured; write a table [agents.{name}]"),
+            None => format!("expected {}, or write a table [agents.{name}]", either(&known)),
+        };
+        format!("`{key}` names the agent `{name}`, which is not configured: {expected}")
+    }
+
+    /// How long a writer may take here, and whether a person decided it.
+    fn writing_time(&self, place: Place<'_>) -> (Option<Span>, bool) {
+        match &place.phase.kind {
+            PhaseKind::Agent { timeout, .. } => (*timeout, self.told(place, "timeout")),
+            PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
+                (policy.gate.fix_timeout, self.told(place, "fix_timeout"))
+            }
+        }
+    }
+
+    /// Whether a person set a time of a phase, rather than the preset.
+    fn told(&self, place: Place<'_>, key: &str) -> bool {
+        let kind = self.written.task_types.of(place.task.kind);
+        let by_type = match key {
+            "timeout" => kind.timeout_minutes.is_some(),
+            "review_timeout" => kind.review_timeout_minutes.is_some(),
+            _ => kind.improve_timeout_minutes.is_some(),
+        };
+        let own = self.workflows.contains_key(&place.workflow.name);
+        let by_gate = || self.gate_origin(&place.workflow.name, &place.phase.name, key).is_some();
+        by_type || own || by_gate() || self.told_of_improving(place, key)
+    }
+
+    /// An improvement without a time of its own has that of the gate's fixes.
+    fn told_of_improving(&self, place: Place<'_>, key: &str) -> bool {
+        let improves = key == "timeout" && place.task.kind == TaskType::Improve;
+        let judges = || place.workflow.phases.iter().filter(|phase| phase.judge().is_some());
+        improves && judges().any(|phase| self.told(Place { phase, ..place }, "fix_timeout"))
+    }
+
+    /// What a person said about the phase, the agent or all attempts, then what the preset says.
+    fn timeout(&self, said: Option<Span>, told: bool, agent: &Agent) -> Span {
+        let attempt = &self.written.limits.attempt;
+        let by_person = said.filter(|_| told).or(agent.timeout).or(attempt.written().copied());
+        by_person.or(said).unwrap_or(attempt.value)
+    }
+}
+
+fn text(setting: &Option<Setting<Text>>) -> Option<String> {
+    setting.as_ref().map(|setting| setting.value.as_str().to_owned())
+}
+
+fn agent(name: &str, settings: &AgentSettings) -> Option<Agent> {
+    let env = settings.env.0.iter().map(|(name, value)| (name.clone(), value.value.0.clone()));
+    Some(Agent {
+        name: name.to_owned(),
+        kind: settings.kind(name)?,
+        command: settings.command.as_ref().map(|command| command.value.0.clone()).unwrap_or_default(),
+        args: settings.args.value.0.clone(),
+        env: env.collect(),
+        model: text(&settings.model),
+        timeout: settings.timeout.as_ref().map(|timeout| timeout.value),
+        fallback: text(&settings.fallback),
+    })
+}
+
+impl AgentSettings {
+    /// Its kind, which may be its name.
+    pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
+        self.kind.as_ref().map(|kind| kind.value).or(AgentKind::from_word(name))
+    }
+
+    /// Where it is written.
+    pub(super) fn place(&self) -> Origin {
+        self.at.clone().unwrap_or(Origin::Default)
+    }
+}
+
+impl Roles {
+    /// What is set for a role.
+    pub(super) fn of(&self, role: &str) -> Option<&Setting<Text>> {
+        self.all().into_iter().find(|(key, _)| *key == role).and_then(|(_, setting)| setting)
+    }
+
+    pub(super) fn all(&self) -> [(&'static str, Option<&Setting<Text>>); 7] {
+        [
+            ("implement", self.implement.as_ref()),
+            ("fix", self.fix.as_ref()),
+            (REVIEW, self.review.as_ref()),
+            ("enumerate", self.enumerate.as_ref()),
+            ("plan", self.plan.as_ref()),
+            ("brainstorm", self.brainstorm.as_ref()),
+            ("simplify", self.simplify.as_ref()),
+        ]
+    }
+}

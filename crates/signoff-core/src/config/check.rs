@@ -1,0 +1,136 @@
+//! What has to hold between tables, once all layers are laid.
+
+use super::value::AgentKind;
+use super::{ConfigError, Origin, Settings};
+use crate::review::ReviewerKind;
+use crate::workflow::problem::{either, nearest};
+use crate::workflow::{self, PRESETS, PhaseKind, Workflow};
+
+impl Settings {
+    /// Every mistake is said before anything starts, not when a phase is reached at night.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.check_agents()?;
+        self.check_roles()?;
+        self.check_reviewers()?;
+        self.check_preset()?;
+        self.check_presets()?;
+        self.workflow_names().into_iter().try_for_each(|name| self.workflow(name).map(drop))
+    }
+
+    fn check_agents(&self) -> Result<(), ConfigError> {
+        for (name, settings) in &self.written.agents.0 {
+            let Some(kind) = settings.kind(name) else {
+                let kinds = either(&AgentKind::ALL.map(AgentKind::word));
+                return Err(settings
+                    .place()
+                    .error(format!("agent `{name}` has no `kind`: expected {kinds}")));
+            };
+            if kind.needs_command() && settings.command.is_none() {
+                let message =
+                    format!("agent `{name}` is of kind \"{}\": it needs `command = [\"…\"]`", kind.word());
+                return Err(settings.place().error(message));
+            }
+            self.check_fallback(name)?;
+        }
+        Ok(())
+    }
+
+    /// Who takes over must exist, and nobody may take over from himself in the end.
+    fn check_fallback(&self, name: &str) -> Result<(), ConfigError> {
+        let mut seen = vec![name.to_owned()];
+        while let Some(settings) = seen.last().and_then(|last| self.written.agents.0.get(last)) {
+            let Some(fallback) = &settings.fallback else { return Ok(()) };
+            let next = self.named(fallback, "fallback")?.name;
+            if seen.contains(&next) {
+                let message = format!("`fallback` leads in a circle: {} → {next}", seen.join(" → "));
+                return Err(fallback.origin.error(message));
+            }
+            seen.push(next);
+        }
+        Ok(())
+    }
+
+    fn check_roles(&self) -> Result<(), ConfigError> {
+        for (role, setting) in self.written.roles.all() {
+            let Some(setting) = setting else { continue };
+            let agent = self.named(setting, role)?;
+            if !agent.kind.is_a_model() {
+                let message = format!(
+                    "`{role}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
+                    agent.name
+                );
+                return Err(setting.origin.error(message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_reviewers(&self) -> Result<(), ConfigError> {
+        for (name, settings) in &self.written.reviewers.0 {
+            if let Some(agent) = &settings.agent {
+                self.named(agent, "agent")?;
+            }
+            let known = settings.kind.is_some() || ReviewerKind::from_word(name).is_some();
+            if !known && !self.has_reviewer(name) {
+                let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::word));
+                let place = settings.at.clone().unwrap_or(Origin::Default);
+                return Err(place.error(format!("reviewer `{name}` has no `kind`: expected {kinds}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some workflow has a reviewer of its own by this name.
+    fn has_reviewer(&self, name: &str) -> bool {
+        let has = |workflow: &Workflow| workflow.reviewers.contains_key(&name.into());
+        let presets = || PRESETS.into_iter().filter_map(workflow::preset).any(|preset| has(&preset));
+        self.workflows.values().any(|own| has(&own.workflow)) || presets()
+    }
+
+    fn check_preset(&self) -> Result<(), ConfigError> {
+        let (preset, known) = (&self.written.preset, self.workflow_names());
+        if known.contains(&self.preset()) {
+            return Ok(());
+        }
+        let expected = self.expected_workflow(self.preset());
+        Err(preset.origin.error(format!("`preset` is {:?}, which is no workflow: {expected}", self.preset())))
+    }
+
+    fn check_presets(&self) -> Result<(), ConfigError> {
+        for (name, settings) in &self.written.presets.0 {
+            let place = settings.whole.at.clone().unwrap_or(Origin::Default);
+            if !self.workflow_names().contains(&name.as_str()) {
+                let expected = self.expected_workflow(name);
+                return Err(place.error(format!("[presets.{name}] is about no workflow: {expected}")));
+            }
+            let workflow = self.untouched(name)?;
+            for (gate, words) in &settings.whole.gates.0 {
+                check_gate(&workflow, gate, words)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings) -> Result<(), ConfigError> {
+    let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+    let judges: Vec<_> = phases.filter(|phase| phase.judge().is_some()).collect();
+    let names: Vec<_> = judges.iter().map(|phase| phase.name.as_str()).collect();
+    let Some(judge) = judges.iter().find(|phase| phase.name == name) else {
+        let expected = match nearest(name, &names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if names.is_empty() => "it has none".to_owned(),
+            None => format!("its gates are {}", names.join(", ")),
+        };
+        return Err(words
+            .place()
+            .error(format!("workflow `{}` has no gate `{name}`: {expected}", workflow.name)));
+    };
+    let is_check = matches!(judge.kind, PhaseKind::Check(_));
+    match words.of_reviewers().filter(|_| is_check) {
+        Some((key, origin)) => Err(origin.error(format!(
+            "`{name}` is a check and has no `{key}`: the project's commands judge it, not reviewers"
+        ))),
+        None => Ok(()),
+    }
+}

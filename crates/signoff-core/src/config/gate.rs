@@ -1,0 +1,160 @@
+//! `[gate]` and `[presets.NAME]`: words that are laid over the gates of a workflow.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::layer::Source;
+use super::slot::{Named, Slot, row, table};
+use super::value::Whole;
+use super::{Origin, Row, Setting};
+use crate::policy::{Effort, ExhaustedAs};
+use crate::workflow::resolve::check_bound;
+use crate::workflow::table::Checked;
+use crate::workflow::words::OF_REVIEWERS;
+use crate::workflow::{Completion, GateWords, Landing, Phase, PhaseKind};
+
+/// What the layers say about gates, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct GateSettings(Vec<Laid>);
+
+/// The words of one layer, with the place of each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Laid {
+    at: Origin,
+    words: GateWords,
+    origins: BTreeMap<&'static str, Origin>,
+}
+
+impl GateSettings {
+    /// Takes the gate's keys of a table, and does not look at others.
+    fn take(&mut self, source: &Source<'_>) -> Checked<()> {
+        let words = GateWords::read(&source.table)?;
+        check_bound(&source.table, &words)?;
+        check_reviewers(source, &words)?;
+        let written = |key: &&&str| source.table.offset(key).is_some();
+        let origins = GateWords::KEYS.iter().filter(written).map(|key| (*key, source.origin(key)));
+        self.0.push(Laid { at: source.start(), words, origins: origins.collect() });
+        Ok(())
+    }
+
+    /// Lays the words over a gate, and over a check those that concern it.
+    pub fn lay_over(&self, phase: &mut Phase) {
+        for laid in &self.0 {
+            match &mut phase.kind {
+                PhaseKind::Agent { .. } => {}
+                PhaseKind::Gate(policy) => laid.words.lay_over(&mut policy.gate),
+                PhaseKind::Check(policy) => laid.words.of_a_check().lay_over(&mut policy.gate),
+            }
+        }
+    }
+
+    /// Who said the last word about a key. One bound takes the place of the other.
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        let sets = |laid: &&Laid| {
+            laid.origins.contains_key(key)
+                || other_bound(key).is_some_and(|other| laid.origins.contains_key(other))
+        };
+        self.0.iter().rev().find(sets).and_then(|laid| laid.origins.get(key))
+    }
+
+    /// Where the table was last written.
+    pub fn place(&self) -> Origin {
+        self.0.last().map_or(Origin::Default, |laid| laid.at.clone())
+    }
+
+    /// The first key that means nothing to a check.
+    pub fn of_reviewers(&self) -> Option<(&'static str, &Origin)> {
+        OF_REVIEWERS.into_iter().find_map(|key| self.origin(key).map(|origin| (key, origin)))
+    }
+
+    fn value(&self, key: &str) -> Option<serde_json::Value> {
+        let laid = self.0.iter().rev().find(|laid| laid.origins.contains_key(key))?;
+        serde_json::to_value(&laid.words).ok()?.get(key).cloned()
+    }
+}
+
+/// The key that says the same in another way.
+pub(super) fn other_bound(key: &str) -> Option<&'static str> {
+    match key {
+        "max_cycles" => Some("max_fixes"),
+        "max_fixes" => Some("max_cycles"),
+        _ => None,
+    }
+}
+
+fn check_reviewers(source: &Source<'_>, words: &GateWords) -> Checked<()> {
+    let Some(reviewers) = &words.reviewers else { return Ok(()) };
+    let mut seen = HashSet::new();
+    let twice = reviewers.iter().find(|name| !seen.insert(*name));
+    let message = match twice {
+        Some(name) => format!("reviewer `{name}` is named twice"),
+        None if reviewers.is_empty() => {
+            "a gate needs a reviewer: write `enabled = false` to switch it off".to_owned()
+        }
+        None => return Ok(()),
+    };
+    Err(source.table.error("reviewers", message))
+}
+
+impl Slot for GateSettings {
+    fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
+        let Some(table) = source.inside(key)? else { return Ok(()) };
+        table.table.only("a gate", GateWords::KEYS)?;
+        self.take(&table)
+    }
+
+    fn rows(&self, key: &str, rows: &mut Vec<Row>) {
+        for word in GateWords::KEYS {
+            if let (Some(origin), Some(value)) = (self.origin(word), self.value(word)) {
+                rows.push(row(&format!("{key}.{word}"), &value, origin));
+            }
+        }
+    }
+}
+
+table! {
+    /// What a preset may be told about all of its phases.
+    WholeWorkflow, "a preset" {
+        effort: Option<Setting<Effort>> = None,
+        completion: Option<Setting<Completion>> = None,
+        landing: Option<Setting<Landing>> = None,
+        checkpoint_interval: Option<Setting<u32>> = None,
+        max_attempts: Option<Setting<Whole<1, 10_000>>> = None,
+        max_passes: Option<Setting<Whole<1, 10_000>>> = None,
+        max_recoveries: Option<Setting<u32>> = None,
+        max_conflicts: Option<Setting<u32>> = None,
+        attempts_exhausted_as: Option<Setting<ExhaustedAs>> = None,
+        gates: Named<GateSettings> = Named::default(),
+    }
+}
+
+/// `[presets.NAME]`: about the whole, about all of its gates, and about gates by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct PresetSettings {
+    pub whole: WholeWorkflow,
+    pub gate: GateSettings,
+}
+
+impl PresetSettings {
+    pub fn own_keys() -> Vec<&'static str> {
+        WholeWorkflow::KEYS.to_vec()
+    }
+
+    /// What is said about one gate alone.
+    pub fn named(&self, gate: &str) -> Option<&GateSettings> {
+        self.whole.gates.0.get(gate)
+    }
+}
+
+impl Slot for PresetSettings {
+    fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
+        let Some(table) = source.inside(key)? else { return Ok(()) };
+        table.table.only("a preset", &[WholeWorkflow::KEYS, GateWords::KEYS].concat())?;
+        self.whole.take(&table)?;
+        self.gate.take(&table)
+    }
+
+    fn rows(&self, key: &str, rows: &mut Vec<Row>) {
+        self.whole.list(&format!("{key}."), rows);
+        self.gate.rows(key, rows);
+    }
+}

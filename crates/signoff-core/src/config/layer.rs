@@ -1,0 +1,212 @@
+//! The layers of a configuration: texts with a name, each read by the same reader.
+
+use toml::de::DeTable;
+
+use super::{ConfigError, Origin};
+use crate::workflow::WorkflowError;
+use crate::workflow::problem::{Place, nearest};
+use crate::workflow::table::{Checked, Table};
+
+/// No configuration people write is longer.
+pub const LONGEST: usize = 1_000_000;
+
+/// A configuration file as the caller read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    kind: Kind,
+    /// As messages name it.
+    file: String,
+    text: String,
+}
+
+/// Whose layer it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Person,
+    Repository,
+    Environment,
+    Flag,
+}
+
+/// A flag of the command line that stands for a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// As it is written: `--jobs`.
+    pub name: &'static str,
+    /// The setting's dotted key.
+    pub key: &'static str,
+    pub value: String,
+}
+
+impl Layer {
+    /// The file in a person's home.
+    pub fn person(file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { kind: Kind::Person, file: file.into(), text: text.into() }
+    }
+
+    /// The file of the repository.
+    pub fn repository(file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { kind: Kind::Repository, file: file.into(), text: text.into() }
+    }
+
+    /// A flag, as if its value stood in a file.
+    pub(super) fn flag(flag: &Flag) -> Self {
+        Self { kind: Kind::Flag, file: flag.name.to_owned(), text: line(flag.key, &flag.value) }
+    }
+
+    /// What a reader of this layer has to say, as an error of the configuration.
+    pub(super) fn error(&self, error: WorkflowError) -> ConfigError {
+        match self.kind {
+            Kind::Person | Kind::Repository => error.into(),
+            Kind::Environment | Kind::Flag => ConfigError::Given { name: error.file, message: error.message },
+        }
+    }
+}
+
+/// The variables that are settings, by the key they set.
+pub const VARIABLES: [(&str, &str); 7] = [
+    ("SIGNOFF_PRESET", "preset"),
+    ("SIGNOFF_JOBS", "jobs"),
+    ("SIGNOFF_STORE", "store"),
+    ("SIGNOFF_NO_ASK", "no_ask"),
+    ("SIGNOFF_LANDING", "landing"),
+    ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
+    ("SIGNOFF_SANDBOX", "sandbox"),
+];
+
+/// The variables that agents are given. An agent that calls the program hands them back; they set nothing.
+pub const FOR_AGENTS: [&str; 15] = [
+    "SIGNOFF_ROLE",
+    "SIGNOFF_PHASE",
+    "SIGNOFF_REVIEWER",
+    "SIGNOFF_REVIEW_KIND",
+    "SIGNOFF_TASK_ID",
+    "SIGNOFF_LOOP_ID",
+    "SIGNOFF_RUN_ID",
+    "SIGNOFF_ATTEMPT",
+    "SIGNOFF_CYCLE",
+    "SIGNOFF_BASE",
+    "SIGNOFF_NONCE",
+    "SIGNOFF_MCP_URL",
+    "SIGNOFF_MCP_TOKEN",
+    "SIGNOFF_USAGE_FILE",
+    "SIGNOFF_KEEPER",
+];
+
+/// The settings of an environment. Of other variables only a slip of the pen is an error.
+pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, ConfigError> {
+    let mut layers = Vec::new();
+    for (name, value) in variables.iter().filter(|(name, _)| name.starts_with("SIGNOFF_")) {
+        match VARIABLES.iter().find(|(known, _)| known == name) {
+            Some((_, key)) => {
+                let text = line(key, value);
+                layers.push(Layer { kind: Kind::Environment, file: name.clone(), text });
+            }
+            None => check_spelling(name)?,
+        }
+    }
+    Ok(layers)
+}
+
+fn check_spelling(name: &str) -> Result<(), ConfigError> {
+    let known = VARIABLES.map(|(known, _)| known);
+    match nearest(name, &known).filter(|_| !FOR_AGENTS.contains(&name)) {
+        Some(meant) => Err(ConfigError::Given {
+            name: name.to_owned(),
+            message: format!("no such setting: did you mean `{meant}`?"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Keys whose values are not texts.
+const BARE: [&str; 6] =
+    ["jobs", "no_ask", "sandbox", "limits.max_cost_usd", "limits.max_tokens", "limits.max_minutes"];
+
+/// A value from outside a file as a line of one. What does not look like a number or a switch stays a text,
+/// so that it can be refused as what it is.
+fn line(key: &str, value: &str) -> String {
+    let switch = match value {
+        "1" if ["no_ask", "sandbox"].contains(&key) => Some("true"),
+        "0" if ["no_ask", "sandbox"].contains(&key) => Some("false"),
+        "true" | "false" => Some(value),
+        _ => None,
+    };
+    let number = value.parse::<f64>().is_ok_and(f64::is_finite)
+        && value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
+    match switch.or_else(|| number.then_some(value)).filter(|_| BARE.contains(&key)) {
+        Some(bare) => format!("{key} = {bare}"),
+        None => format!("{key} = {}", toml::Value::from(value)),
+    }
+}
+
+/// A layer being read: knows the line of every offset.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub layer: &'a Layer,
+    text: &'a str,
+    /// Where the lines begin.
+    lines: Vec<usize>,
+}
+
+impl<'a> Reading<'a> {
+    pub fn new(layer: &'a Layer) -> Self {
+        let text = layer.text.strip_prefix('\u{feff}').unwrap_or(&layer.text);
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { layer, text, lines: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { file: &self.layer.file, text: self.text }
+    }
+
+    /// The TOML of the layer.
+    pub fn parse(&self) -> Checked<DeTable<'_>> {
+        if self.text.len() > LONGEST {
+            let message = format!("the file has {} bytes: expected at most {LONGEST}", self.text.len());
+            return Err(self.place().at(0, message));
+        }
+        let read = DeTable::parse(self.text).map_err(|error| self.place().unreadable(&error))?;
+        Ok(read.into_inner())
+    }
+
+    /// The layer as the table it is.
+    pub fn whole<'r>(&'r self, entries: &'r DeTable<'r>) -> Source<'r> {
+        Source { table: Table::whole(self.place(), entries), reading: self }
+    }
+
+    fn origin(&self, offset: usize) -> Origin {
+        let (file, name) = (self.layer.file.clone(), self.layer.file.clone());
+        let line = self.lines.partition_point(|start| *start <= offset);
+        match self.layer.kind {
+            Kind::Person => Origin::Person { file, line },
+            Kind::Repository => Origin::Repository { file, line },
+            Kind::Environment => Origin::Environment { name },
+            Kind::Flag => Origin::Flag { name },
+        }
+    }
+}
+
+/// A table of a layer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub table: Table<'a>,
+    reading: &'a Reading<'a>,
+}
+
+impl<'a> Source<'a> {
+    /// Where a key stands, or the table where the key is not written.
+    pub fn origin(&self, key: &str) -> Origin {
+        self.reading.origin(self.table.offset(key).unwrap_or(self.table.start()))
+    }
+
+    /// Where the table begins.
+    pub fn start(&self) -> Origin {
+        self.reading.origin(self.table.start())
+    }
+
+    /// The table under a key, if it is written.
+    pub fn inside(&self, key: &str) -> Checked<Option<Self>> {
+        Ok(self.table.table(key)?.map(|table| Self { table, ..*self }))
+    }
+}

@@ -1,0 +1,212 @@
+//! Who does a job.
+
+use signoff_core::config::{
+    Assigned, AssignedReviewer, ConfigError, Place, ReviewWorkspace, Settings, TaskFlags,
+};
+use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::workflow::{Phase, Role};
+
+use crate::configured;
+
+/// Asks about one phase of a task's workflow.
+struct Asked<'a> {
+    settings: &'a Settings,
+    task: TaskSpec,
+    flags: TaskFlags,
+}
+
+impl<'a> Asked<'a> {
+    fn of(settings: &'a Settings) -> Self {
+        Self { settings, task: TaskSpec::of("Add login"), flags: TaskFlags::default() }
+    }
+
+    fn at<T>(&self, phase: &str, ask: impl FnOnce(Place<'_>) -> T) -> T {
+        let workflow = self.settings.task_workflow(&self.task, &self.flags).unwrap();
+        let phases: Vec<Phase> = workflow.phases.clone();
+        let phase = phases.iter().find(|one| one.name == phase).expect(phase);
+        ask(Place { workflow: &workflow, phase, task: &self.task })
+    }
+
+    fn writer(&self, role: Role, phase: &str) -> Result<Assigned, ConfigError> {
+        self.at(phase, |place| self.settings.writer(role, place))
+    }
+
+    fn reviewer(&self, name: &str) -> Result<AssignedReviewer, ConfigError> {
+        self.at("review", |place| self.settings.reviewer(&name.into(), place))
+    }
+}
+
+fn summary(assigned: &Assigned) -> String {
+    let model = assigned.model.as_deref().unwrap_or("-");
+    format!("{} {model} {}", assigned.agent.name, assigned.timeout)
+}
+
+fn review_summary(assigned: &AssignedReviewer) -> String {
+    let model = assigned.model.as_deref().unwrap_or("-");
+    format!("{} {model} {} {}", assigned.agent.name, assigned.timeout, assigned.contract.word())
+}
+
+const TWO: &str = "\
+[agents.claude]
+model = \"opus\"
+
+[agents.mine]
+kind = \"command\"
+command = [\"./agent.sh\"]
+";
+
+#[test]
+fn the_only_agent_does_everything() {
+    let settings = configured("[agents.claude]\n[agents.tests]\nkind = \"checks\"\n");
+    let asked = Asked::of(&settings);
+    assert_eq!(summary(&asked.writer(Role::Implement, "implement").unwrap()), "claude - 1h");
+    assert_eq!(summary(&asked.writer(Role::Fix, "review").unwrap()), "claude - 30m");
+    assert_eq!(review_summary(&asked.reviewer("general").unwrap()), "claude - 10m markdown");
+}
+
+#[test]
+fn a_missing_role_falls_back_to_implement() {
+    let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nfix = \"mine\"\n"));
+    let asked = Asked::of(&settings);
+    let agent = |role| asked.writer(role, "implement").unwrap().agent.name;
+    assert_eq!(agent(Role::Fix), "mine");
+    for role in [Role::Implement, Role::Enumerate, Role::Plan, Role::Brainstorm, Role::Simplify] {
+        assert_eq!(agent(role), "claude", "{}", role.word());
+    }
+    assert_eq!(asked.reviewer("general").unwrap().agent.name, "claude");
+}
+
+#[test]
+fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
+    let settings = configured(&format!("{TWO}[roles]\nimplement = \"claude\"\nreview = \"mine\"\n"));
+    assert_eq!(Asked::of(&settings).reviewer("general").unwrap().agent.name, "mine");
+    let settings = configured(&format!(
+        "review_workspace = \"shared\"\n{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n[reviewers.general]\nagent = \"claude\"\n\
+         review_workspace = \"copy\"\nrequire_nonce = true\nprompt = \"ours.md\"\ncontract = \"auto\"\n"
+    ));
+    let assigned = Asked::of(&settings).reviewer("general").unwrap();
+    assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", ReviewWorkspace::Copy));
+    assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
+    assert_eq!(assigned.contract.word(), "auto");
+}
+
+#[test]
+fn models_are_taken_from_the_nearest_place() {
+    let base = "[agents.claude]\nmodel = \"of-agent\"\n";
+    let of_type = "[task_types.implement]\nmodel = \"of-type\"\nreview_model = \"of-reviews\"\n[task_types.review]\nmodel = \"of-review-tasks\"\n";
+    let of_reviewer = "[reviewers.general]\nmodel = \"of-reviewer\"\n";
+    let models = |text: String, model: Option<&str>, kind: TaskType| {
+        let settings = configured(&text);
+        let mut asked = Asked::of(&settings);
+        asked.task.model = model.map(str::to_owned);
+        asked.task.kind = kind;
+        let writer = asked.at("review", |place| settings.writer(Role::Fix, place)).unwrap().model.unwrap();
+        (writer, asked.reviewer("general").unwrap().model.unwrap())
+    };
+    let pair = |writer: &str, reviewer: &str| (writer.to_owned(), reviewer.to_owned());
+    let implement = TaskType::Implement;
+    assert_eq!(models(base.to_owned(), None, implement), pair("of-agent", "of-agent"));
+    assert_eq!(models(base.to_owned() + of_type, None, implement), pair("of-type", "of-reviews"));
+    assert_eq!(models(base.to_owned() + of_type, Some("of-task"), implement), pair("of-task", "of-reviews"));
+    assert_eq!(
+        models(base.to_owned() + of_type + of_reviewer, Some("of-task"), implement),
+        pair("of-task", "of-reviewer")
+    );
+    assert_eq!(models(base.to_owned() + of_type, None, TaskType::Review).1, "of-review-tasks");
+    assert_eq!(models(base.to_owned() + of_type, Some("of-task"), TaskType::Review).1, "of-task");
+}
+
+/// What people say wins over what the preset says; the nearer to the job, the stronger.
+#[test]
+fn times_are_taken_from_the_nearest_person() {
+    let times = |text: &str| {
+        let settings = configured(&format!(
+            "{text}\n[agents.claude]\n{}",
+            if text.contains("#agent") { "timeout = \"45m\"\n" } else { "" }
+        ));
+        let asked = Asked::of(&settings);
+        let implement = asked.writer(Role::Implement, "implement").unwrap().timeout;
+        let fix = asked.writer(Role::Fix, "review").unwrap().timeout;
+        format!("{implement} {fix} {}", asked.reviewer("general").unwrap().timeout)
+    };
+    assert_eq!(times(""), "1h 30m 10m", "the preset's");
+    assert_eq!(times("[limits]\nattempt = \"2h\""), "2h 2h 2h");
+    assert_eq!(times("#agent\n[limits]\nattempt = \"2h\""), "45m 45m 45m");
+    assert_eq!(times("#agent\n[gate]\nreview_timeout = \"3m\"\nfix_timeout = \"7m\""), "45m 7m 3m");
+    assert_eq!(
+        times(
+            "#agent\n[task_types.implement]\ntimeout_minutes = 61\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8"
+        ),
+        "61m 8m 4m"
+    );
+    assert_eq!(times("[gate]\nreview_timeout = \"3m\"\n[reviewers.general]\ntimeout = \"1m\""), "1h 30m 1m");
+    assert_eq!(
+        times(
+            "preset = \"plan\"\n[reviewers.general]\nkind = \"general\"\n[gate]\nreviewers = [\"general\"]"
+        ),
+        "1h 1h 3m"
+    );
+}
+
+#[test]
+fn an_agent_is_what_its_table_says() {
+    let settings = configured(
+        "[agents.mine]\nkind = \"command\"\ncommand = [\"./agent.sh\", \"--fast\"]\nargs = [\"-q\", \"\"]\nenv = { A = \"1\", B = \"\" }\n\
+         timeout = \"30m\"\nfallback = \"claude\"\n[agents.claude]\n",
+    );
+    insta::assert_debug_snapshot!(settings.agent("mine").unwrap(), @r#"
+    Agent {
+        name: "mine",
+        kind: Command,
+        command: [
+            "./agent.sh",
+            "--fast",
+        ],
+        args: [
+            "-q",
+            "",
+        ],
+        env: {
+            "A": "1",
+            "B": "",
+        },
+        model: None,
+        timeout: Some(
+            Span {
+                seconds: 1800,
+            },
+        ),
+        fallback: Some(
+            "claude",
+        ),
+    }
+    "#);
+    assert_eq!(settings.agent("nobody"), None);
+}
+
+#[test]
+fn without_an_agent_people_are_told() {
+    let settings = configured("[agents.tests]\nkind = \"checks\"\n");
+    assert_eq!(Asked::of(&settings).writer(Role::Fix, "review"), Err(ConfigError::NoAgent));
+    assert_eq!(Asked::of(&settings).reviewer("general").unwrap_err(), ConfigError::NoAgent);
+}
+
+#[test]
+fn with_several_agents_somebody_must_choose() {
+    let settings = configured(TWO);
+    insta::assert_snapshot!(Asked::of(&settings).writer(Role::Fix, "review").unwrap_err(), @"nothing says which agent does `fix`: `[roles]` could name one of claude, mine");
+}
+
+#[test]
+fn an_improvement_may_take_as_long_as_a_fix() {
+    let time = |text: &str| {
+        let settings = configured(&format!("{text}\n[agents.claude]\ntimeout = \"45m\"\n"));
+        let mut asked = Asked::of(&settings);
+        asked.task.kind = TaskType::Improve;
+        asked.writer(Role::Fix, "improve").unwrap().timeout.to_string()
+    };
+    assert_eq!(time(""), "45m");
+    assert_eq!(time("[gate]\nfix_timeout = \"7m\""), "7m");
+    assert_eq!(time("[task_types.improve]\nimprove_timeout_minutes = 8"), "8m");
+    assert_eq!(time("[gate]\nfix_timeout = \"7m\"\n[task_types.improve]\ntimeout_minutes = 9"), "9m");
+}

@@ -1,0 +1,1 @@
+//! `docs/configuration.md` stays true.

@@ -1,0 +1,20 @@
+//! The configuration: layers, what comes out of them for a task, and what people are told when they are wrong.
+
+mod assigned;
+mod bad;
+mod guide;
+mod layers;
+mod tasks;
+mod workflows;
+
+use signoff_core::config::{ConfigError, Layer, Settings, read};
+
+/// Reads one `signoff.toml`.
+fn try_configured(text: &str) -> Result<Settings, ConfigError> {
+    read(&[Layer::repository("signoff.toml", text)], &[], &[])
+}
+
+/// Reads one `signoff.toml` that is right.
+fn configured(text: &str) -> Settings {
+    try_configured(text).unwrap_or_else(|error| panic!("{error}"))
+}

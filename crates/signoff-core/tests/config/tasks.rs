@@ -1,0 +1,204 @@
+//! The workflow of one task, row by row.
+
+use signoff_core::config::{Expected, TaskFlags};
+use signoff_core::policy::{Bound, Count, Effort, OnFailure};
+use signoff_core::review::Bar;
+use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::workflow::{GateWords, Phase, PhaseKind, Workflow};
+
+use crate::configured;
+
+fn task(kind: TaskType) -> TaskSpec {
+    TaskSpec { kind, ..TaskSpec::of("Add login") }
+}
+
+fn flags(words: GateWords) -> TaskFlags {
+    TaskFlags { gate: words, ..TaskFlags::default() }
+}
+
+/// The phases with what of them depends on the task.
+fn shown(workflow: &Workflow) -> String {
+    let one = |phase: &Phase| match &phase.kind {
+        PhaseKind::Agent { role, timeout, .. } => {
+            format!(
+                "{}: {} {}",
+                phase.name,
+                role.word(),
+                timeout.map_or("-".to_owned(), |span| span.to_string())
+            )
+        }
+        PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
+            let gate = &policy.gate;
+            let time = |span: Option<signoff_core::policy::Span>| {
+                span.map_or("-".to_owned(), |span| span.to_string())
+            };
+            let state = if gate.enabled { "on" } else { "off" };
+            format!(
+                "{}: {state} {:?} {:?} {} {}",
+                phase.name,
+                gate.on_failure,
+                gate.bound,
+                time(gate.review_timeout),
+                time(gate.fix_timeout)
+            )
+        }
+    };
+    workflow.phases.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
+    shown(&configured(text).task_workflow(task, flags).unwrap())
+}
+
+#[test]
+fn each_type_has_its_phases() {
+    let plain = |kind| of("", &task(kind), &TaskFlags::default());
+    insta::assert_snapshot!(plain(TaskType::Implement), @"
+    implement: implement 1h
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
+    insta::assert_snapshot!(plain(TaskType::Improve), @"
+    improve: fix 30m
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
+    insta::assert_snapshot!(plain(TaskType::Review), @"review: on Stop MaxCycles(1) 10m 30m");
+    insta::assert_snapshot!(plain(TaskType::Plan), @"plan: plan 1h");
+}
+
+#[test]
+fn the_keys_of_a_task_type_reach_their_phases() {
+    let keys = "max_review_cycles = 5\ntimeout_minutes = 20\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8\nauto_review = true\n";
+    for kind in TaskType::ALL {
+        let text = format!("[task_types.{}]\n{keys}", kind.word());
+        let shown = of(&text, &task(kind), &TaskFlags::default());
+        insta::allow_duplicates! {
+            match kind {
+                TaskType::Implement => insta::assert_snapshot!(shown, @"
+                implement: implement 20m
+                review: on MiniLoop MaxCycles(5) 4m 8m
+                "),
+                TaskType::Improve => insta::assert_snapshot!(shown, @"
+                improve: fix 20m
+                review: on MiniLoop MaxCycles(5) 4m 8m
+                "),
+                TaskType::Review => insta::assert_snapshot!(shown, @"review: on Stop MaxCycles(1) 4m 8m"),
+                TaskType::Plan => insta::assert_snapshot!(shown, @"plan: plan 20m"),
+            }
+        }
+    }
+}
+
+/// One row per word about whether there is a review: the flag, the task, its type, the gate, the defaults.
+#[test]
+fn who_decides_whether_there_is_a_review() {
+    let on = |text: &str, task: &TaskSpec, review: Option<bool>| {
+        let flags = TaskFlags { review, ..TaskFlags::default() };
+        let workflow = configured(text).task_workflow(task, &flags).unwrap();
+        workflow.phases.iter().filter_map(Phase::judge).any(|policy| policy.gate.enabled)
+    };
+    let silent = task(TaskType::Implement);
+    let yes = TaskSpec { auto_review: Some(true), ..silent.clone() };
+    let no = TaskSpec { auto_review: Some(false), ..silent.clone() };
+    let defaults = "[defaults]\nauto_review = true\n";
+    let type_no = "[defaults]\nauto_review = true\n[task_types.implement]\nauto_review = false\n";
+    let type_yes = "[task_types.implement]\nauto_review = true\n";
+    assert!(!on("", &silent, None));
+    assert!(on(defaults, &silent, None));
+    assert!(on("[gate]\nenabled = true\n", &silent, None));
+    assert!(!on(type_no, &silent, None));
+    assert!(on(type_yes, &silent, None));
+    assert!(on(type_no, &yes, None));
+    assert!(!on(type_yes, &no, None));
+    assert!(on(type_no, &no, Some(true)));
+    assert!(!on(type_yes, &yes, Some(false)));
+    let improve = task(TaskType::Improve);
+    assert!(!on(defaults, &improve, None), "an improvement is reviewed when somebody asks for it");
+    assert!(on("", &improve, Some(true)));
+    assert!(on("[task_types.improve]\nauto_review = true\n", &improve, None));
+    assert!(on(type_no, &task(TaskType::Review), Some(false)), "a review is one");
+}
+
+/// One row per word about the bound, each stronger than the one before.
+#[test]
+fn who_decides_how_many_cycles() {
+    let bound = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
+        let workflow = configured(text).task_workflow(task, flags).unwrap();
+        workflow.phases.iter().find_map(Phase::judge).unwrap().gate.bound
+    };
+    let mut text =
+        "[defaults]\nmax_review_cycles = 2\n[gate]\nmax_cycles = 4\n[presets.task]\nmax_cycles = 5\n"
+            .to_owned();
+    let mut spec = task(TaskType::Implement);
+    let mut asked = TaskFlags::default();
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(5));
+    text += "[task_types.implement]\nmax_review_cycles = 6\n";
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(6));
+    spec.effort = Some(Effort::Low);
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(2));
+    spec.max_review_cycles = Some(7);
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(7));
+    asked.effort = Some(Effort::Max);
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(5));
+    asked.gate.max_fixes = Some(Count::Of(9));
+    assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(9));
+}
+
+#[test]
+fn a_flag_is_for_every_gate_of_the_task() {
+    let words = GateWords { fail_on: Some(Bar::High), ..GateWords::default() };
+    let asked = TaskFlags { preset: Some("phases".to_owned()), ..flags(words) };
+    let workflow = configured("").task_workflow(&task(TaskType::Implement), &asked).unwrap();
+    for phase in &workflow.phases {
+        match &phase.kind {
+            PhaseKind::Gate(policy) => assert_eq!(policy.gate.fail_on, Bar::High, "{}", phase.name),
+            PhaseKind::Check(policy) => assert_eq!(policy.gate.fail_on, Bar::Low, "{}", phase.name),
+            PhaseKind::Agent { .. } => {}
+        }
+    }
+}
+
+#[test]
+fn several_gates_speak_for_themselves() {
+    let phases = |text: &str, review| {
+        let asked = TaskFlags { preset: Some("phases".to_owned()), review, ..TaskFlags::default() };
+        of(text, &task(TaskType::Implement), &asked)
+    };
+    let type_yes = "[task_types.implement]\nauto_review = true\nmax_review_cycles = 2\n";
+    assert_eq!(phases(type_yes, Some(true)), phases("", None));
+    assert!(!phases("", Some(false)).contains("_review: on"));
+}
+
+#[test]
+fn a_review_of_the_phases_workflow_judges_the_work() {
+    let asked = TaskFlags { preset: Some("phases".to_owned()), ..TaskFlags::default() };
+    let workflow = configured("").task_workflow(&task(TaskType::Review), &asked).unwrap();
+    let names: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(names, ["code_review", "final_review", "codex_final"]);
+    assert!(
+        workflow
+            .phases
+            .iter()
+            .filter_map(Phase::judge)
+            .all(|policy| policy.gate.on_failure == OnFailure::Stop)
+    );
+    assert!(workflow.before.is_empty() && workflow.after.is_empty());
+}
+
+#[test]
+fn a_task_knows_what_to_expect_when_it_is_added() {
+    let expected = |text: &str, task: &TaskSpec| configured(text).expected(task).unwrap();
+    let off = |max_review_cycles| Expected { auto_review: false, max_review_cycles };
+    let on = |max_review_cycles| Expected { auto_review: true, max_review_cycles };
+    let implement = task(TaskType::Implement);
+    assert_eq!(expected("", &implement), off(Some(3)));
+    assert_eq!(
+        expected("[task_types.implement]\nauto_review = true\nmax_review_cycles = 2\n", &implement),
+        on(Some(2))
+    );
+    let asked = TaskSpec { auto_review: Some(true), max_review_cycles: Some(5), ..implement.clone() };
+    assert_eq!(expected("", &asked), on(Some(5)));
+    assert_eq!(expected("[gate]\nmax_cycles = \"unlimited\"\nenabled = true\n", &implement), on(None));
+    assert_eq!(expected("", &task(TaskType::Review)), off(None));
+    assert_eq!(expected("", &task(TaskType::Plan)), off(None));
+    assert_eq!(expected("preset = \"slots\"\n", &implement), off(Some(6)));
+}

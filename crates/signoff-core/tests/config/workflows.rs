@@ -1,0 +1,167 @@
+//! What the configuration makes of a preset, or of a workflow of one's own.
+
+use signoff_core::config::{ConfigError, Settings};
+use signoff_core::policy::{Bound, OnFailure};
+use signoff_core::prompt::Depth;
+use signoff_core::review::{Bar, ReviewerKind};
+use signoff_core::workflow::{Completion, PRESETS, Phase, Restarting, Workflow, preset};
+
+use crate::{configured, try_configured};
+
+fn gate<'w>(workflow: &'w Workflow, name: &str) -> &'w Restarting {
+    let mut phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+    phases.find(|phase| phase.name == name).and_then(Phase::judge).expect(name)
+}
+
+fn review(settings: &Settings, name: &str) -> Restarting {
+    gate(&settings.workflow(name).unwrap(), "review").clone()
+}
+
+#[test]
+fn without_a_word_about_it_a_preset_is_as_shipped() {
+    let settings = configured("jobs = 2\n");
+    for name in PRESETS {
+        assert_eq!(settings.workflow(name).unwrap(), preset(name).unwrap());
+    }
+}
+
+#[test]
+fn the_gate_table_changes_the_preset_in_use_only() {
+    let settings = configured("preset = \"plan\"\n[gate]\nfail_on = \"HIGH\"\n");
+    assert_eq!(review(&settings, "plan").gate.fail_on, Bar::High);
+    assert_eq!(settings.workflow("task").unwrap(), preset("task").unwrap());
+}
+
+#[test]
+fn one_bound_takes_the_place_of_the_other() {
+    let settings = configured("[gate]\nmax_fixes = 2\n");
+    assert_eq!(review(&settings, "task").gate.bound, Bound::MaxFixes(2));
+    let settings = configured("[gate]\nmax_fixes = 2\n[presets.task]\nmax_cycles = 4\n");
+    assert_eq!(review(&settings, "task").gate.bound, Bound::MaxCycles(4));
+}
+
+/// The nearer to the gate, the stronger: by name, by preset, in general, by default, as shipped.
+#[test]
+fn the_nearest_word_about_a_gate_counts() {
+    let mut text = "[defaults]\nmax_review_cycles = 2\n".to_owned();
+    let bound = |text: &str| review(&configured(text), "task").gate.bound;
+    assert_eq!(bound(""), Bound::MaxCycles(3));
+    assert_eq!(bound(&text), Bound::MaxCycles(2));
+    text += "[gate]\nmax_cycles = 4\n";
+    assert_eq!(bound(&text), Bound::MaxCycles(4));
+    text += "[presets.task]\neffort = \"max\"\n";
+    assert_eq!(bound(&text), Bound::MaxFixes(5));
+    text += "max_cycles = 6\n";
+    assert_eq!(bound(&text), Bound::MaxCycles(6));
+    text += "[presets.task.gates.review]\nmax_cycles = 7\n";
+    assert_eq!(bound(&text), Bound::MaxCycles(7));
+}
+
+#[test]
+fn a_preset_can_be_told_about_the_whole() {
+    let settings = configured(
+        "[presets.loops]\neffort = \"high\"\ncompletion = \"exit\"\nmax_attempts = 7\nfail_on = \"MEDIUM\"\n",
+    );
+    let loops = settings.workflow("loops").unwrap();
+    assert_eq!(
+        (loops.checkpoint_interval, loops.completion, loops.limits.max_attempts),
+        (Some(3), Completion::Exit, 7)
+    );
+    for name in ["enumerate_review", "plan_review", "review", "final_review"] {
+        let gate = &gate(&loops, name).gate;
+        assert_eq!(
+            (gate.bound, gate.depth, gate.fail_on),
+            (Bound::MaxFixes(4), Depth::Deep, Bar::Medium),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_check_takes_only_the_words_that_concern_it() {
+    let settings = configured(
+        "[presets.phases]\nfail_on = \"NONE\"\nmax_fixes = 1\n[presets.phases.gates.test]\non_failure = \"mini-loop\"\n",
+    );
+    let phases = settings.workflow("phases").unwrap();
+    let test = gate(&phases, "test");
+    assert_eq!(
+        (test.gate.fail_on, test.gate.bound, test.gate.on_failure),
+        (Bar::Low, Bound::MaxFixes(1), OnFailure::MiniLoop)
+    );
+    assert_eq!(gate(&phases, "code_review").gate.fail_on, Bar::None);
+}
+
+#[test]
+fn the_defaults_switch_a_gate_on_and_never_off() {
+    let on = |text: &str, name: &str| review(&configured(text), name).gate.enabled;
+    assert!(!on("", "task"));
+    assert!(on("[defaults]\nauto_review = true\n", "task"));
+    assert!(on("preset = \"plan\"\n[defaults]\nauto_review = false\n", "plan"));
+    assert!(!on("[defaults]\nauto_review = true\n", "slots"), "not the preset in use");
+}
+
+#[test]
+fn reviewers_can_be_added_and_changed_key_by_key() {
+    let settings = configured(
+        "\
+[reviewers.spec]
+kind = \"spec\"
+
+[reviewers.safety]
+kind = \"security\"
+contract = \"severity\"
+
+[reviewers.general]
+contract = \"json\"
+
+[reviewers.unused]
+kind = \"code\"
+
+[gate]
+reviewers = [\"spec\", \"safety\"]
+",
+    );
+    let task = settings.workflow("task").unwrap();
+    let kinds: Vec<_> = task
+        .reviewers
+        .iter()
+        .map(|(name, one)| format!("{name} {} {}", one.kind.word(), one.contract.word()))
+        .collect();
+    assert_eq!(kinds, ["safety security severity", "spec spec auto"]);
+    let slots = settings.workflow("slots").unwrap();
+    assert_eq!(slots.reviewers[&"general".into()].kind, ReviewerKind::General);
+    assert_eq!(settings.workflow("plan").unwrap().reviewers[&"spec".into()].contract.word(), "xml");
+}
+
+#[test]
+fn a_workflow_of_ones_own_may_name_the_reviewers_of_every_layer() {
+    let text = "\
+preset = \"mine\"
+
+[reviewers.code]
+contract = \"xml\"
+
+[workflows.mine]
+description = \"one look\"
+phases = [
+  { name = \"implement\", kind = \"agent\" },
+  { name = \"look\", kind = \"gate\", reviewers = [\"code\"], max_cycles = 1 },
+]
+
+[presets.mine.gates.look]
+fail_on = \"NONE\"
+";
+    let settings = configured(text);
+    let mine = settings.workflow("mine").unwrap();
+    assert_eq!(gate(&mine, "look").gate.fail_on, Bar::None);
+    assert_eq!(mine.reviewers[&"code".into()].contract.word(), "xml");
+}
+
+#[test]
+fn what_is_neither_preset_nor_configured_is_refused() {
+    let error = configured("").workflow("tsak").unwrap_err();
+    assert!(matches!(error, ConfigError::UnknownWorkflow { .. }));
+    insta::assert_snapshot!(error, @"no workflow is called `tsak`: expected one of task, slots, plan, loops, phases");
+    insta::assert_snapshot!(configured("").workflow("waterfall").unwrap_err(), @"no workflow is called `waterfall`: expected one of task, slots, plan, loops, phases");
+    assert!(try_configured("[workflows.task]\nphases = []\n").is_err());
+}
