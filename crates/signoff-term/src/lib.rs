@@ -1,1 +1,4 @@
-//! What people see: renderers over the view and the recorded facts. Nothing here reads or writes anything.
+mod fit;
+pub mod line;
+mod round;
+mod words;

@@ -1,0 +1,4 @@
+//! What people and programs see of real logs.
+
+mod line;
+mod story;
