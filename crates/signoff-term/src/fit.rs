@@ -8,7 +8,11 @@ pub const SENTENCE: usize = 100;
 
 /// One line of at most so many columns, the rest replaced by `…`.
 pub fn cut(text: &str, columns: usize) -> String {
-    let text = one_line(text);
+    shorten(one_line(text), columns)
+}
+
+/// Cuts what is clean and on one line already, with the gaps in it as they are.
+pub fn shorten(text: String, columns: usize) -> String {
     if text.width() <= columns {
         return text;
     }
@@ -37,6 +41,17 @@ pub fn count(number: impl Into<u64>, word: &str) -> String {
     match number.into() {
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
+    }
+}
+
+/// `450ms`, `20s`, `1m 20s`, `2h 05m`.
+pub fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0 => format!("{milliseconds}ms"),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
     }
 }
 

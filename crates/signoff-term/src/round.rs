@@ -35,6 +35,8 @@ pub struct Round {
     pub bar: Bar,
     /// The last word of every reviewer.
     pub said: BTreeMap<ReviewerName, Review>,
+    /// The attempts in which they said it.
+    pub attempts: BTreeMap<ReviewerName, AttemptId>,
     opened: u32,
 }
 
@@ -81,6 +83,7 @@ impl Rounds {
         let Stage::Reviewing(panel) = &step.before.stage else { return None };
         let round = self.current.as_mut()?;
         let (name, review) = said(step, panel, round.bar)?;
+        round.attempts.extend(step.event.ends_attempt().map(|attempt| (name.clone(), attempt)));
         round.said.insert(name, review);
         let same = step.before.tally.reviews == step.after.tally.reviews;
         let goes_on = same && matches!(step.after.stage, Stage::Reviewing(_));
@@ -144,6 +147,7 @@ fn checked(step: &Step) -> Option<Round> {
     let mut round = Round::open(step.before, step.policy, Scope::Full);
     let name = ReviewerName::from("checks");
     let review = Review { findings, ..Review::of(name.clone(), ReviewerKind::Tests, verdict) };
+    round.attempts.insert(name.clone(), attempt);
     round.said.insert(name, review);
     Some(round)
 }
@@ -163,6 +167,7 @@ impl Round {
             commit: this.head.commit.clone(),
             bar,
             said: BTreeMap::new(),
+            attempts: BTreeMap::new(),
             opened: this.tally.reviews,
         }
     }

@@ -27,11 +27,6 @@ pub fn code(reason: Reason) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// The reason of a code.
-pub fn reason_of(code: &str) -> Option<Reason> {
-    serde_json::from_value(code.into()).ok()
-}
-
 /// A reason as part of a sentence.
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
