@@ -1,1 +1,14 @@
-//! What people see: renderers over the view and the recorded facts. Nothing here reads or writes anything.
+//! What people and programs see: renderers over the view and the recorded facts.
+//!
+//! Values go in, text and values come out. Nothing here reads or writes anything, or asks for the time.
+
+pub mod attention;
+pub mod exit;
+mod fit;
+pub mod json;
+pub mod line;
+pub mod progress;
+mod round;
+pub mod show;
+pub mod status;
+mod words;

@@ -1,0 +1,71 @@
+//! Text of unknown origin and length, made to fit a line.
+
+use signoff_core::merge::render::plain_text::one_line;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How wide a finding, a question or an agent's line may be within a line of ours.
+pub const SENTENCE: usize = 100;
+
+/// One line of at most so many columns, the rest replaced by `…`.
+pub fn cut(text: &str, columns: usize) -> String {
+    shorten(one_line(text), columns)
+}
+
+/// Cuts what is clean and on one line already, with the gaps in it as they are.
+pub fn shorten(text: String, columns: usize) -> String {
+    if text.width() <= columns {
+        return text;
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
+/// How many columns a terminal needs for it.
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// Filled with spaces to so many columns: wide characters count as two.
+pub fn pad(text: &str, columns: usize) -> String {
+    let missing = columns.saturating_sub(text.width());
+    text.to_owned() + &" ".repeat(missing)
+}
+
+/// `1 cycle`, `2 cycles`.
+pub fn count(number: impl Into<u64>, word: &str) -> String {
+    match number.into() {
+        1 => format!("1 {word}"),
+        number => format!("{number} {word}s"),
+    }
+}
+
+/// `450ms`, `20s`, `1m 20s`, `2h 05m`.
+pub fn span(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0 => format!("{milliseconds}ms"),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_fits_and_says_so() {
+        assert_eq!(cut("Add login", 9), "Add login");
+        assert_eq!(cut("Add a login form", 9), "Add a lo…");
+        assert_eq!(cut("Add a login form", 7), "Add a…");
+        assert_eq!(cut("two\n lines\x1b[31m", 40), "two lines␛[31m");
+        assert_eq!(cut("漢字漢字", 5), "漢字…");
+        assert_eq!(pad("漢字", 6), "漢字  ");
+    }
+}

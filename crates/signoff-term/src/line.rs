@@ -1,0 +1,183 @@
+//! Progress, a line at a time, for where there is no terminal to draw on.
+//!
+//! One task at a time prints the plain lines: `  [1/3] Running review...`. As soon as a line could belong to
+//! another task it says whose it is: `  #29 [1/3] Running review...`. In `[n/m]` n is the number of the coming
+//! review and m the gate's bound; without a bound there is only n, without a review neither. A workflow with
+//! several gates or checks names the phase: `[code_review 2/11]`. Where several reviewers sit at a gate, the
+//! block with what they say together follows the review's line, four spaces in.
+
+mod begin;
+mod ending;
+mod person;
+mod place;
+mod run;
+mod told;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use signoff_core::group::RunPolicy;
+use signoff_core::ids::LoopId;
+use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::view::{LoopView, RunView};
+use signoff_core::wire::{Fact, LoopFact, Recorded};
+
+use crate::fit::{SENTENCE, cut};
+use crate::round::{Rounds, Step};
+use crate::words;
+
+/// Whether a line says which task it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// Where it could be another's: when others are active, or another was begun since.
+    WhenNeeded,
+    /// Always, for runs that work several tasks at once.
+    Always,
+}
+
+/// A line in the making.
+enum Line {
+    /// It names its task itself and stands at the margin.
+    Own(String),
+    /// At the margin too, but named only where it must be.
+    Margin(String),
+    /// A step of a loop, with its place in the workflow.
+    Step { place: String, text: String },
+    /// Belongs to the line above it.
+    Below(String),
+}
+
+/// Turns recorded facts into lines, one fact after the other.
+pub struct LineRenderer {
+    naming: Naming,
+    view: RunView,
+    policy: Option<RunPolicy>,
+    groups: Vec<Vec<LoopId>>,
+    rounds: BTreeMap<LoopId, Rounds>,
+    active: BTreeSet<LoopId>,
+    announced: BTreeSet<LoopId>,
+    /// The loop that was announced last: unnamed lines belong to it.
+    heading: Option<LoopId>,
+}
+
+impl LineRenderer {
+    pub fn new(naming: Naming) -> Self {
+        Self {
+            naming,
+            view: RunView::default(),
+            policy: None,
+            groups: Vec::new(),
+            rounds: BTreeMap::new(),
+            active: BTreeSet::new(),
+            announced: BTreeSet::new(),
+            heading: None,
+        }
+    }
+
+    /// Takes in what was told before, without telling it again. A loop that goes on is announced anew.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) {
+        for recorded in log {
+            self.take(recorded);
+        }
+        self.announced.clear();
+        self.heading = None;
+    }
+
+    /// The lines that a fact gives. Facts that change nothing give none.
+    pub fn take(&mut self, recorded: &Recorded) -> Vec<String> {
+        match &recorded.fact {
+            Fact::Run(fact) => self.run_fact(recorded, fact),
+            Fact::Loop(loop_id, LoopFact::Moved(event)) => self.moved(recorded, loop_id, event),
+            Fact::Task(..) | Fact::Loop(..) => {
+                self.view.apply(recorded);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The run as it stands after the last fact.
+    pub fn view(&self) -> &RunView {
+        &self.view
+    }
+
+    fn moved(&mut self, recorded: &Recorded, loop_id: &LoopId, event: &Event) -> Vec<String> {
+        let before = self.view.loop_state(loop_id).cloned().unwrap_or_default();
+        self.view.apply(recorded);
+        let (Some(after), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id))
+        else {
+            return Vec::new();
+        };
+        if before == *after {
+            return Vec::new();
+        }
+        let Some(row) = self.view.row(loop_id) else { return Vec::new() };
+        let step = Step { before: &before, event, after, policy };
+        let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
+        let lines = told::told(&step, round.as_ref(), &row);
+        if is_active(after) {
+            self.active.insert(loop_id.clone());
+        } else {
+            self.active.remove(loop_id);
+        }
+        self.written(&lines, &row, header_word(&before, event))
+    }
+
+    fn written(&mut self, lines: &[Line], row: &LoopView, header: Option<&str>) -> Vec<String> {
+        let steps = lines.iter().any(|line| matches!(line, Line::Step { .. } | Line::Margin(_)));
+        let word = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
+        let mut written = Vec::new();
+        if let (Some(word), true) = (word, steps) {
+            written.push(format!("{word} {}", announcement(row)));
+            self.announced.insert(row.id.clone());
+            self.heading = Some(row.id.clone());
+        }
+        let name = if self.is_named(&row.id) { name(row) } else { String::new() };
+        written.extend(lines.iter().map(|line| match line {
+            Line::Own(text) => text.clone(),
+            Line::Margin(text) => format!("{name}{text}"),
+            Line::Step { place, text } => format!("  {name}{place}{text}"),
+            Line::Below(text) => format!("    {text}").trim_end().to_owned(),
+        }));
+        written
+    }
+
+    fn is_named(&self, loop_id: &LoopId) -> bool {
+        self.naming == Naming::Always
+            || self.heading.as_ref() != Some(loop_id)
+            || self.active.iter().any(|other| other != loop_id)
+    }
+}
+
+/// Whether lines of it are to be expected.
+fn is_active(this: &Loop) -> bool {
+    match &this.stage {
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::Landing { .. } => true,
+        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => false,
+    }
+}
+
+fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
+    if matches!(event, Event::PersonRetried { .. }) {
+        Some("Retrying")
+    } else {
+        (before.stage == Stage::Queued).then_some("Running")
+    }
+}
+
+/// `task #29: Add user authentication`.
+fn announcement(row: &LoopView) -> String {
+    match row.task {
+        Some(task) => format!("task #{task}: {}", cut(&row.title, SENTENCE)),
+        None => words::subject(row),
+    }
+}
+
+/// What stands before a line that could be another's.
+fn name(row: &LoopView) -> String {
+    row.task.map_or_else(|| format!("{}: ", words::subject(row)), |task| format!("#{task} "))
+}

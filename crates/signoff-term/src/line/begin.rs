@@ -1,0 +1,127 @@
+//! What a loop begins.
+
+use signoff_core::ids::AttemptId;
+use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Panel, Scope, Slot, Stage};
+use signoff_core::workflow::{PhaseKind, Role};
+
+use super::{Line, place};
+use crate::fit::count;
+use crate::round::Step;
+use crate::words;
+
+/// The line of what begins with this fact, if something does.
+pub fn begins(step: &Step) -> Option<Line> {
+    let text = text(step)?;
+    Some(Line::Step { place: place::reached(step), text })
+}
+
+fn text(step: &Step) -> Option<String> {
+    if starts_waiting_for_checkpoint(step) {
+        return Some("Waiting for a checkpoint review".to_owned());
+    }
+    match &step.after.stage {
+        Stage::Working { .. } => working(step),
+        Stage::Researching { team } => {
+            let helpers = count(team.len() as u64, "helper");
+            let begun = !matches!(step.before.stage, Stage::Researching { .. });
+            begun.then(|| format!("{}: {helpers} first...", words::doing(role(step.after, step))))
+        }
+        Stage::Checking { .. } => checking(step),
+        Stage::Reviewing(panel) => reviewing(step, panel),
+        Stage::Fixing { fixes, order, .. } => fixing(step, fixes, *order),
+        Stage::Combining { .. } => {
+            let begun = !matches!(step.before.stage, Stage::Combining { .. });
+            begun.then(|| "Putting the fixes together...".to_owned())
+        }
+        Stage::AwaitingLanding { .. } => {
+            let begun = !matches!(step.before.stage, Stage::AwaitingLanding { .. });
+            begun.then(|| "Signed off, lands with its group".to_owned())
+        }
+        Stage::Landing { .. } => landing(step),
+        Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => None,
+    }
+}
+
+/// The role of the phase's agent.
+pub fn role(this: &Loop, step: &Step) -> Role {
+    match step.policy.workflow.phases.get(this.at.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Agent { role, .. }) => *role,
+        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
+    }
+}
+
+fn starts_waiting_for_checkpoint(step: &Step) -> bool {
+    let waits = |this: &Loop| this.holds().contains(&Hold::Checkpoint);
+    waits(step.after) && !waits(step.before)
+}
+
+/// Whether an attempt runs that did not run before.
+fn has_new_attempt(step: &Step) -> bool {
+    let running =
+        |this: &Loop| -> Vec<AttemptId> { this.slots().into_iter().filter_map(Slot::attempt).collect() };
+    let before = running(step.before);
+    running(step.after).iter().any(|attempt| !before.contains(attempt))
+}
+
+/// Whether what went before asks for the same once more. Lost and held attempts are told elsewhere.
+fn is_another_try(step: &Step) -> bool {
+    let ended = matches!(
+        step.event,
+        Event::WorkEnded { .. }
+            | Event::AttemptFailed { .. }
+            | Event::CheckpointEnded { .. }
+            | Event::Resumed { hold: Hold::Checkpoint }
+    );
+    ended && has_new_attempt(step)
+}
+
+fn working(step: &Step) -> Option<String> {
+    let doing = words::doing(role(step.after, step));
+    let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.at == step.after.at;
+    if same {
+        let attempt = step.after.tally.iteration;
+        return is_another_try(step).then(|| format!("{doing} again (attempt {attempt})..."));
+    }
+    Some(format!("{doing}..."))
+}
+
+fn checking(step: &Step) -> Option<String> {
+    let same = matches!(step.before.stage, Stage::Checking { .. });
+    let again = same && step.before.at == step.after.at;
+    if again {
+        return is_another_try(step).then(|| "Running checks again...".to_owned());
+    }
+    Some("Running checks...".to_owned())
+}
+
+fn reviewing(step: &Step, panel: &Panel) -> Option<String> {
+    if step.before.tally.reviews != step.after.tally.reviews {
+        return Some(match panel.scope {
+            Scope::Full => "Running review...".to_owned(),
+            Scope::Scoped => "Running review of the fix...".to_owned(),
+        });
+    }
+    let called: Vec<_> = panel.missing().iter().map(|name| name.as_str().to_owned()).collect();
+    let begun = !matches!(step.before.stage, Stage::Reviewing(_));
+    begun.then(|| format!("Asking {} again...", called.join(" and ")))
+}
+
+fn fixing(step: &Step, fixes: &[Fix], order: Order) -> Option<String> {
+    let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Out(_))).count();
+    if matches!(step.before.stage, Stage::Fixing { .. }) {
+        // The next in turn is no news; one that is tried again is.
+        let again = is_another_try(step) && !matches!(step.event, Event::WorkEnded { .. });
+        return again.then(|| "Improving again...".to_owned());
+    }
+    Some(match order {
+        Order::AtOnce if out > 1 => format!("Improving ({out} fixes at once)..."),
+        Order::AtOnce | Order::InTurn => "Improving...".to_owned(),
+    })
+}
+
+fn landing(step: &Step) -> Option<String> {
+    if matches!(step.before.stage, Stage::Landing { .. }) {
+        return is_another_try(step).then(|| "Landing again...".to_owned());
+    }
+    Some("Landing...".to_owned())
+}

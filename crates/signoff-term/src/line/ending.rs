@@ -1,0 +1,142 @@
+//! Questions, gates passed by, starting over, and the end.
+
+use signoff_core::machine::{FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::view::LoopView;
+
+use super::{Line, place};
+use crate::fit::{count, cut};
+use crate::round::Step;
+use crate::words;
+
+/// What is told between an end and a beginning: a bound reached, findings left open, the next pass.
+pub fn passed_by(step: &Step) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let here = (step.before.at.phase, step.before.at.item);
+    let new = |this: &Loop| {
+        this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone())
+    };
+    if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
+        lines.extend(went_on(step, &end));
+    }
+    if step.after.at.pass > step.before.at.pass {
+        let phase = step.policy.workflow.phases.get(step.after.at.phase);
+        let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
+        let passes = step.policy.workflow.limits.max_passes.max(step.after.at.pass);
+        let text = format!("Starting over at {phase} (pass {}/{passes})", step.after.at.pass);
+        lines.push(Line::Step { place: place::left(step), text });
+    }
+    lines
+}
+
+fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
+    let reason = match end {
+        GateEnd::Approved { .. } | GateEnd::Unchecked => return Vec::new(),
+        GateEnd::Unheard => Reason::ReviewSkipped,
+        GateEnd::Noted { reason } => *reason,
+    };
+    let mut lines: Vec<_> = max_cycles(step.before, step.policy, reason).into_iter().collect();
+    let text = format!("Going on without approval: {}", words::why(reason));
+    lines.push(Line::Step { place: place::left(step), text });
+    lines
+}
+
+/// `Max review cycles (3) reached without approval`.
+fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<Line> {
+    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.judge());
+    let bound = judge.and_then(|judge| judge.gate.bound.reviews()).unwrap_or(0).max(this.tally.cycle);
+    let text = || Line::Margin(format!("Max review cycles ({bound}) reached without approval"));
+    (reason == Reason::CyclesExhausted).then(text)
+}
+
+/// A question, and what to type.
+pub fn question(step: &Step, row: &LoopView) -> Vec<Line> {
+    let was = |this: &Loop| match &this.stage {
+        Stage::Waiting { question, .. } => Some(question.id),
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Done(_) => None,
+    };
+    let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
+        return Vec::new();
+    };
+    let id = row.task.map_or_else(|| question.id.to_string(), |task| task.to_string());
+    let choices: Vec<_> = question.choices.iter().map(|choice| choice.word()).collect();
+    let text = format!("Question: {}", cut(&question.text, 400));
+    vec![
+        Line::Step { place: place::reached(step), text },
+        Line::Below(format!("signoff answer {id} CHOICE    ({})", choices.join(", "))),
+    ]
+}
+
+/// How the loop ended, if it did with this fact.
+pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
+    let Stage::Done(ending) = &step.after.stage else { return Vec::new() };
+    if matches!(&step.before.stage, Stage::Done(before) if before.outcome == ending.outcome) {
+        return Vec::new();
+    }
+    // Where the work went on past the bound, it was told there.
+    let stopped = ending.reason.filter(|_| ending.outcome != Outcome::CompletedWithIssues);
+    let bound = stopped.and_then(|reason| max_cycles(step.after, step.policy, reason));
+    let mut lines: Vec<_> = bound.into_iter().collect();
+    let mark = words::mark(row.status);
+    let subject = words::subject(row);
+    let how = how(step.after, &ending.outcome, ending.reason, step.policy);
+    lines.push(Line::Own(format!("{mark} {subject} {how}")));
+    lines.extend(row.task.and_then(|task| next(&ending.outcome, task.0)).map(Line::Below));
+    lines
+}
+
+fn how(this: &Loop, outcome: &Outcome, reason: Option<Reason>, policy: &Policy) -> String {
+    let verdict = this.final_verdict().map_or("no verdict", FinalWord::word);
+    let why = reason.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default();
+    match outcome {
+        Outcome::Accepted { by } => format!("completed ({verdict} by {}, not by a review)", cut(by, 40)),
+        Outcome::Unreviewed => "completed (not reviewed)".to_owned(),
+        Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
+            let told = [Reason::CyclesExhausted, Reason::Discussion];
+            let why = if reason.is_some_and(|reason| told.contains(&reason)) { String::new() } else { why };
+            format!("completed ({verdict}{}){why}", after(this, policy))
+        }
+        Outcome::CompletedWithIssues => {
+            format!("completed with issues ({verdict}{}){why}", after(this, policy))
+        }
+        Outcome::Failed => format!("failed{why}"),
+        Outcome::Stuck => format!("is stuck{why}"),
+        Outcome::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+/// ` after 3 cycles`; where several gates each count their own, all reviews are counted.
+fn after(this: &Loop, policy: &Policy) -> String {
+    match (place::has_several_judges(policy), this.tally.reviews) {
+        (_, 0) => String::new(),
+        (true, reviews) => format!(" after {}", count(reviews, "review")),
+        (false, _) => format!(" after {}", count(this.tally.cycle, "cycle")),
+    }
+}
+
+/// What to type next.
+fn next(outcome: &Outcome, task: u64) -> Option<String> {
+    match outcome {
+        Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => {
+            None
+        }
+        Outcome::CompletedWithIssues => Some(format!("Look at it: signoff show {task}")),
+        Outcome::Exhausted => {
+            Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
+        }
+        Outcome::Discussion => Some(format!(
+            "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
+        )),
+        Outcome::Failed | Outcome::Stuck => {
+            Some(format!("Look at it: signoff show {task}; go on: signoff retry {task}"))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Where in its workflow a loop stands: `[2/3] `.
+
+use signoff_core::machine::{Loop, Policy, Stage};
+use signoff_core::workflow::{Phase, PhaseKind};
+
+use crate::round::Step;
+
+/// The place of what has just ended.
+pub fn left(step: &Step) -> String {
+    of(step.before, step.policy)
+}
+
+/// The place of what begins.
+pub fn reached(step: &Step) -> String {
+    of(step.after, step.policy)
+}
+
+/// The number of the coming review and the gate's bound, with the phase where there are several to mix up.
+fn of(this: &Loop, policy: &Policy) -> String {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    if !in_a_phase(stage) {
+        return String::new();
+    }
+    let several = has_several_judges(policy);
+    let counter = counter(this, stage, policy, several).map(|(n, m)| match m {
+        Some(m) => format!("{n}/{m}"),
+        None => n.to_string(),
+    });
+    let phase = policy.workflow.phases.get(this.at.phase);
+    let name = phase.filter(|_| several).map(|phase| phase.name.clone());
+    let item = phase.filter(|phase| phase.per_item && this.items > 1);
+    let item = item.map(|_| format!("item {}/{}", this.at.item + 1, this.items));
+    let head = [name, counter].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let parts: Vec<_> = [Some(head), item].into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { format!("[{}] ", parts.join(", ")) }
+}
+
+fn in_a_phase(stage: &Stage) -> bool {
+    match stage {
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. } => true,
+        Stage::Queued
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => false,
+    }
+}
+
+/// Whether one phase's reviews could be taken for another's.
+pub fn has_several_judges(policy: &Policy) -> bool {
+    let judges = |phase: &&Phase| phase.judge().is_some() && !phase.is_off();
+    policy.workflow.phases.iter().filter(judges).count() > 1
+}
+
+fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
+    let phases = &policy.workflow.phases;
+    let (phase, n) = match stage {
+        Stage::Reviewing(_) | Stage::Checking { .. } => (this.at.phase, this.tally.cycle),
+        Stage::Fixing { .. } | Stage::Combining { .. } => (this.at.phase, this.tally.cycle + 1),
+        Stage::Working { .. } | Stage::Researching { .. } if !several => {
+            let is_gate = |phase: &Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
+            let next = (this.at.phase..phases.len()).find(|index| is_gate(&phases[*index]))?;
+            (next, this.cycles.get(&next).copied().unwrap_or(0) + 1)
+        }
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Queued
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => return None,
+    };
+    let bound = phases.get(phase)?.judge()?.gate.bound;
+    // What people grant, and what landing sends back, goes beyond the bound.
+    Some((n, bound.reviews().map(|m| m.max(n))))
+}

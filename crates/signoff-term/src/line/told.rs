@@ -1,0 +1,210 @@
+//! What a fact says about what came before it.
+
+use signoff_core::machine::{
+    CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
+};
+use signoff_core::merge::render::{Format, render};
+use signoff_core::review::{Review, Verdict};
+use signoff_core::view::LoopView;
+
+use super::{Line, begin, ending, person, place};
+use crate::fit::{SENTENCE, count, cut};
+use crate::round::{Round, Ruling, Step, seat_of};
+use crate::words;
+
+/// Everything one fact has to say: what ended, what was passed by, what begins, how it all ended.
+pub fn told(step: &Step, round: Option<&Round>, row: &LoopView) -> Vec<Line> {
+    let mut lines = match round {
+        Some(round) => reviewed(step, round),
+        None => ended(step, row),
+    };
+    lines.extend(ending::passed_by(step));
+    lines.extend(begin::begins(step));
+    lines.extend(ending::question(step, row));
+    lines.extend(ending::end(step, row));
+    lines
+}
+
+fn left(step: &Step, text: impl Into<String>) -> Vec<Line> {
+    vec![Line::Step { place: place::left(step), text: text.into() }]
+}
+
+fn reached(step: &Step, text: impl Into<String>) -> Vec<Line> {
+    vec![Line::Step { place: place::reached(step), text: text.into() }]
+}
+
+fn ended(step: &Step, row: &LoopView) -> Vec<Line> {
+    match step.event {
+        Event::Started { .. } | Event::LandingGranted | Event::PersonRetried { .. } => Vec::new(),
+        Event::Imported { .. } => reached(step, format!("Taken over at {}", row.phase)),
+        Event::ItemsPlanned { count: items } => left(step, format!("{} planned", count(*items, "item"))),
+        Event::WorkEnded { report, .. } => worked(step, report),
+        Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => left(step, "Checks: there are none"),
+        Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
+        Event::ReviewArrived { review, .. } => unclear(step, review),
+        Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
+        Event::LandingEnded { report, .. } => landed(step, report),
+        Event::AttemptFailed { failure, .. } => failed(step, failure),
+        Event::AttemptLost { loss, .. } => lost(step, *loss),
+        Event::RateLimited { plan, .. } => limited(step, *plan),
+        Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
+        Event::Resumed { hold } => resumed(step, *hold),
+        Event::CheckpointEnded { findings } => left(step, checkpoint(findings.len())),
+        Event::HeadMoved { head } => {
+            left(step, format!("Somebody committed to the branch: {}", cut(head.commit.as_str(), 40)))
+        }
+        Event::PersonAnswered { .. } | Event::PersonEdited { .. } | Event::FindingDecided { .. } => {
+            person::decided(step.event).map_or_else(Vec::new, |text| left(step, text))
+        }
+    }
+}
+
+/// `Review: CHANGES_REQUESTED - missing input validation`, and the block where several spoke.
+fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
+    let merged = round.merged();
+    let ruling = round.ruling(step);
+    let checks = matches!(step.before.stage, Stage::Checking { .. });
+    let word = match (checks, ruling) {
+        (true, Ruling::Approved) => "Checks: PASSED".to_owned(),
+        (true, Ruling::Inconclusive) => "Checks: COULD NOT RUN".to_owned(),
+        (true, Ruling::ChangesRequested | Ruling::NeedsDiscussion) => "Checks: FAILED".to_owned(),
+        (false, ruling) => match round.scope {
+            Scope::Full => format!("Review: {}", ruling.word()),
+            Scope::Scoped => format!("Review of the fix: {}", ruling.word()),
+        },
+    };
+    let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
+    let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
+    let mut lines = left(step, word + &gist);
+    if round.said.len() > 1 {
+        let block = render(&merged, round.bar, Format::Text);
+        lines.extend(block.lines().map(|line| Line::Below(line.to_owned())));
+    }
+    lines
+}
+
+fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
+    let working = matches!(step.before.stage, Stage::Working { .. });
+    match report {
+        WorkReport::Complete { .. } if working => {
+            left(step, format!("{} complete", words::work_of(begin::role(step.before, step))))
+        }
+        WorkReport::Incomplete { .. } if working => left(step, "Not complete yet"),
+        // A fix is judged by the review that follows, a helper by whoever it helps.
+        WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
+        WorkReport::Stuck { reason, .. } => left(step, format!("Gave up: {}", cut(reason, SENTENCE))),
+    }
+}
+
+/// A review that nobody could read, while others are still out or it is tried again.
+fn unclear(step: &Step, review: &Review) -> Vec<Line> {
+    let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
+    let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
+    let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
+    let why = words::unheard(&review.verdict).unwrap_or_default();
+    left(step, format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), again(step)))
+}
+
+/// Whether whoever ended badly is called once more.
+fn again(step: &Step) -> &'static str {
+    let out = |stage: &Stage| stage.slots().len();
+    if out(&step.before.stage) == out(&step.after.stage) { "; trying again" } else { "" }
+}
+
+fn failed(step: &Step, failure: &Failure) -> Vec<Line> {
+    let how = words::failure(failure);
+    let text = match &step.before.stage {
+        Stage::Working { .. } => format!("{} failed: {how}", words::work_of(begin::role(step.before, step))),
+        Stage::Researching { .. } => format!("A helper failed: {how}{}", helper(step)),
+        Stage::Reviewing(panel) => {
+            let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
+            let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
+            format!("Reviewer {name} failed: {how}{}", again(step))
+        }
+        Stage::Checking { .. } => format!("Checks could not run: {how}"),
+        Stage::Fixing { .. } => format!("Improvement failed: {how}"),
+        Stage::Combining { .. } => format!("The fixes could not be put together: {how}"),
+        Stage::Landing { .. } => format!("Landing failed: {how}"),
+        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
+            return Vec::new();
+        }
+    };
+    left(step, text)
+}
+
+fn helper(step: &Step) -> &'static str {
+    let absent = |stage: &Stage| match stage {
+        Stage::Researching { team } => team.iter().filter(|one| **one == Researcher::Absent).count(),
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => usize::MAX,
+    };
+    if absent(&step.before.stage) == absent(&step.after.stage) {
+        "; trying again"
+    } else {
+        "; going on without it"
+    }
+}
+
+fn lost(step: &Step, loss: Loss) -> Vec<Line> {
+    let what = match loss {
+        Loss::Crashed => "An attempt was lost when signoff ended",
+        Loss::Interrupted => "An attempt was interrupted",
+    };
+    left(step, format!("{what}{}", again(step)))
+}
+
+fn limited(step: &Step, plan: LimitPlan) -> Vec<Line> {
+    left(
+        step,
+        match plan {
+            LimitPlan::WaitUntil(until) => format!("Rate limited: waiting until {until}"),
+            LimitPlan::FallBack => "Rate limited: another agent takes over".to_owned(),
+        },
+    )
+}
+
+fn out_of_budget(step: &Step, row: &LoopView) -> Vec<Line> {
+    let mut lines = left(step, "Paused: the budget is used up");
+    if let Some(task) = row.task {
+        lines.push(Line::Below(format!("Raise it, then: signoff work {task}")));
+    }
+    lines
+}
+
+fn resumed(step: &Step, hold: Hold) -> Vec<Line> {
+    match hold {
+        Hold::Budget => left(step, "Going on: there is budget again"),
+        Hold::RateLimit { .. } => left(step, "Going on: the rate limit is over"),
+        Hold::Checkpoint => Vec::new(),
+    }
+}
+
+fn checkpoint(findings: usize) -> String {
+    match findings {
+        0 => "Checkpoint review: nothing found".to_owned(),
+        findings => format!("Checkpoint review: {}, for the next attempt", count(findings as u64, "finding")),
+    }
+}
+
+fn overlapped(step: &Step, kept: usize) -> Vec<Line> {
+    let Stage::Combining { fixes, .. } = &step.before.stage else { return Vec::new() };
+    left(step, format!("The fixes overlap: {kept} of {} kept, the others are made again", fixes.len()))
+}
+
+fn landed(step: &Step, report: &LandReport) -> Vec<Line> {
+    match report {
+        LandReport::Landed { commit } => left(step, format!("Landed as {}", cut(commit.as_str(), 40))),
+        LandReport::SentBack { findings, .. } => {
+            let first = findings.first().map(|finding| format!(" - {}", cut(&finding.description, SENTENCE)));
+            left(step, format!("Landing: SENT BACK{}", first.unwrap_or_default()))
+        }
+    }
+}

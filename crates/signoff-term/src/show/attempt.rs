@@ -1,0 +1,176 @@
+//! The attempts of a loop: who was started, how it ended, what it used.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use signoff_core::ids::{AttemptId, LoopId};
+use signoff_core::machine::{CheckReport, Event, Failure, LandReport, Loss, WorkReport};
+use signoff_core::review::{Usage, Verdict};
+use signoff_core::view::RunView;
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded};
+
+use super::shape::usd;
+use crate::words;
+
+/// One start of one agent, or of something the program does itself.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Attempt {
+    /// `a1`, `a2`, …: counted per task.
+    pub id: String,
+    /// `implement`, `fix`, `review`, `check`, …
+    pub role: String,
+    pub reviewer: Option<String>,
+    pub agent: String,
+    pub model: Option<String>,
+    pub phase: String,
+    /// 0 before the first review.
+    pub cycle: u32,
+    pub started_at: String,
+    /// None while it runs, and for one that was stopped.
+    pub ended_at: Option<String>,
+    /// Null while it runs.
+    #[schemars(extend("enum" = [
+        "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
+        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "not_started", "lost",
+        "interrupted", "rate_limited", "over_budget", "stopped", null,
+    ]))]
+    pub outcome: Option<&'static str>,
+    /// What the outcome leaves open: the exit code, the reason it gave up.
+    pub detail: Option<String>,
+    pub duration_ms: u64,
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+/// When an attempt started, and when and how it ended.
+#[derive(Default)]
+struct Times {
+    started: Option<Timestamp>,
+    ended: Option<(Timestamp, &'static str, Option<String>)>,
+}
+
+/// All attempts whose start is on record.
+pub(super) fn all(log: &[Recorded], loop_id: &LoopId, view: &RunView) -> Vec<Attempt> {
+    let times = times(log, loop_id);
+    let none = Times::default();
+    let runs = |attempt| view.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
+    let attempts = view.attempts(loop_id).into_iter();
+    attempts
+        .map(|(attempt, launch, usage)| {
+            let times = times.get(&attempt).unwrap_or(&none);
+            let mut line = Attempt::of(attempt, launch, usage, times);
+            if line.outcome.is_none() && !runs(attempt) {
+                line.outcome = Some("stopped");
+            }
+            line
+        })
+        .collect()
+}
+
+fn times(log: &[Recorded], loop_id: &LoopId) -> BTreeMap<AttemptId, Times> {
+    let mut times: BTreeMap<AttemptId, Times> = BTreeMap::new();
+    for recorded in log {
+        let Fact::Loop(id, fact) = &recorded.fact else { continue };
+        if id != loop_id {
+            continue;
+        }
+        if let LoopFact::AttemptStarted { attempt, .. } = fact {
+            times.entry(*attempt).or_default().started = Some(recorded.at);
+        }
+        if let LoopFact::Moved(event) = fact
+            && let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event))
+        {
+            // A late report of an attempt that was given up changes nothing.
+            let ended = &mut times.entry(attempt).or_default().ended;
+            ended.get_or_insert((recorded.at, outcome, detail));
+        }
+    }
+    times
+}
+
+impl Attempt {
+    fn of(attempt: AttemptId, launch: &Launch, usage: Usage, times: &Times) -> Self {
+        let ended = times.ended.as_ref();
+        let passed = times.started.zip(ended).map(|(started, (ended, ..))| ended.duration_since(started));
+        let passed = passed.and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
+        Self {
+            id: attempt.to_string(),
+            role: launch.role.clone(),
+            reviewer: launch.reviewer.as_ref().map(ToString::to_string),
+            agent: launch.agent.clone(),
+            model: launch.model.clone(),
+            phase: launch.phase.clone(),
+            cycle: launch.cycle,
+            started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),
+            ended_at: ended.map(|(at, ..)| at.to_string()),
+            outcome: ended.map(|(_, outcome, _)| *outcome),
+            detail: ended.and_then(|(.., detail)| detail.clone()),
+            duration_ms: if usage.duration_ms == 0 { passed } else { usage.duration_ms },
+            cost_usd: usd(usage),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+        }
+    }
+}
+
+/// How an event ends its attempt, if it does.
+fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
+    Some(match event {
+        Event::WorkEnded { report, .. } => match report {
+            WorkReport::Complete { .. } => ("complete", None),
+            WorkReport::Incomplete { .. } => ("incomplete", None),
+            WorkReport::Stuck { reason, .. } => ("gave_up", Some(reason.clone())),
+        },
+        Event::CheckEnded { report, .. } => match report {
+            CheckReport::Passed => ("passed", None),
+            CheckReport::Failed { .. } => ("failed", None),
+            CheckReport::NothingToCheck => ("nothing_to_check", None),
+        },
+        Event::ReviewArrived { review, .. } => match &review.verdict {
+            Verdict::Inconclusive(_) => ("unclear", words::unheard(&review.verdict)),
+            Verdict::Approved
+            | Verdict::ApprovedWithMinor
+            | Verdict::ChangesRequested
+            | Verdict::NeedsDiscussion => ("reviewed", Some(review.verdict.word().to_owned())),
+        },
+        Event::FixesCombined { .. } => ("combined", None),
+        Event::FixesOverlapped { .. } => ("overlapped", None),
+        Event::LandingEnded { report, .. } => match report {
+            LandReport::Landed { commit } => ("landed", Some(commit.to_string())),
+            LandReport::SentBack { .. } => ("sent_back", None),
+        },
+        Event::AttemptFailed { failure, .. } => (failed(failure), Some(words::failure(failure))),
+        Event::AttemptLost { loss, .. } => match loss {
+            Loss::Crashed => ("lost", None),
+            Loss::Interrupted => ("interrupted", None),
+        },
+        Event::RateLimited { .. } => ("rate_limited", None),
+        Event::BudgetRefused { .. } => ("over_budget", None),
+        Event::Started { .. }
+        | Event::Imported { .. }
+        | Event::ItemsPlanned { .. }
+        | Event::BudgetReached
+        | Event::Resumed { .. }
+        | Event::CheckpointEnded { .. }
+        | Event::LandingGranted
+        | Event::HeadMoved { .. }
+        | Event::PersonAnswered { .. }
+        | Event::PersonRetried { .. }
+        | Event::PersonEdited { .. }
+        | Event::FindingDecided { .. }
+        | Event::Cancelled { .. } => return None,
+    })
+}
+
+fn failed(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Exit { .. } => "exit_code",
+        Failure::Signal { .. } => "signal",
+        Failure::TimedOut => "timed_out",
+        Failure::Silent => "silent",
+        Failure::NotStarted { .. } => "not_started",
+    }
+}

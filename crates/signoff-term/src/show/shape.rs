@@ -1,0 +1,245 @@
+//! The parts of a report, flat and named as the JSON has them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use signoff_core::ids::{AttemptId, ReviewerName};
+use signoff_core::ledger::{DecidedBy, Decision, Entry, State};
+use signoff_core::machine::Scope;
+use signoff_core::merge::Merged;
+use signoff_core::review::{Finding, IntentSatisfied, Note, Review, Usage};
+
+use super::Told;
+use crate::words;
+
+/// One round of reviews at one gate, or one run of the checks.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Cycle {
+    /// The number of the review, counted per gate and pass.
+    pub n: u32,
+    pub phase: String,
+    pub pass: u32,
+    #[schemars(extend("enum" = ["full", "scoped"]))]
+    pub scope: &'static str,
+    /// The commit that was judged.
+    pub commit: String,
+    /// When the last word was in.
+    pub ended_at: String,
+    /// What came of it, findings of earlier cycles included.
+    #[schemars(extend("enum" = ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE"]))]
+    pub verdict: &'static str,
+    pub reviews: Vec<ReviewLine>,
+    #[schemars(schema_with = "crate::json::merged_review")]
+    pub merged: Merged,
+}
+
+impl Cycle {
+    pub(super) fn of(told: Told, usage: &BTreeMap<AttemptId, Usage>) -> Self {
+        let Told { round, ruling, at } = told;
+        let used = |name: &ReviewerName| {
+            let attempt = round.attempts.get(name);
+            attempt.and_then(|attempt| usage.get(attempt)).copied().unwrap_or_default()
+        };
+        Self {
+            n: round.cycle,
+            phase: round.phase.clone(),
+            pass: round.at.pass,
+            scope: match round.scope {
+                Scope::Full => "full",
+                Scope::Scoped => "scoped",
+            },
+            commit: round.commit.to_string(),
+            ended_at: at,
+            verdict: ruling.word(),
+            reviews: round.said.iter().map(|(name, review)| ReviewLine::of(review, used(name))).collect(),
+            merged: round.merged(),
+        }
+    }
+}
+
+/// What one reviewer said.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReviewLine {
+    pub reviewer: String,
+    #[schemars(extend("enum" = ["spec", "code", "security", "tests", "general"]))]
+    pub kind: &'static str,
+    #[schemars(extend("enum" = ["approved", "approved_with_minor", "changes_requested", "needs_discussion", "inconclusive"]))]
+    pub verdict: &'static str,
+    /// Why there is no verdict.
+    pub reason: Option<String>,
+    #[schemars(extend("enum" = ["high", "medium", "low", "unstated"]))]
+    pub confidence: &'static str,
+    pub findings: Vec<FindingLine>,
+    pub minor: Vec<NoteLine>,
+    pub checked: Vec<String>,
+    pub summary: String,
+    pub follow_up_prompt: Option<String>,
+    pub interpreted_intent: Option<String>,
+    pub intent_satisfied: Option<bool>,
+    /// The file with its raw answer.
+    pub raw: Option<String>,
+    pub duration_ms: u64,
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+impl ReviewLine {
+    /// `used` is what its attempt used, for reviews that do not say it themselves.
+    fn of(review: &Review, used: Usage) -> Self {
+        let usage = if review.usage == Usage::default() { used } else { review.usage };
+        Self {
+            reviewer: review.reviewer.to_string(),
+            kind: review.kind.word(),
+            verdict: review.verdict.word(),
+            reason: words::unheard(&review.verdict),
+            confidence: review.confidence.word(),
+            findings: review.findings.iter().map(FindingLine::of).collect(),
+            minor: review.minor.iter().map(NoteLine::of).collect(),
+            checked: review.checked.clone(),
+            summary: review.summary.clone(),
+            follow_up_prompt: review.follow_up_prompt.clone(),
+            interpreted_intent: review.interpreted_intent.clone(),
+            intent_satisfied: match review.intent_satisfied {
+                IntentSatisfied::Yes => Some(true),
+                IntentSatisfied::No => Some(false),
+                IntentSatisfied::Unstated => None,
+            },
+            raw: review.raw.as_ref().map(ToString::to_string),
+            duration_ms: usage.duration_ms,
+            cost_usd: usd(usage),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+        }
+    }
+}
+
+/// Dollars, for people and programs that only show them.
+pub(super) fn usd(usage: Usage) -> f64 {
+    usage.cost_micro_usd as f64 / 1_000_000.0
+}
+
+/// A finding as one reviewer reported it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FindingLine {
+    pub id: String,
+    #[schemars(extend("enum" = ["critical", "important", "minor"]))]
+    pub severity: &'static str,
+    pub kind: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub description: String,
+    pub requirement: Option<String>,
+    pub suggestion: Option<String>,
+    pub sources: Vec<String>,
+}
+
+impl FindingLine {
+    fn of(finding: &Finding) -> Self {
+        Self {
+            id: finding.id.to_string(),
+            severity: finding.severity.word(),
+            kind: finding.kind.clone(),
+            file: finding.file.clone(),
+            line: finding.line,
+            description: finding.description.clone(),
+            requirement: finding.requirement.clone(),
+            suggestion: finding.suggestion.clone(),
+            sources: finding.sources.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// A remark that never blocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NoteLine {
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub description: String,
+}
+
+impl NoteLine {
+    fn of(note: &Note) -> Self {
+        Self { file: note.file.clone(), line: note.line, description: note.description.clone() }
+    }
+}
+
+/// A finding's life over all cycles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LedgerLine {
+    #[serde(flatten)]
+    pub finding: FindingLine,
+    #[schemars(extend("enum" = ["open", "fixed", "refuted", "deferred", "out_of_scope"]))]
+    pub state: &'static str,
+    /// The rounds in which it was reported.
+    pub seen: Vec<Seen>,
+    pub decisions: Vec<Settled>,
+}
+
+/// One round in which a finding was reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Seen {
+    pub pass: u32,
+    /// `landing` for what the merge queue found.
+    pub phase: String,
+    pub cycle: u32,
+    pub commit: Option<String>,
+}
+
+/// One change of a finding's state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Settled {
+    #[schemars(extend("enum" = ["open", "fixed", "refuted", "deferred", "out_of_scope"]))]
+    pub state: &'static str,
+    #[schemars(extend("enum" = ["reviewer", "person", "check"]))]
+    pub by_kind: &'static str,
+    pub by: String,
+    pub commit: Option<String>,
+    pub evidence: String,
+}
+
+impl LedgerLine {
+    pub(super) fn of(entry: &Entry, phases: &[String]) -> Self {
+        let phase = |index: usize| phases.get(index).map_or("landing", String::as_str).to_owned();
+        let seen = entry.seen.iter().map(|round| Seen {
+            pass: round.pass,
+            phase: phase(round.phase),
+            cycle: round.cycle,
+            commit: round.commit.as_ref().map(ToString::to_string),
+        });
+        Self {
+            finding: FindingLine::of(&entry.finding),
+            state: state(entry.state),
+            seen: seen.collect(),
+            decisions: entry.decisions.iter().map(Settled::of).collect(),
+        }
+    }
+}
+
+impl Settled {
+    fn of(decision: &Decision) -> Self {
+        let (by_kind, by) = match &decision.by {
+            DecidedBy::Reviewer(name) => ("reviewer", name.to_string()),
+            DecidedBy::Person(name) => ("person", name.clone()),
+            DecidedBy::Check(name) => ("check", name.clone()),
+        };
+        Self {
+            state: state(decision.state),
+            by_kind,
+            by,
+            commit: decision.commit.as_ref().map(ToString::to_string),
+            evidence: decision.evidence.clone(),
+        }
+    }
+}
+
+fn state(state: State) -> &'static str {
+    match state {
+        State::Open => "open",
+        State::Fixed => "fixed",
+        State::Refuted => "refuted",
+        State::Deferred => "deferred",
+        State::OutOfScope => "out_of_scope",
+    }
+}

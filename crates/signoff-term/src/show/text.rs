@@ -1,0 +1,162 @@
+//! The text of `signoff show ID`.
+
+use jiff::Timestamp;
+use signoff_core::merge::Merged;
+use signoff_core::review::Finding;
+
+use super::{Attempt, Cycle, LedgerLine, Report, ReviewLine, Settled};
+use crate::fit::{SENTENCE, columns, cut, pad, span};
+use crate::{attention, status, words};
+
+/// Title, facts, cycles, findings, attempts, artifacts, question, and what to type next.
+pub fn text(report: &Report) -> String {
+    let mut parts = vec![head(report)];
+    parts.extend(report.cycles.iter().map(cycle));
+    parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
+    parts.extend(section("Attempts", table(report.attempts.iter().map(attempt).collect())));
+    parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
+    parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::asked(question))));
+    if report.question.is_none() {
+        parts.push(format!("Next: {}\n", attention::next(&report.task)));
+    }
+    parts.join("\n")
+}
+
+fn section(title: &str, lines: Vec<String>) -> Option<String> {
+    if lines.is_empty() {
+        return None;
+    }
+    let lines: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    Some(format!("{title}:\n{lines}"))
+}
+
+fn head(report: &Report) -> String {
+    let task = &report.task;
+    let mut out = format!("{} {}. {}\n", words::mark(task.status), task.id, cut(&task.title, 200));
+    let optional = |value: &Option<String>| value.as_deref().map(|value| cut(value, 200));
+    let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
+    let facts = [
+        ("type", Some(task.kind.word().to_owned())),
+        ("status", Some(status::in_words(task))),
+        ("branch", optional(&task.branch)),
+        ("base", optional(&task.base)),
+        ("worktree", optional(&task.worktree)),
+        ("cost", Some(format!("${:.2}, {tokens}", task.cost_usd))),
+        ("time", time(task.started_at.as_deref(), task.ended_at.as_deref())),
+    ];
+    for (name, value) in facts {
+        if let Some(value) = value {
+            out.push_str(&format!("  {name:<9} {value}\n"));
+        }
+    }
+    out
+}
+
+/// `2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)`.
+fn time(started: Option<&str>, ended: Option<&str>) -> Option<String> {
+    let started = started?;
+    let Some(ended) = ended else { return Some(format!("since {}", cut(started, 40))) };
+    let both = started.parse::<Timestamp>().ok().zip(ended.parse::<Timestamp>().ok());
+    let passed = both.and_then(|(from, to)| u64::try_from(to.duration_since(from).as_millis()).ok());
+    let passed = passed.map(|passed| format!(" ({})", span(passed))).unwrap_or_default();
+    Some(format!("{} to {}{passed}", cut(started, 40), cut(ended, 40)))
+}
+
+fn cycle(cycle: &Cycle) -> String {
+    let pass = if cycle.pass > 1 { format!(", pass {}", cycle.pass) } else { String::new() };
+    let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
+    let place = format!("{}{pass}{scope}, {}", cut(&cycle.phase, 40), cut(&cycle.commit, 12));
+    let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict);
+    for line in table(cycle.reviews.iter().map(review).collect()) {
+        out.push_str(&format!("  {line}\n"));
+    }
+    for (number, line) in (1..).zip(issues(&cycle.merged)) {
+        out.push_str(&format!("  {number}. {line}\n"));
+    }
+    out
+}
+
+fn review(review: &ReviewLine) -> Vec<String> {
+    let why = review.reason.as_deref().or(Some(review.summary.as_str()).filter(|text| !text.is_empty()));
+    vec![
+        cut(&review.reviewer, 40),
+        review.verdict.to_owned(),
+        span(review.duration_ms),
+        format!("${:.2}", review.cost_usd),
+        why.map(|why| cut(why, SENTENCE)).unwrap_or_default(),
+    ]
+}
+
+/// `[critical] src/auth.rs:12 missing input validation`, in merge order.
+fn issues(merged: &Merged) -> Vec<String> {
+    let line = |finding: &Finding| {
+        let place = place(finding.file.as_deref(), finding.line);
+        format!("[{}]{place} {}", finding.severity.word(), cut(&finding.description, SENTENCE))
+    };
+    merged.issues.iter().map(|issue| line(&issue.finding)).collect()
+}
+
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!(" {}:{line}", cut(file, 100)),
+        (Some(file), None) => format!(" {}", cut(file, 100)),
+        (None, Some(line)) => format!(" line {line}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// The finding with the id `dispute` takes, then how it came to be what it is.
+fn finding(line: &LedgerLine) -> Vec<String> {
+    let found = &line.finding;
+    let place = place(found.file.as_deref(), found.line);
+    let (state, id) = (line.state, cut(&found.id, 40));
+    let text = cut(&found.description, SENTENCE);
+    let mut lines = vec![format!("{state:<12} {id} [{}]{place} {text}", found.severity)];
+    let cycles: Vec<_> =
+        line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
+    let sources = cut(&found.sources.join(", "), SENTENCE);
+    lines.push(format!("             reported by {sources} in {}", cycles.join(", ")));
+    lines.extend(line.decisions.iter().map(decision));
+    lines
+}
+
+fn decision(settled: &Settled) -> String {
+    let evidence = cut(&settled.evidence, SENTENCE);
+    format!("             {} by {}: {evidence}", settled.state.replace('_', " "), cut(&settled.by, 40))
+}
+
+fn attempt(attempt: &Attempt) -> Vec<String> {
+    let who = match &attempt.reviewer {
+        Some(reviewer) => format!("{} by {}", attempt.role, reviewer),
+        None => attempt.role.clone(),
+    };
+    let agent = format!("{} {}", attempt.agent, attempt.model.as_deref().unwrap_or_default());
+    let detail = attempt.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
+    // How it failed is in the detail, in better words.
+    let outcome = match attempt.outcome {
+        None => "running".to_owned(),
+        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started") => "failed".to_owned(),
+        Some(outcome) => outcome.replace('_', " "),
+    };
+    vec![
+        attempt.id.clone(),
+        cut(&who, 60),
+        cut(&agent, 60),
+        cut(&attempt.started_at, 40),
+        span(attempt.duration_ms),
+        format!("${:.2}", attempt.cost_usd),
+        outcome + &detail.unwrap_or_default(),
+    ]
+}
+
+/// Cells in columns, two spaces apart.
+fn table(rows: Vec<Vec<String>>) -> Vec<String> {
+    let count = rows.first().map_or(0, Vec::len);
+    let wide = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
+    let widths: Vec<usize> = (0..count).map(|column| wide(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width)).collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,129 @@
+//! The text of `signoff status`: a line for each task, then what people are asked.
+
+use std::collections::BTreeMap;
+
+use signoff_core::view::{QuestionRow, Status, TaskRow};
+
+use crate::fit::{columns, count, cut, pad};
+use crate::words;
+
+/// The widest a title may be where nobody says otherwise.
+pub const TITLE: usize = 60;
+
+/// All tasks in columns, titles cut at so many columns, and the open questions.
+pub fn text(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> String {
+    if tasks.is_empty() && questions.is_empty() {
+        return "No tasks yet.\n  signoff add \"what is to be done\" -a    adds one, reviewed until approved\n"
+            .to_owned();
+    }
+    let mut out = rows(tasks, title);
+    if !questions.is_empty() {
+        out.push_str("\nQuestions:\n");
+        for question in questions {
+            out.push_str(&asked(question));
+        }
+    }
+    out
+}
+
+/// The tasks' lines, aligned with each other.
+pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
+    let titles: Vec<String> = tasks.iter().map(|task| cut(&task.title, title.max(1))).collect();
+    let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
+    let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
+    let kind = tasks.iter().map(|task| task.kind.word().len()).max().unwrap_or(0);
+    let statuses: BTreeMap<u64, Status> = tasks.iter().map(|task| (task.id, task.status)).collect();
+    let mut out = String::with_capacity(tasks.len() * 96);
+    for (task, title) in tasks.iter().zip(&titles) {
+        let head = format!(
+            "  {} {:>number$}. {:kind$} {}    {}",
+            words::mark(task.status),
+            task.id,
+            task.kind.word(),
+            pad(title, widest),
+            standing(task),
+        );
+        out.push_str(head.trim_end());
+        out.push_str(&waits_for(task, &statuses));
+        out.push('\n');
+    }
+    out
+}
+
+/// A question with what to type.
+pub(crate) fn asked(question: &QuestionRow) -> String {
+    let id = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
+    let whose = question.task_id.map(|task| format!(" task {task}:")).unwrap_or_default();
+    let text = cut(&question.text, 400);
+    let choices = question.choices.join(", ");
+    format!("  {}{whose} {text}\n      signoff answer {id} CHOICE    ({choices})\n", question.id)
+}
+
+/// Status, verdict, cycles and reason: `completed  APPROVED (3 cycles)`, `in_progress (cycle 2/3)`.
+fn standing(task: &TaskRow) -> String {
+    let status = task.status.word();
+    match task.status {
+        Status::Pending => status.to_owned(),
+        Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {
+            format!("{status:<11} {}", place(task)).trim_end().to_owned()
+        }
+        Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => {
+            let parts =
+                [verdict(task), reason(task).map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>();
+            format!("{status:<9}  {}", parts.join("  ")).trim_end().to_owned()
+        }
+    }
+}
+
+/// The same without columns.
+pub(crate) fn in_words(task: &TaskRow) -> String {
+    standing(task).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `(cycle 2/3)`; before the first review, and at other gates than `review`, the phase.
+fn place(task: &TaskRow) -> String {
+    let cycle = match (task.review_cycle, task.max_review_cycles) {
+        (0, _) => None,
+        (cycle, Some(max)) => Some(format!("cycle {cycle}/{}", max.max(cycle))),
+        (cycle, None) => Some(format!("cycle {cycle}")),
+    };
+    let phase = task.phase.as_deref().filter(|phase| cycle.is_none() || *phase != "review");
+    let parts: Vec<_> = phase.map(|phase| cut(phase, 40)).into_iter().chain(cycle).collect();
+    if parts.is_empty() { String::new() } else { format!("({})", parts.join(", ")) }
+}
+
+fn verdict(task: &TaskRow) -> Option<String> {
+    let cycles = match task.review_cycle {
+        0 => String::new(),
+        cycles => format!(" ({})", count(cycles, "cycle")),
+    };
+    match (&task.final_verdict, task.outcome.as_deref()) {
+        (Some(verdict), Some("accepted")) => Some(format!("{verdict} (by a person)")),
+        (Some(verdict), _) => Some(format!("{verdict}{cycles}")),
+        (None, None) if task.status == Status::Completed => Some("not reviewed".to_owned()),
+        (None, Some("completed_with_issues")) => Some("not approved".to_owned()),
+        (None, _) => None,
+    }
+}
+
+/// The reason's code, where the verdict does not say it already.
+fn reason(task: &TaskRow) -> Option<&str> {
+    let said = [
+        ("MAX_CYCLES_REACHED", "cycles_exhausted"),
+        ("NEEDS_DISCUSSION", "discussion"),
+        ("APPROVED", "edited_by_person"),
+    ];
+    let verdict = task.final_verdict.as_deref().unwrap_or_default();
+    let known = |reason: &&str| said.contains(&(verdict, *reason)) || *reason == "cancelled_by_person";
+    task.reason.as_deref().filter(|reason| !known(reason))
+}
+
+/// What a pending task depends on and is not there yet.
+fn waits_for(task: &TaskRow, statuses: &BTreeMap<u64, Status>) -> String {
+    if task.status != Status::Pending {
+        return String::new();
+    }
+    let open = |id: &&u64| statuses.get(id).is_some_and(|status| *status != Status::Completed);
+    let ids: Vec<_> = task.depends_on.iter().filter(open).map(u64::to_string).collect();
+    if ids.is_empty() { String::new() } else { format!("     (waits for {})", ids.join(", ")) }
+}

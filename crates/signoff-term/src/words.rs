@@ -1,0 +1,129 @@
+//! What the codes of the core are called when people read them.
+
+use signoff_core::ids::LoopId;
+use signoff_core::machine::{Failure, Reason};
+use signoff_core::review::{Inconclusive, Verdict};
+use signoff_core::view::{LoopView, Status};
+use signoff_core::workflow::Role;
+
+use crate::fit::cut;
+
+/// The sign in front of a task.
+pub fn mark(status: Status) -> char {
+    match status {
+        Status::Pending => '·',
+        Status::InProgress => '→',
+        Status::Waiting => '?',
+        Status::Paused => '‖',
+        Status::Completed => '✓',
+        Status::Failed | Status::Stuck => '✗',
+        Status::Blocked => '▪',
+        Status::Cancelled => '–',
+    }
+}
+
+/// A reason's code, as the JSON interfaces have it.
+pub fn code(reason: Reason) -> String {
+    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// A reason as part of a sentence.
+pub fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::CyclesExhausted => "the review cycles are used up",
+        Reason::PassesExhausted => "it started over as often as it may",
+        Reason::AttemptsExhausted => "the attempts are used up",
+        Reason::SameFinding => "the same finding keeps coming back",
+        Reason::NoopFix => "the fix changed nothing",
+        Reason::RecoveryExhausted => "signoff was ended too often while it was worked",
+        Reason::ConflictUnresolved => "the conflict could not be resolved",
+        Reason::UnclearReview => "a review could not be understood",
+        Reason::ReviewerFailed => "a reviewer or check failed",
+        Reason::FixerFailed => "the fixer failed",
+        Reason::ImplementerFailed => "the implementer failed",
+        Reason::LandingFailed => "it could not be landed",
+        Reason::GateFailed => "the review found something",
+        Reason::Discussion => "a reviewer wants to discuss it",
+        Reason::TaskStuck => "the agent says it cannot go on",
+        Reason::NoOneToAsk => "a question came up and nobody may be asked",
+        Reason::StoppedByPerson => "a person stopped it",
+        Reason::CancelledByPerson => "a person cancelled it",
+        Reason::EditedByPerson => "a person set the verdict",
+        Reason::ReviewSkipped => "not every reviewer was heard",
+        Reason::FindingsNoted => "findings were noted and left open",
+        Reason::ChangedAfterReview => "something was committed after the review",
+    }
+}
+
+/// `the fixer failed (fixer_failed)`: for people, and for whoever looks it up.
+pub fn why(reason: Reason) -> String {
+    format!("{} ({})", self::reason(reason), code(reason))
+}
+
+/// How an agent ended badly.
+pub fn failure(failure: &Failure) -> String {
+    match failure {
+        Failure::Exit { code } => format!("exit code {code}"),
+        Failure::Signal { number } => format!("killed by signal {number}"),
+        Failure::TimedOut => "timed out".to_owned(),
+        Failure::Silent => "said nothing for too long".to_owned(),
+        Failure::NotStarted { message } => format!("could not be started: {}", cut(message, 200)),
+    }
+}
+
+/// Why a verdict is none.
+pub fn unheard(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Inconclusive(Inconclusive::Missing(why)) if why.is_empty() => Some("no answer".to_owned()),
+        Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(why.clone()),
+        Verdict::Inconclusive(
+            Inconclusive::Unparsable(violation)
+            | Inconclusive::Contradictory(violation)
+            | Inconclusive::Truncated(violation)
+            | Inconclusive::Unbound(violation),
+        ) => Some(violation.message.clone()),
+        Verdict::Approved
+        | Verdict::ApprovedWithMinor
+        | Verdict::ChangesRequested
+        | Verdict::NeedsDiscussion => None,
+    }
+}
+
+/// What an agent of this role does.
+pub fn doing(role: Role) -> &'static str {
+    match role {
+        Role::Implement => "Implementing",
+        Role::Fix => "Improving",
+        Role::Enumerate => "Listing the tasks",
+        Role::Plan => "Planning",
+        Role::Brainstorm => "Brainstorming",
+        Role::Simplify => "Simplifying",
+    }
+}
+
+/// What an agent of this role makes.
+pub fn work_of(role: Role) -> &'static str {
+    match role {
+        Role::Implement => "Implementation",
+        Role::Fix => "Improvement",
+        Role::Enumerate => "Task list",
+        Role::Plan => "Plan",
+        Role::Brainstorm => "Brainstorm",
+        Role::Simplify => "Simplification",
+    }
+}
+
+/// `Task #29`, or what a loop without a task is called.
+pub fn subject(row: &LoopView) -> String {
+    match row.task {
+        Some(task) => format!("Task #{task}"),
+        None if row.title.is_empty() => capital(&row.id),
+        None => cut(&row.title, 60),
+    }
+}
+
+fn capital(id: &LoopId) -> String {
+    let mut chars = id.as_str().chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    cut(&first.chain(chars).collect::<String>(), 60)
+}

@@ -1,0 +1,127 @@
+//! The exit code, over everything that can be.
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::machine::Reason;
+use signoff_core::view::{Status, TaskRow};
+use signoff_term::exit::{Invocation, Standing, of_task};
+
+use crate::rows::{ended, question, row};
+
+const OUTCOMES: [&str; 9] = [
+    "",
+    "approved",
+    "accepted",
+    "completed_with_issues",
+    "exhausted",
+    "discussion",
+    "failed",
+    "stuck",
+    "cancelled",
+];
+
+fn invocation(tasks: &[TaskRow]) -> Invocation<'_> {
+    Invocation { tasks, questions: &[], run: None, strict: false, no_ask: false, interrupted: false }
+}
+
+#[test]
+fn every_status_and_outcome() {
+    let mut table = format!("{:<12}", "");
+    for outcome in OUTCOMES {
+        table +=
+            &format!(" {:<9}", if outcome.is_empty() { "none" } else { &outcome[..outcome.len().min(9)] });
+    }
+    for status in Status::ALL {
+        table = table.trim_end().to_owned() + &format!("\n{:<12}", status.word());
+        for outcome in OUTCOMES {
+            let task = ended(row(1, "a task", status), outcome, "", "", 0);
+            table += &format!(" {:<9}", format!("{:?}", of_task(&task)));
+        }
+    }
+    insta::assert_snapshot!(table, @"
+                     none      approved  accepted  completed exhausted discussio failed    stuck     cancelled
+        pending      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+        in_progress  Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+        waiting      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+        paused       Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+        completed    Done      Done      Done      Attention Attention Attention Failed    Failed    Done
+        failed       Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+        stuck        Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+        blocked      Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+        cancelled    Done      Done      Done      Done      Done      Done      Failed    Failed    Done
+    ");
+}
+
+#[test]
+fn no_reason_makes_failed_work_pass_or_good_work_fail() {
+    for status in Status::ALL {
+        for outcome in OUTCOMES {
+            let plain = ended(row(1, "a task", status), outcome, "", "", 0);
+            for reason in Reason::ALL {
+                let code = serde_json::to_value(reason).unwrap();
+                let told = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
+                assert_eq!(of_task(&told), of_task(&plain), "{status:?} {outcome} {reason:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn failed_work_never_exits_with_0() {
+    for status in Status::ALL {
+        for outcome in OUTCOMES {
+            let tasks = [ended(row(1, "a task", status), outcome, "", "", 0), row(2, "b", Status::Completed)];
+            let failed =
+                matches!(outcome, "failed" | "stuck") || matches!(status, Status::Failed | Status::Stuck);
+            for (strict, no_ask) in [(false, false), (true, false), (false, true), (true, true)] {
+                let code = Invocation { strict, no_ask, ..invocation(&tasks) }.code();
+                assert!(!failed || code == 1, "{status:?} {outcome}: {code}");
+                assert!(code != 3 || strict);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rule() {
+    let tasks = |outcome| [ended(row(1, "a task", Status::Completed), outcome, "", "", 0)];
+    let (good, exhausted) = (tasks("approved"), tasks("exhausted"));
+    let asked = [question("q1", 1)];
+    let blocked = RunStage::Blocked { group: 0, by: vec!["a".into()] };
+    let failed = RunStage::Done(RunOutcome::Failed);
+    let noted = RunStage::Done(RunOutcome::Attention);
+    let unreviewed = tasks("");
+    let good = invocation(&good);
+    let codes = [
+        ("approved", good.code()),
+        ("nothing to do", invocation(&[]).code()),
+        ("bound reached", invocation(&exhausted).code()),
+        ("bound reached, strict", Invocation { strict: true, ..invocation(&exhausted) }.code()),
+        ("open question", Invocation { questions: &asked, ..good }.code()),
+        ("open question, strict", Invocation { questions: &asked, strict: true, ..good }.code()),
+        ("open question, no one to ask", Invocation { questions: &asked, no_ask: true, ..good }.code()),
+        ("blocked run", Invocation { run: Some(&blocked), ..good }.code()),
+        ("run that failed as a whole", Invocation { run: Some(&failed), ..good }.code()),
+        ("final review noted, strict", Invocation { run: Some(&noted), strict: true, ..good }.code()),
+        (
+            "unreviewed, strict",
+            Invocation { run: Some(&noted), strict: true, ..invocation(&unreviewed) }.code(),
+        ),
+        ("interrupted", Invocation { interrupted: true, run: Some(&failed), ..good }.code()),
+    ];
+    let table: Vec<_> = codes.iter().map(|(what, code)| format!("{what:<30}{code}")).collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+        approved                      0
+        nothing to do                 0
+        bound reached                 0
+        bound reached, strict         3
+        open question                 0
+        open question, strict         3
+        open question, no one to ask  1
+        blocked run                   1
+        run that failed as a whole    1
+        final review noted, strict    3
+        unreviewed, strict            0
+        interrupted                   130
+    ");
+    assert_eq!(good.standing(), Standing::Done);
+}

@@ -1,0 +1,5 @@
+//! Progress lines, whole.
+
+mod mishaps;
+mod runs;
+mod task;

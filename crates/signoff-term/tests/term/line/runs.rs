@@ -1,0 +1,167 @@
+//! Several tasks, several gates.
+
+use signoff_core::machine::{CheckReport, Event};
+use signoff_core::review::Severity::Critical;
+use signoff_term::line::{LineRenderer, Naming};
+
+use crate::story::{Story, finding, reviewed};
+
+#[test]
+fn a_plan_is_worked_task_by_task() {
+    let mut policy = reviewed("plan");
+    policy.workflow.phases[1].judge_mut().unwrap().gate.reviewers = vec!["code".into()];
+    let story = Story::of(policy)
+        .plan(&[&[(1, "Add the table")], &[(2, "Read from it")]])
+        .starts(1)
+        .works()
+        .approves("code")
+        .starts(2)
+        .works()
+        .approves("code");
+    insta::assert_snapshot!(story.lines(), @"
+        Running task #1: Add the table
+          [1/3] Implementing...
+          [1/3] Implementation complete
+          [1/3] Running review...
+          [1/3] Review: APPROVED
+        ✓ Task #1 completed (APPROVED after 1 cycle)
+        Running task #2: Read from it
+          [1/3] Implementing...
+          [1/3] Implementation complete
+          [1/3] Running review...
+          [1/3] Review: APPROVED
+        ✓ Task #2 completed (APPROVED after 1 cycle)
+        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    ");
+}
+
+#[test]
+fn tasks_side_by_side_are_told_apart() {
+    let story = Story::of(reviewed("task"))
+        .plan(&[&[(29, "Add user authentication"), (30, "Add rate limiting")]])
+        .starts(29)
+        .starts(30)
+        .on(29)
+        .works()
+        .approves("general")
+        .on(30)
+        .works()
+        .approves("general");
+    insta::assert_snapshot!(story.lines(), @"
+        Running task #29: Add user authentication
+          [1/3] Implementing...
+        Running task #30: Add rate limiting
+          #30 [1/3] Implementing...
+          #29 [1/3] Implementation complete
+          #29 [1/3] Running review...
+          #29 [1/3] Review: APPROVED
+        ✓ Task #29 completed (APPROVED after 1 cycle)
+          [1/3] Implementation complete
+          [1/3] Running review...
+          [1/3] Review: APPROVED
+        ✓ Task #30 completed (APPROVED after 1 cycle)
+        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    ");
+    insta::assert_snapshot!(story.lines_named(Naming::Always), @"
+        Running task #29: Add user authentication
+          #29 [1/3] Implementing...
+        Running task #30: Add rate limiting
+          #30 [1/3] Implementing...
+          #29 [1/3] Implementation complete
+          #29 [1/3] Running review...
+          #29 [1/3] Review: APPROVED
+        ✓ Task #29 completed (APPROVED after 1 cycle)
+          #30 [1/3] Implementation complete
+          #30 [1/3] Running review...
+          #30 [1/3] Review: APPROVED
+        ✓ Task #30 completed (APPROVED after 1 cycle)
+        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    ");
+}
+
+#[test]
+fn a_stuck_task_blocks_its_group() {
+    let story = Story::of(reviewed("loops"))
+        .plan(&[&[(1, "Add the table"), (2, "Add the page")], &[(3, "Join them")]])
+        .starts(1)
+        .starts(2)
+        .on(1)
+        .works()
+        .approves("general")
+        .on(2)
+        .gives_up("there is no page")
+        .then(Event::Cancelled { by: "ann".into() })
+        .on(1)
+        .then(Event::LandingGranted)
+        .lands();
+    insta::assert_snapshot!(story.lines(), @"
+        Group 1 of 2: #1, #2
+        Running task #1: Add the table
+          [1/4] Implementing...
+        Running task #2: Add the page
+          #2 [1/4] Implementing...
+          #1 [1/4] Implementation complete
+          #1 [1/4] Running review...
+          #1 [1/4] Review: APPROVED
+          #1 Signed off, lands with its group
+          [1/4] Gave up: there is no page
+        ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
+            Look at it: signoff show 2; go on: signoff retry 2
+        ▪ Run 3 is blocked by #2
+            signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+            then: signoff run --resume 3
+        – Task #2 cancelled
+          #1 Landing...
+          #1 Landed as m1
+        ✓ Task #1 completed (APPROVED after 1 cycle)
+        Group 2 of 2: #3
+    ");
+}
+
+#[test]
+fn a_workflow_with_many_gates_names_them_and_starts_over() {
+    let failed = CheckReport::Failed { findings: vec![finding("checks", Critical, "", "2 tests failed")] };
+    let mut story = Story::task(reviewed("phases"));
+    for _ in 0..8 {
+        story = story.works();
+    }
+    let story = story.approves("plan").works().objects("code", &[(Critical, "a.rs:1", "no error handling")]);
+    let story = story.works().approves("code").checks(failed);
+    insta::assert_snapshot!(story.lines(), @"
+        Running task #29: Add user authentication
+          [brainstorm] Brainstorming: 3 helpers first...
+          [brainstorm] Brainstorming...
+          [brainstorm] Brainstorm complete
+          [plan] Planning: 3 helpers first...
+          [plan] Planning...
+          [plan] Plan complete
+          [plan_review 1/11] Running review...
+          [plan_review 1/11] Review: APPROVED
+          [implement] Implementing...
+          [implement] Implementation complete
+          [code_review 1/11] Running review...
+          [code_review 1/11] Review: CHANGES_REQUESTED - no error handling
+          [code_review 2/11] Improving...
+          [code_review 2/11] Running review...
+          [code_review 2/11] Review: APPROVED
+          [test 1/11] Running checks...
+          [test 1/11] Checks: FAILED - 2 tests failed
+          [test 1/11] Starting over at brainstorm (pass 2/10)
+          [brainstorm] Brainstorming: 3 helpers first...
+    ");
+}
+
+#[test]
+fn what_was_told_before_is_not_told_again() {
+    let story = Story::task(reviewed("task")).works();
+    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    renderer.catch_up(&story.log);
+    let told = story.log.len();
+    let story = story.approves("general");
+    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+        Resuming task #29: Add user authentication
+          [1/3] Review: APPROVED
+        ✓ Task #29 completed (APPROVED after 1 cycle)
+    ");
+}

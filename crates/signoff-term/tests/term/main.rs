@@ -1,0 +1,11 @@
+//! What people and programs see of real logs.
+
+mod exit;
+mod fits;
+mod line;
+mod progress;
+mod rows;
+mod schema;
+mod show;
+mod status;
+mod story;

@@ -1,0 +1,96 @@
+//! Rows as the store keeps them.
+
+use signoff_core::task::TaskType;
+use signoff_core::view::{QuestionRow, Status, TaskRow};
+
+pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
+    TaskRow {
+        id,
+        run_id: Some(3),
+        title: title.to_owned(),
+        kind: TaskType::Implement,
+        status,
+        outcome: None,
+        final_verdict: None,
+        reason: None,
+        auto_review: true,
+        review_cycle: 0,
+        max_review_cycles: Some(3),
+        branch: Some(format!("signoff/task-{id}")),
+        base: Some("c0ffee".to_owned()),
+        worktree: Some(format!(".signoff/worktrees/{id}")),
+        phase: None,
+        iteration: 1,
+        open_findings: 0,
+        cost_usd: 0.36,
+        input_tokens: 2_700,
+        output_tokens: 240,
+        depends_on: Vec::new(),
+        continues: None,
+        added_at: "2026-01-29T09:59:00Z".to_owned(),
+        started_at: Some("2026-01-29T10:00:00Z".to_owned()),
+        ended_at: None,
+    }
+}
+
+/// One that ended: outcome, final verdict, reason, cycles.
+pub fn ended(row: TaskRow, outcome: &str, verdict: &str, reason: &str, cycles: u32) -> TaskRow {
+    let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
+    let ended_at = some("2026-01-29T10:12:30Z");
+    TaskRow {
+        outcome: some(outcome),
+        final_verdict: some(verdict),
+        reason: some(reason),
+        review_cycle: cycles,
+        ended_at,
+        ..row
+    }
+}
+
+pub fn question(id: &str, task: u64) -> QuestionRow {
+    QuestionRow {
+        id: id.to_owned(),
+        run_id: 3,
+        task_id: Some(task),
+        text: "3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?"
+            .to_owned(),
+        choices: ["continue", "proceed", "stop"].map(str::to_owned).to_vec(),
+    }
+}
+
+/// A task in every state.
+pub fn all() -> Vec<TaskRow> {
+    use Status::*;
+    let cycle = |row: TaskRow, review_cycle| TaskRow { review_cycle, phase: Some("review".into()), ..row };
+    vec![
+        ended(row(29, "Add feature X", Completed), "approved", "APPROVED", "", 3),
+        ended(row(30, "Add feature Y", Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3),
+        cycle(row(31, "Add feature Z", InProgress), 2),
+        TaskRow {
+            phase: Some("implement".into()),
+            ..row(32, "Add a very long feature that nobody reads to its end, ever", InProgress)
+        },
+        cycle(row(33, "Ask about it", Waiting), 3),
+        cycle(row(34, "Wait for money", Paused), 1),
+        ended(row(35, "Break\x1b[31m it", Failed), "failed", "CHANGES_REQUESTED", "reviewer_failed", 1),
+        ended(row(36, "Never begun well", Failed), "failed", "", "implementer_failed", 0),
+        ended(row(37, "Give up", Stuck), "stuck", "", "task_stuck", 0),
+        cycle(row(38, "Wait for 37", Blocked), 1),
+        ended(row(39, "Call off", Cancelled), "cancelled", "", "cancelled_by_person", 0),
+        TaskRow {
+            auto_review: false,
+            kind: TaskType::Plan,
+            ..ended(row(40, "Not reviewed", Completed), "", "", "", 0)
+        },
+        ended(row(41, "Accepted", Completed), "accepted", "APPROVED", "edited_by_person", 2),
+        ended(row(42, "Talk", Completed), "discussion", "NEEDS_DISCUSSION", "discussion", 1),
+        ended(row(43, "Skip", Completed), "completed_with_issues", "", "review_skipped", 1),
+        ended(row(44, "Again", Completed), "exhausted", "MAX_CYCLES_REACHED", "same_finding", 2),
+        TaskRow { depends_on: vec![29, 37], ..row(45, "Later", Pending) },
+        TaskRow {
+            kind: TaskType::Improve,
+            max_review_cycles: None,
+            ..cycle(row(104, "漢字の題", InProgress), 4)
+        },
+    ]
+}

@@ -1,0 +1,74 @@
+//! The schemas are those of the types, and what is printed fits them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
+use signoff_term::json::{AddReport, RunReport, StatusReport, event, schemas};
+
+use crate::fits::{directory, fits, schema};
+use crate::rows::{all, question};
+use crate::show::approved;
+use crate::story::{Story, reviewed};
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 writes the files instead of comparing them")]
+fn the_files_are_those_of_the_types() {
+    let update = std::env::var_os("UPDATE_SCHEMA").is_some();
+    for (name, schema) in schemas() {
+        let path = directory().join(format!("{name}.schema.json"));
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if update {
+            fs::write(&path, &text).unwrap();
+        }
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(kept, text, "{name}.schema.json is out of date: run this test with UPDATE_SCHEMA=1");
+    }
+}
+
+#[test]
+fn what_is_printed_fits() {
+    let story = Story::task(reviewed("task")).works().approves("general");
+    let spec = Box::new(TaskSpec::of("Add login"));
+    let fact = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
+    let added =
+        Recorded { run: QUEUE, fact: Fact::Task(signoff_core::ids::TaskId(1), fact), ..story.log[0].clone() };
+    let done = RunStage::Done(RunOutcome::Approved);
+    let mut printed = vec![
+        ("status", json!(StatusReport::of(all(), vec![question("q1", 33)]))),
+        ("status", json!(StatusReport::of(Vec::new(), Vec::new()))),
+        ("add", json!(AddReport::of(all().remove(0)))),
+        ("run", json!(RunReport::of(Some((3, &done)), all(), vec![question("q1", 33)]))),
+        ("run", json!(RunReport::of(None, Vec::new(), Vec::new()))),
+        ("show", json!(approved())),
+    ];
+    let events = story.log.iter().chain([&added]);
+    printed.extend(events.map(|recorded| ("event", serde_json::from_str(&event(recorded)).unwrap())));
+    for (name, value) in printed {
+        let root = schema(name);
+        if let Err(problem) = fits(&value, &root) {
+            panic!("{name}{problem}\n{value:#}");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let root = schema("status");
+    let told = |value: Value| fits(&value, &root).unwrap_err();
+    let mut wrong = json!(StatusReport::of(all(), Vec::new()));
+    wrong["tasks"][3]["status"] = json!("sleeping");
+    insta::assert_snapshot!(told(wrong.clone()), @r#"
+        .tasks[3].status: "sleeping" is none of the words
+    "#);
+    wrong["tasks"][3]["status"] = json!("pending");
+    wrong["tasks"][3]["id"] = json!("31");
+    insta::assert_snapshot!(told(wrong), @r#"
+        .tasks[3].id: "31" is no "integer"
+    "#);
+    insta::assert_snapshot!(told(json!({"version": 1, "tasks": []})), @": `questions` is missing");
+    insta::assert_snapshot!(told(json!({"version": 2, "tasks": [], "questions": []})), @".version: 2 is none of the words");
+    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "questions": [], "more": 1})), @": `more` is not in the schema");
+}

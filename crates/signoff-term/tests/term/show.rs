@@ -1,0 +1,388 @@
+//! `signoff show ID`, as text and as JSON.
+
+use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::machine::{CheckReport, Event, Failure};
+use signoff_core::review::Severity::{Critical, Important};
+use signoff_core::review::{Review, Verdict};
+use signoff_core::view::{Status, TaskRow};
+use signoff_term::show::{self, Report};
+
+use crate::rows::{ended, row};
+use crate::story::{Story, finding, id, note, review, reviewed};
+
+fn task() -> TaskRow {
+    ended(row(29, "Add user authentication", Status::Completed), "approved", "APPROVED", "", 2)
+}
+
+fn report(task: TaskRow, story: &Story, artifacts: &[&str]) -> Report {
+    Report::of(task, &story.log, &id(29), artifacts.iter().map(|path| (*path).to_owned()).collect())
+}
+
+/// Two reviewers, two cycles, one finding refuted by a person.
+pub fn approved() -> Report {
+    let with_notes = Review {
+        minor: vec![note("src/auth.rs", 30, "a magic number")],
+        summary: "Good, but for one thing.".into(),
+        ..review("code", Verdict::ChangesRequested, &[(Important, "src/auth.rs:78", "two logins race")])
+    };
+    let missing = (Critical, "src/auth.rs:12", "missing input validation");
+    let story = Story::task(reviewed("plan")).works().objects("spec", &[missing]).answers("code", with_notes);
+    let race = finding("code", Important, "src/auth.rs:78", "two logins race").id;
+    let by = DecidedBy::Person("ann".into());
+    let decision = Decision { state: State::Refuted, by, commit: None, evidence: "there is a lock".into() };
+    let story = story.then(Event::FindingDecided { finding: race, decision });
+    let story = story.works().reviewer_fails("spec", Failure::TimedOut).approves("code").approves("spec");
+    let artifacts =
+        [".signoff/reviews/20260129-task-29-review-1.md", ".signoff/reviews/20260129-task-29-review-2.md"];
+    report(task(), &story, &artifacts)
+}
+
+#[test]
+fn a_task_that_was_approved() {
+    insta::assert_snapshot!(show::text(&approved()), @"
+        ✓ 29. Add user authentication
+          type      implement
+          status    completed APPROVED (2 cycles)
+          branch    signoff/task-29
+          base      c0ffee
+          worktree  .signoff/worktrees/29
+          cost      $0.36, 2700 tokens in, 240 out
+          time      2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)
+
+        Cycle 1 (review, c1): CHANGES_REQUESTED
+          code  changes_requested  20s  $0.12  Good, but for one thing.
+          spec  changes_requested  20s  $0.12
+          1. [critical] src/auth.rs:12 missing input validation
+          2. [important] src/auth.rs:78 two logins race
+
+        Cycle 2 (review, c2): APPROVED
+          code  approved  20s  $0.12
+          spec  approved  20s  $0.12
+
+        Findings:
+          refuted      f-3848bab3b9 [important] src/auth.rs:78 two logins race
+                       reported by code in review 1
+                       refuted by ann: there is a lock
+          fixed        f-84289c36aa [critical] src/auth.rs:12 missing input validation
+                       reported by spec in review 1
+                       fixed by spec: approved without reporting it again in cycle 2 of pass 1
+
+        Attempts:
+          a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
+          a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: changes_requested
+          a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  reviewed: changes_requested
+          a4  fix             claude large  2026-01-29T10:03:10Z  20s  $0.12  complete
+          a5  review by spec  claude large  2026-01-29T10:04:20Z  20s  $0.12  failed: timed out
+          a6  review by code  claude large  2026-01-29T10:04:10Z  20s  $0.12  reviewed: approved
+          a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
+
+        Artifacts:
+          .signoff/reviews/20260129-task-29-review-1.md
+          .signoff/reviews/20260129-task-29-review-2.md
+
+        Next: signoff diff 29, then signoff merge 29
+    ");
+}
+
+#[test]
+fn a_task_that_waits_for_an_answer() {
+    let story = Story::task(reviewed("plan"));
+    let story = story.works().mumbles("code").approves("spec").mumbles("code");
+    let task = TaskRow {
+        review_cycle: 1,
+        phase: Some("review".into()),
+        ..row(29, "Add user authentication", Status::Waiting)
+    };
+    insta::assert_snapshot!(show::text(&report(task, &story, &[])), @"
+        ? 29. Add user authentication
+          type      implement
+          status    waiting (cycle 1/3)
+          branch    signoff/task-29
+          base      c0ffee
+          worktree  .signoff/worktrees/29
+          cost      $0.36, 2700 tokens in, 240 out
+          time      since 2026-01-29T10:00:00Z
+
+        Cycle 1 (review, c1): INCONCLUSIVE
+          code  inconclusive  20s  $0.12  there is no verdict line
+          spec  approved      20s  $0.12
+
+        Attempts:
+          a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
+          a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: approved
+          a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  unclear: there is no verdict line
+          a4  review by code  claude large  2026-01-29T10:02:40Z  20s  $0.12  unclear: there is no verdict line
+
+        Question:
+          q1 task 29: code gave no usable review; the others did. Retry, proceed without, or stop?
+              signoff answer 29 CHOICE    (retry, proceed, stop, restart)
+    ");
+}
+
+#[test]
+fn a_task_that_starts_over_after_its_checks() {
+    let mut story = Story::task(reviewed("phases"));
+    for _ in 0..8 {
+        story = story.works();
+    }
+    let failed = CheckReport::Failed { findings: vec![finding("checks", Critical, "", "2 tests failed")] };
+    let story = story.approves("plan").works().approves("code").checks(failed);
+    let task = TaskRow {
+        phase: Some("brainstorm".into()),
+        ..row(29, "Add user authentication", Status::InProgress)
+    };
+    let text = show::text(&report(task, &story, &[]));
+    let upto = text.find("Attempts:").unwrap();
+    insta::assert_snapshot!(&text[..upto], @"
+        → 29. Add user authentication
+          type      implement
+          status    in_progress (brainstorm)
+          branch    signoff/task-29
+          base      c0ffee
+          worktree  .signoff/worktrees/29
+          cost      $0.36, 2700 tokens in, 240 out
+          time      since 2026-01-29T10:00:00Z
+
+        Cycle 1 (plan_review, c8): APPROVED
+          plan  approved  20s  $0.12
+
+        Cycle 1 (code_review, c9): APPROVED
+          code  approved  20s  $0.12
+
+        Cycle 1 (test, c9): CHANGES_REQUESTED
+          checks  changes_requested  20s  $0.12
+          1. [critical] 2 tests failed
+
+        Findings:
+          open         f-f8b1426c28 [critical] 2 tests failed
+                       reported by checks in test 1
+    ");
+}
+
+#[test]
+fn a_task_that_no_run_has_taken_up() {
+    let pending = TaskRow {
+        started_at: None,
+        branch: None,
+        base: None,
+        worktree: None,
+        ..row(29, "Later", Status::Pending)
+    };
+    let report = Report::of(pending, &[], &id(29), Vec::new());
+    insta::assert_snapshot!(show::text(&report), @"
+        · 29. Later
+          type      implement
+          status    pending
+          cost      $0.36, 2700 tokens in, 240 out
+
+        Next: signoff work 29
+    ");
+}
+
+#[test]
+fn the_json_of_a_task() {
+    let mut json = serde_json::to_value(approved()).unwrap();
+    json["task"] = serde_json::json!("the row of `status --json`");
+    for cycle in json["cycles"].as_array_mut().unwrap() {
+        cycle["merged"] = serde_json::json!("a merged review");
+    }
+    json["cycles"].as_array_mut().unwrap().truncate(1);
+    json["attempts"].as_array_mut().unwrap().truncate(2);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
+        {
+          "artifacts": [
+            ".signoff/reviews/20260129-task-29-review-1.md",
+            ".signoff/reviews/20260129-task-29-review-2.md"
+          ],
+          "attempts": [
+            {
+              "agent": "claude",
+              "cost_usd": 0.12,
+              "cycle": 0,
+              "detail": null,
+              "duration_ms": 20000,
+              "ended_at": "2026-01-29T10:01:40Z",
+              "id": "a1",
+              "input_tokens": 900,
+              "model": "large",
+              "outcome": "complete",
+              "output_tokens": 80,
+              "phase": "implement",
+              "reviewer": null,
+              "role": "implement",
+              "started_at": "2026-01-29T10:01:10Z"
+            },
+            {
+              "agent": "claude",
+              "cost_usd": 0.12,
+              "cycle": 1,
+              "detail": "changes_requested",
+              "duration_ms": 20000,
+              "ended_at": "2026-01-29T10:02:30Z",
+              "id": "a2",
+              "input_tokens": 900,
+              "model": "large",
+              "outcome": "reviewed",
+              "output_tokens": 80,
+              "phase": "review",
+              "reviewer": "spec",
+              "role": "review",
+              "started_at": "2026-01-29T10:02:00Z"
+            }
+          ],
+          "cycles": [
+            {
+              "commit": "c1",
+              "ended_at": "2026-01-29T10:03:00Z",
+              "merged": "a merged review",
+              "n": 1,
+              "pass": 1,
+              "phase": "review",
+              "reviews": [
+                {
+                  "checked": [],
+                  "confidence": "high",
+                  "cost_usd": 0.12,
+                  "duration_ms": 20000,
+                  "findings": [
+                    {
+                      "description": "two logins race",
+                      "file": "src/auth.rs",
+                      "id": "f-3848bab3b9",
+                      "kind": "bug",
+                      "line": 78,
+                      "requirement": null,
+                      "severity": "important",
+                      "sources": [
+                        "code"
+                      ],
+                      "suggestion": null
+                    }
+                  ],
+                  "follow_up_prompt": null,
+                  "input_tokens": 900,
+                  "intent_satisfied": null,
+                  "interpreted_intent": null,
+                  "kind": "code",
+                  "minor": [
+                    {
+                      "description": "a magic number",
+                      "file": "src/auth.rs",
+                      "line": 30
+                    }
+                  ],
+                  "output_tokens": 80,
+                  "raw": null,
+                  "reason": null,
+                  "reviewer": "code",
+                  "summary": "Good, but for one thing.",
+                  "verdict": "changes_requested"
+                },
+                {
+                  "checked": [],
+                  "confidence": "high",
+                  "cost_usd": 0.12,
+                  "duration_ms": 20000,
+                  "findings": [
+                    {
+                      "description": "missing input validation",
+                      "file": "src/auth.rs",
+                      "id": "f-84289c36aa",
+                      "kind": "bug",
+                      "line": 12,
+                      "requirement": null,
+                      "severity": "critical",
+                      "sources": [
+                        "spec"
+                      ],
+                      "suggestion": null
+                    }
+                  ],
+                  "follow_up_prompt": null,
+                  "input_tokens": 900,
+                  "intent_satisfied": null,
+                  "interpreted_intent": null,
+                  "kind": "spec",
+                  "minor": [],
+                  "output_tokens": 80,
+                  "raw": null,
+                  "reason": null,
+                  "reviewer": "spec",
+                  "summary": "",
+                  "verdict": "changes_requested"
+                }
+              ],
+              "scope": "full",
+              "verdict": "CHANGES_REQUESTED"
+            }
+          ],
+          "ledger": [
+            {
+              "decisions": [
+                {
+                  "by": "ann",
+                  "by_kind": "person",
+                  "commit": null,
+                  "evidence": "there is a lock",
+                  "state": "refuted"
+                }
+              ],
+              "description": "two logins race",
+              "file": "src/auth.rs",
+              "id": "f-3848bab3b9",
+              "kind": "bug",
+              "line": 78,
+              "requirement": null,
+              "seen": [
+                {
+                  "commit": "c1",
+                  "cycle": 1,
+                  "pass": 1,
+                  "phase": "review"
+                }
+              ],
+              "severity": "important",
+              "sources": [
+                "code"
+              ],
+              "state": "refuted",
+              "suggestion": null
+            },
+            {
+              "decisions": [
+                {
+                  "by": "spec",
+                  "by_kind": "reviewer",
+                  "commit": "c2",
+                  "evidence": "approved without reporting it again in cycle 2 of pass 1",
+                  "state": "fixed"
+                }
+              ],
+              "description": "missing input validation",
+              "file": "src/auth.rs",
+              "id": "f-84289c36aa",
+              "kind": "bug",
+              "line": 12,
+              "requirement": null,
+              "seen": [
+                {
+                  "commit": "c1",
+                  "cycle": 1,
+                  "pass": 1,
+                  "phase": "review"
+                }
+              ],
+              "severity": "critical",
+              "sources": [
+                "spec"
+              ],
+              "state": "fixed",
+              "suggestion": null
+            }
+          ],
+          "question": null,
+          "task": "the row of `status --json`",
+          "version": 1
+        }
+    "#);
+}

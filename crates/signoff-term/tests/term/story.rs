@@ -1,0 +1,283 @@
+//! Drives real loops and keeps the log they leave.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::machine::{
+    CheckReport, Choice, Effect, Event, Failure, Head, Job, JobKind, LandReport, Policy, Stage, WorkReport,
+    outstanding,
+};
+use signoff_core::review::{
+    Confidence, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, Violation, ViolationCode,
+};
+use signoff_core::similarity::assign_ids;
+use signoff_core::view::RunView;
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::workflow::{PhaseKind, preset};
+use signoff_term::line::{LineRenderer, Naming};
+
+/// A preset with its gates on.
+pub fn reviewed(name: &str) -> Policy {
+    let mut policy = Policy::of(preset(name).expect(name));
+    for phase in &mut policy.workflow.phases {
+        if let (PhaseKind::Gate(judge), false) = (&mut phase.kind, phase.name == "implement_review") {
+            judge.gate.enabled = true;
+        }
+    }
+    policy
+}
+
+pub fn head(number: u32) -> Head {
+    Head { commit: format!("c{number}").as_str().into(), tree: format!("t{number}").as_str().into() }
+}
+
+/// A finding of one reviewer, with its place as `file:line`.
+pub fn finding(reviewer: &str, severity: Severity, place: &str, description: &str) -> Finding {
+    let (file, line) = place.split_once(':').unwrap_or((place, ""));
+    let mut findings = [Finding {
+        file: Some(file.to_owned()).filter(|file| !file.is_empty()),
+        line: line.parse().ok(),
+        ..Finding::of(&reviewer.into(), "bug", severity, description)
+    }];
+    assign_ids(&mut findings);
+    let [finding] = findings;
+    finding
+}
+
+pub struct Story {
+    pub log: Vec<Recorded>,
+    pub view: RunView,
+    loop_id: LoopId,
+    heads: u32,
+    launched: BTreeSet<(LoopId, AttemptId)>,
+}
+
+impl Story {
+    /// A run under a policy that has nothing to work yet.
+    pub fn of(policy: Policy) -> Self {
+        let mut this = Self {
+            log: Vec::new(),
+            view: RunView::default(),
+            loop_id: "none".into(),
+            heads: 0,
+            launched: BTreeSet::new(),
+        };
+        let run_policy = RunPolicy::of(&policy.workflow, 2);
+        this.record(Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
+        this
+    }
+
+    /// One task under a preset, begun.
+    pub fn task(policy: Policy) -> Self {
+        Self::of(policy).plan(&[&[(29, "Add user authentication")]]).starts(29)
+    }
+
+    pub fn record(&mut self, fact: Fact) {
+        let seq = self.log.len() as u64 + 1;
+        let at: Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
+        let at = at + SignedDuration::from_secs(10 * seq as i64);
+        self.log.push(Recorded { run: RunId(3), seq, at, fact });
+        self.view.apply(&self.log[self.log.len() - 1]);
+    }
+
+    /// Groups of tasks, by number and title.
+    pub fn plan(mut self, groups: &[&[(u64, &str)]]) -> Self {
+        self.run(RunEvent::Started);
+        for (task, title) in groups.iter().flat_map(|group| group.iter()) {
+            let branch = format!("signoff/task-{task}");
+            let added = LoopFact::Added { task: TaskId(*task), title: (*title).to_owned(), branch };
+            self.record(Fact::Loop(id(*task), added));
+        }
+        let groups = groups.iter().map(|group| group.iter().map(|(task, _)| id(*task)).collect()).collect();
+        self.run(RunEvent::GroupsPlanned { groups });
+        self
+    }
+
+    pub fn run(&mut self, event: RunEvent) {
+        self.record(Fact::Run(RunFact::Moved(event)));
+    }
+
+    /// What follows is about this task.
+    pub fn on(mut self, task: u64) -> Self {
+        self.loop_id = id(task);
+        self
+    }
+
+    pub fn starts(self, task: u64) -> Self {
+        let mut this = self.on(task);
+        let placed = LoopFact::Placed { base: "c0".into(), worktree: format!(".signoff/worktrees/{task}") };
+        this.record(Fact::Loop(id(task), placed));
+        this.then(Event::Started { head: head(0) })
+    }
+
+    /// Any event, and what the engine records with it.
+    pub fn then(mut self, event: Event) -> Self {
+        let loop_id = self.loop_id.clone();
+        if let Some(attempt) = event.ends_attempt() {
+            let usage =
+                Usage { cost_micro_usd: 120_000, input_tokens: 900, output_tokens: 80, duration_ms: 20_000 };
+            self.record(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage }));
+        }
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));
+        for job in self.jobs() {
+            if self.launched.insert((loop_id.clone(), job.attempt)) {
+                let launch = launch(&job, self.view.row(&loop_id).expect("a row").phase);
+                let attempt = job.attempt;
+                self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt, launch }));
+            }
+        }
+        let standing = Standing::of(self.view.loop_state(&loop_id).expect("a loop"));
+        self.run(RunEvent::LoopMoved { loop_id, standing });
+        self
+    }
+
+    pub fn jobs(&self) -> Vec<Job> {
+        let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.loop_policy(&self.loop_id));
+        let wishes = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
+        wishes
+            .into_iter()
+            .filter_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
+            .collect()
+    }
+
+    pub fn attempt(&self, is_it: impl Fn(&JobKind) -> bool) -> AttemptId {
+        let job = self.jobs().into_iter().find(|job| is_it(&job.kind));
+        job.unwrap_or_else(|| panic!("nobody does that: {:#?}", self.view.loop_state(&self.loop_id))).attempt
+    }
+
+    fn writer(&self) -> AttemptId {
+        self.attempt(|kind| {
+            matches!(kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. })
+        })
+    }
+
+    pub fn reviewer(&self, name: &str) -> AttemptId {
+        self.attempt(|kind| matches!(kind, JobKind::Review { reviewer, .. } if reviewer.as_str() == name))
+    }
+
+    pub fn program(&self) -> AttemptId {
+        self.attempt(|kind| matches!(kind, JobKind::Check | JobKind::Combine | JobKind::Land))
+    }
+
+    fn new_head(&mut self) -> Head {
+        self.heads += 1;
+        head(self.heads)
+    }
+
+    pub fn works(mut self) -> Self {
+        let (attempt, head) = (self.writer(), self.new_head());
+        self.then(Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
+    }
+
+    pub fn goes_on(mut self) -> Self {
+        let (attempt, head) = (self.writer(), self.new_head());
+        self.then(Event::WorkEnded { attempt, report: WorkReport::Incomplete { head } })
+    }
+
+    pub fn gives_up(mut self, reason: &str) -> Self {
+        let (attempt, head) = (self.writer(), self.new_head());
+        self.then(Event::WorkEnded { attempt, report: WorkReport::Stuck { head, reason: reason.to_owned() } })
+    }
+
+    pub fn writer_fails(self, failure: Failure) -> Self {
+        let attempt = self.writer();
+        self.then(Event::AttemptFailed { attempt, failure })
+    }
+
+    pub fn reviewer_fails(self, name: &str, failure: Failure) -> Self {
+        let attempt = self.reviewer(name);
+        self.then(Event::AttemptFailed { attempt, failure })
+    }
+
+    pub fn answers(self, name: &str, review: Review) -> Self {
+        let attempt = self.reviewer(name);
+        self.then(Event::ReviewArrived { attempt, review: Box::new(review) })
+    }
+
+    pub fn approves(self, name: &str) -> Self {
+        let review = review(name, Verdict::Approved, &[]);
+        self.answers(name, review)
+    }
+
+    /// Asks for changes, worst first.
+    pub fn objects(self, name: &str, findings: &[(Severity, &str, &str)]) -> Self {
+        let review = review(name, Verdict::ChangesRequested, findings);
+        self.answers(name, review)
+    }
+
+    pub fn mumbles(self, name: &str) -> Self {
+        let violation = Violation::new(ViolationCode::NoVerdict, 0, "there is no verdict line");
+        self.answers(name, Review::inconclusive(name.into(), kind(name), violation))
+    }
+
+    pub fn checks(self, report: CheckReport) -> Self {
+        let attempt = self.program();
+        self.then(Event::CheckEnded { attempt, report })
+    }
+
+    pub fn lands(self) -> Self {
+        let attempt = self.program();
+        let report = LandReport::Landed { commit: "m1".into() };
+        self.then(Event::LandingEnded { attempt, report })
+    }
+
+    pub fn person(self, choice: Choice) -> Self {
+        let stage = self.view.loop_state(&self.loop_id).map(|this| this.stage.clone());
+        let Some(Stage::Waiting { question, .. }) = stage else { panic!("nobody asked") };
+        self.then(Event::PersonAnswered { question: question.id, choice, by: "ann".into() })
+    }
+
+    pub fn retry(self) -> Self {
+        self.then(Event::PersonRetried { by: "ann".into() })
+    }
+
+    /// The lines of the whole log.
+    pub fn lines(&self) -> String {
+        self.lines_named(Naming::WhenNeeded)
+    }
+
+    pub fn lines_named(&self, naming: Naming) -> String {
+        let mut renderer = LineRenderer::new(naming);
+        let lines: Vec<_> = self.log.iter().flat_map(|recorded| renderer.take(recorded)).collect();
+        assert_eq!(renderer.view(), &self.view);
+        lines.join("\n")
+    }
+}
+
+/// The loop of a task.
+pub fn id(task: u64) -> LoopId {
+    LoopId::new(format!("task-{task}"))
+}
+
+fn kind(name: &str) -> ReviewerKind {
+    ReviewerKind::from_word(name).unwrap_or(ReviewerKind::General)
+}
+
+pub fn review(name: &str, verdict: Verdict, findings: &[(Severity, &str, &str)]) -> Review {
+    let findings = findings.iter().map(|(severity, place, text)| finding(name, *severity, place, text));
+    Review {
+        findings: findings.collect(),
+        confidence: Confidence::High,
+        ..Review::of(name.into(), kind(name), verdict)
+    }
+}
+
+pub fn note(file: &str, line: u32, description: &str) -> Note {
+    Note { file: Some(file.to_owned()), line: Some(line), description: description.to_owned() }
+}
+
+fn launch(job: &Job, phase: String) -> Launch {
+    let (role, reviewer) = match &job.kind {
+        JobKind::Work { role, .. } => (role.word(), None),
+        JobKind::Research { .. } => ("research", None),
+        JobKind::Check => ("check", None),
+        JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
+        JobKind::Fix { .. } => ("fix", None),
+        JobKind::Combine => ("combine", None),
+        JobKind::Land => ("land", None),
+    };
+    let model = Some("large".to_owned());
+    Launch { agent: "claude".into(), model, role: role.into(), reviewer, phase, cycle: job.cycle }
+}
