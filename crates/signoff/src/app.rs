@@ -1,15 +1,17 @@
 //! From words on the command line to one command, and from its end to an exit code.
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::command::{merge_reviews, parse, tasks, workflow};
-use crate::console::{Console, Talk, say};
+use crate::command::{
+    add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, logs,
+    merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
+};
+use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
-
-/// Shown when nothing was asked.
-const WHAT_NOW: &str = include_str!("app/what_now.txt");
+use crate::part;
 
 /// Drives coding agents through implement, review, fix and re-review until the work is signed off.
 #[derive(Debug, Parser)]
@@ -27,9 +29,18 @@ struct Global {
     /// Report as JSON
     #[arg(long, global = true)]
     json: bool,
-    /// No colours
+    /// Print every recorded fact as a line of JSON
+    #[arg(long, global = true, conflicts_with = "json")]
+    json_events: bool,
+    /// No colours, nothing drawn over
     #[arg(long, global = true)]
     plain: bool,
+    /// Stop instead of asking
+    #[arg(long, global = true)]
+    no_ask: bool,
+    /// Exit with 3 if something needs attention
+    #[arg(long, global = true)]
+    strict: bool,
     /// Say nothing but the data
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
@@ -40,14 +51,40 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Args),
+    Add(add::Args),
+    Work(work::Args),
+    Run(run::Args),
+    Status(status::Args),
+    Show(show::Args),
+    Logs(logs::Args),
+    Diff(diff::Args),
+    Review(review::Args),
+    Improve(improve::Args),
+    Retry(retry::Args),
+    Edit(edit::Args),
+    Answer(answer::Args),
+    Cancel(cancel::Args),
+    Dispute(dispute::Args),
+    Config(config::Args),
+    Doctor(doctor::Args),
+    Demo(demo::Args),
     Parse(parse::Args),
     MergeReviews(merge_reviews::Args),
     Workflow(workflow::Args),
     Tasks(tasks::Args),
+    Completions(completions::Args),
 }
 
 /// Runs the program.
-pub fn run(arguments: Vec<OsString>) -> Exit {
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    match part::of(&arguments) {
+        Some(part) => part.run(),
+        None => command(arguments).into(),
+    }
+}
+
+fn command(arguments: Vec<OsString>) -> Exit {
     let plain = arguments.iter().any(|word| word == "--plain");
     let matches = Cli::command().color(color(plain)).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -59,11 +96,30 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     let console = cli.global.console();
     match cli.command {
+        Some(Command::Init(args)) => init::run(&args, &console),
+        Some(Command::Add(args)) => add::run(&args, &console),
+        Some(Command::Work(args)) => work::run(&args, &console),
+        Some(Command::Run(args)) => run::run(&args, &console),
+        Some(Command::Status(args)) => status::run(&args, &console),
+        Some(Command::Show(args)) => show::run(&args, &console),
+        Some(Command::Logs(args)) => logs::run(&args, &console),
+        Some(Command::Diff(args)) => diff::run(&args, &console),
+        Some(Command::Review(args)) => review::run(&args, &console),
+        Some(Command::Improve(args)) => improve::run(&args, &console),
+        Some(Command::Retry(args)) => retry::run(&args, &console),
+        Some(Command::Edit(args)) => edit::run(&args, &console),
+        Some(Command::Answer(args)) => answer::run(&args, &console),
+        Some(Command::Cancel(args)) => cancel::run(&args, &console),
+        Some(Command::Dispute(args)) => dispute::run(&args, &console),
+        Some(Command::Config(args)) => config::run(&args, &console),
+        Some(Command::Doctor(args)) => doctor::run(&args, &console),
+        Some(Command::Demo(args)) => demo::run(&args, &console),
         Some(Command::Parse(args)) => parse::run(&args, &console),
         Some(Command::MergeReviews(args)) => merge_reviews::run(&args, &console),
         Some(Command::Workflow(args)) => workflow::run(&args, &console),
         Some(Command::Tasks(args)) => tasks::run(&args, &console),
-        None => console.text(WHAT_NOW).map(|()| Exit::Done),
+        Some(Command::Completions(args)) => completions::run(&args, Cli::command(), &console),
+        None => status::attention(&console),
     }
 }
 
@@ -74,7 +130,8 @@ impl Global {
             (false, true) => Talk::Verbose,
             (false, false) => Talk::Normal,
         };
-        Console { talk, json: self.json }
+        let Self { json, json_events, plain, no_ask, strict, .. } = *self;
+        Console { talk, json, json_events, plain, no_ask, strict, progress: Progress::Stdout }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// closed pipe and an endless one does not hold us forever.
 const DRAINED: u64 = 1 << 30;
 
+/// Titles are cut where lists would no longer fit a wide terminal.
+const TITLE_WIDTH: usize = 60;
+
 /// How much the program says besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Talk {
@@ -26,6 +29,25 @@ pub struct Console {
     pub talk: Talk,
     /// Whether `--json` was given.
     pub json: bool,
+    /// Whether every recorded fact is printed as JSON.
+    pub json_events: bool,
+    /// Whether nothing is to be drawn over.
+    pub plain: bool,
+    /// Whether questions stop the work, because nobody is there to answer.
+    pub no_ask: bool,
+    /// Whether what needs attention is told by the exit code.
+    pub strict: bool,
+    /// Where progress goes.
+    pub progress: Progress,
+}
+
+/// Where the lines go that tell how far the work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// They are the output.
+    Stdout,
+    /// Something else is.
+    Stderr,
 }
 
 impl Console {
@@ -48,6 +70,36 @@ impl Console {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
         self.data(&(escaped_json(&text) + "\n"))
+    }
+
+    /// Tells how far the work is. With `--json` the result is the output, and with `--quiet` nothing else is said.
+    pub fn progress(&self, text: &str) {
+        let events = self.json_events && self.progress == Progress::Stdout;
+        match (events, self.json || self.progress == Progress::Stderr) {
+            (true, _) => self.data(text).ok(),
+            (false, false) => self.text(text).ok(),
+            (false, true) => {
+                self.note(text.trim_end_matches('\n'));
+                None
+            }
+        };
+    }
+
+    /// The same console for a command whose data is something else than progress.
+    #[must_use]
+    pub fn for_data(&self) -> Self {
+        Self { progress: Progress::Stderr, json: false, ..*self }
+    }
+
+    /// Whether a person looks at a terminal on which things can be drawn over.
+    pub fn is_live(&self) -> bool {
+        let drawn = !self.plain && !self.json && !self.json_events && self.talk != Talk::Quiet;
+        drawn && io::stdout().is_terminal() && io::stderr().is_terminal()
+    }
+
+    /// How wide a title may be in a list.
+    pub fn title_width(&self) -> usize {
+        TITLE_WIDTH
     }
 
     /// Says something that is not data, unless told to be quiet.

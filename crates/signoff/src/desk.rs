@@ -64,8 +64,13 @@ impl Desk {
 impl Bench {
     /// Opens the repository around the working directory, makes `.signoff` if it is not there.
     pub fn open() -> Result<Self, Failure> {
+        Self::at(&door::working_directory()?)
+    }
+
+    /// Opens the repository around a directory.
+    pub fn at(directory: &Path) -> Result<Self, Failure> {
         let git = Git::new(door::environment());
-        let repository = Repository::discover(&git, &door::working_directory()?)?;
+        let repository = Repository::discover(&git, directory)?;
         let settings = settings::load(Some(repository.root()))?;
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::console::read_at_most;
 use crate::failure::Failure;
@@ -13,6 +13,52 @@ pub const FILE_LIMIT: usize = 100 * 1000 * 1000;
 /// The words of the command line, the program's name first.
 pub fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
+}
+
+/// Where the person is.
+pub fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| Failure::usage(format!("the working directory is gone: {error}")))
+}
+
+/// This program.
+pub fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::failed(format!("cannot find signoff itself: {error}")))
+}
+
+/// The environment as it was given to us.
+#[expect(clippy::disallowed_methods, reason = "the environment's one door")]
+pub fn environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+/// One variable of it.
+pub fn variable(name: &str) -> Option<OsString> {
+    environment().into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+/// Where programs are looked for.
+pub fn search_path() -> Vec<PathBuf> {
+    variable("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
+/// Who decides: the person's name on this machine.
+pub fn person() -> String {
+    let named = ["SIGNOFF_USER", "USER", "LOGNAME"].into_iter().find_map(variable);
+    named.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "a person".to_owned())
+}
+
+/// A fresh directory that nobody else uses.
+pub fn temporary_directory() -> Result<PathBuf, Failure> {
+    let name = format!("signoff-demo-{}-{}", std::process::id(), now().as_millisecond());
+    let path = std::env::temp_dir().join(name);
+    std::fs::create_dir(&path).map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+    Ok(path)
+}
+
+/// Lets another program do something.
+#[expect(clippy::disallowed_methods, reason = "waiting for another process, in one place")]
+pub fn wait_a_moment() {
+    std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
 /// The time of day.

@@ -3,8 +3,12 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use signoff_core::command::Refusal;
+use signoff_core::config::ConfigError;
 use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
+use signoff_engine::error::EngineError;
+use signoff_store::StoreError;
 
 use crate::console::plain_text;
 
@@ -17,6 +21,23 @@ pub enum Exit {
     Failed,
     /// The command line, or a file it names, is wrong.
     Usage,
+    /// With `--strict`: nothing failed, but something needs a look.
+    Attention,
+    /// A person interrupted it.
+    Interrupted,
+}
+
+impl Exit {
+    /// The exit with this code.
+    pub fn of(code: u8) -> Self {
+        match code {
+            0 => Self::Done,
+            2 => Self::Usage,
+            3 => Self::Attention,
+            130 => Self::Interrupted,
+            _ => Self::Failed,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -25,6 +46,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => Self::from(0),
             Exit::Failed => Self::from(1),
             Exit::Usage => Self::from(2),
+            Exit::Attention => Self::from(3),
+            Exit::Interrupted => Self::from(130),
         }
     }
 }
@@ -86,6 +109,70 @@ impl From<WorkflowError> for Failure {
         Self::usage(&error.message)
             .at(format!("{}:{}", error.file, error.line))
             .hint("`signoff workflow show task` shows the words a workflow is written in")
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::File { file, line, message } => Self::usage(message).at(format!("{file}:{line}")),
+            ConfigError::NoAgent => Self::usage("no agent is configured")
+                .hint("`signoff init` looks for the agents that are here and writes signoff.toml"),
+            ConfigError::Given { .. }
+            | ConfigError::Nowhere { .. }
+            | ConfigError::UnknownWorkflow { .. }
+            | ConfigError::Unassigned { .. } => {
+                Self::usage(error.to_string()).hint("`signoff config --show` shows every setting and its origin")
+            }
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::NoRun(_) | StoreError::NoTask(_) => {
+                Self::usage(message).hint("`signoff status` lists what there is")
+            }
+            StoreError::Taken(task) => {
+                Self::usage(message).hint(format!("`signoff show {task}` shows where it stands"))
+            }
+            StoreError::Held(_) | StoreError::Fenced(_) => {
+                Self::failed(message).hint("wait for it to end, or stop it with Ctrl-C where it runs")
+            }
+            StoreError::Full => {
+                Self::failed(message).hint("make room and type the same again: nothing was lost")
+            }
+            StoreError::Busy => Self::failed(message).hint("try again when it is done"),
+            StoreError::Newer { .. } => Self::usage(message).hint("update signoff"),
+            StoreError::Damaged(_) => Self::failed(message)
+                .at(".signoff/signoff.db")
+                .hint("put a copy of the file aside; `signoff doctor` says more"),
+            StoreError::Unreadable { .. } => {
+                Self::failed(message).at(".signoff/signoff.db").hint("`signoff doctor` says more")
+            }
+            StoreError::Other(_) => Self::failed(message).at(".signoff/signoff.db"),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Git(error) => error.into(),
+            EngineError::Config(error) => error.into(),
+            EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
+                Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
+            }
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::usage(refusal.to_string()).hint("`signoff show ID` shows where the task stands")
     }
 }
 

@@ -3,10 +3,17 @@
 mod app;
 mod command;
 mod console;
+mod desk;
 mod door;
+mod drive;
 mod failure;
+mod part;
+mod preflight;
+mod settings;
+mod show;
+mod spinner;
 mod words;
 
 fn main() -> std::process::ExitCode {
-    app::run(door::arguments()).into()
+    app::run(door::arguments())
 }

@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use signoff_core::contract::Contract;
+use signoff_core::policy::Effort;
 use signoff_core::review::{Bar, ReviewerKind};
 use signoff_core::source::Format;
 
@@ -20,6 +21,12 @@ pub fn role() -> impl TypedValueParser<Value = ReviewerKind> {
 /// Reads the severity that fails a gate.
 pub fn bar() -> impl TypedValueParser<Value = Bar> {
     PossibleValuesParser::new(Bar::WORDS).try_map(|word| Bar::from_word(&word).ok_or("no such severity"))
+}
+
+/// Reads how thoroughly work is reviewed.
+pub fn effort() -> impl TypedValueParser<Value = Effort> {
+    PossibleValuesParser::new(Effort::ALL.map(Effort::word))
+        .try_map(|word| Effort::from_word(&word).ok_or("no such effort"))
 }
 
 /// Reads the format of a plan file, also by the name its users write.

@@ -39,7 +39,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let exit = work::work(bench, (&[], false, Some(1)), console)?;
     if !console.json {
         console.progress("$ signoff status\n");
-        super::status::print(&Bench::at(&place)?, console)?;
+        super::status::print(&*Bench::at(&place)?.store, console)?;
         console.note(&format!("Look around: cd {} && signoff show 1", place.display()));
     }
     Ok(exit)

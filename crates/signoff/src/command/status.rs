@@ -1,7 +1,7 @@
 //! `signoff status`: every task and what it waits for.
 
 use signoff_store::Store;
-use signoff_term::{json, status};
+use signoff_term::{attention, json, status};
 
 use crate::console::Console;
 use crate::desk::Desk;
@@ -19,11 +19,31 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
         None => (Vec::new(), Vec::new()),
     };
     if console.json {
-        console.json(&json::Status::of(tasks, questions))?;
+        console.json(&json::Status::new(tasks, questions))?;
     } else if tasks.is_empty() {
         console.note("No tasks yet: `signoff add \"…\"` adds one");
     } else {
         console.text(&status::text(&tasks, &questions, console.title_width()))?;
     }
     Ok(Exit::Done)
+}
+
+/// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
+pub fn attention(console: &Console) -> Result<Exit, Failure> {
+    let (tasks, questions) = match Desk::find() {
+        Ok(Some(desk)) => (desk.store.tasks()?, desk.store.questions()?),
+        // Outside a repository it still says how to start.
+        Ok(None) | Err(_) => (Vec::new(), Vec::new()),
+    };
+    if console.json {
+        console.json(&json::Status::new(tasks, questions))?;
+    } else {
+        console.text(&attention::text(&tasks, &questions, console.title_width()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The list as `status` prints it.
+pub fn print(store: &dyn Store, console: &Console) -> Result<(), Failure> {
+    console.text(&status::text(&store.tasks()?, &store.questions()?, console.title_width()))
 }

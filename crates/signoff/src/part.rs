@@ -1,0 +1,38 @@
+//! The parts of signoff that run as processes of their own: it starts itself with a hidden first argument.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use signoff_engine::{builtin, process};
+
+/// A part, with what it works on.
+pub enum Part {
+    /// Keeps one agent.
+    Keeper(PathBuf),
+    /// Runs the project's checks.
+    Checks(PathBuf),
+    /// Plays an agent.
+    Demo,
+}
+
+/// The part that a command line asks for, if it asks for one.
+pub fn of(arguments: &[OsString]) -> Option<Part> {
+    let second = || arguments.get(2).map(PathBuf::from);
+    match arguments.get(1)?.to_str()? {
+        process::KEEP => second().map(Part::Keeper),
+        "__checks" => second().map(Part::Checks),
+        "__demo" => Some(Part::Demo),
+        _ => None,
+    }
+}
+
+impl Part {
+    pub fn run(self) -> ExitCode {
+        match self {
+            Self::Keeper(directory) => process::keep(&directory),
+            Self::Checks(list) => builtin::checks::run(&list),
+            Self::Demo => builtin::demo::run(),
+        }
+    }
+}
