@@ -5,12 +5,12 @@
 mod command;
 mod demo;
 
-use signoff_core::config::{AgentKind, AgentSettings};
+use signoff_core::config::{self, AgentKind};
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    pub settings: &'a AgentSettings,
+    pub agent: &'a config::Agent,
     pub model: Option<&'a str>,
     /// signoff itself, for agents that are part of it.
     pub program: &'a str,

@@ -1,11 +1,13 @@
 //! All that one attempt needs to know, taken from the state when it was wished for.
 
 use jiff::Timestamp;
+use signoff_core::config;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Job, JobKind, Loop, Policy};
 use signoff_core::policy::Gate;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::wire::Launch;
+use signoff_core::workflow::Phase;
 
 use crate::artifact;
 use crate::board::{Place, Round};
@@ -45,8 +47,19 @@ impl Assignment {
         phases.iter().find_map(|phase| phase.judge()).map(|judge| &judge.gate)
     }
 
+    /// The phase at hand; none while landing.
+    pub fn phase(&self) -> Option<&Phase> {
+        self.policy.workflow.phases.get(self.job.phase)
+    }
+
+    /// Where the job stands, for the configuration.
+    pub fn job_place(&self) -> Option<config::Place<'_>> {
+        let (workflow, phase) = (&self.policy.workflow, self.phase()?);
+        Some(config::Place { workflow, phase, task: &self.spec })
+    }
+
     pub fn phase_name(&self) -> &str {
-        self.policy.workflow.phases.get(self.job.phase).map_or("land", |phase| phase.name.as_str())
+        self.phase().map_or("land", |phase| phase.name.as_str())
     }
 
     /// Under which name this round's answers are kept.

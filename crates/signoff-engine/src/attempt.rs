@@ -7,15 +7,14 @@ mod conclude;
 mod environment;
 mod prepare;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use signoff_core::config::{Assigned, AssignedReviewer, ConfigError, Settings};
-use signoff_core::ids::{AttemptId, LoopId, ReviewerName, RunId};
+use signoff_core::config::Settings;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
-use signoff_core::workflow::{Role, Workflow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -63,21 +62,9 @@ pub enum End {
 }
 
 impl Workshop {
-    pub fn writer(&self, role: Role, spec: &TaskSpec) -> Result<Assigned, ConfigError> {
-        self.settings.writer(role, spec)
-    }
-
-    pub fn reviewer(
-        &self,
-        name: &ReviewerName,
-        workflow: &Workflow,
-        spec: &TaskSpec,
-    ) -> Result<AssignedReviewer, ConfigError> {
-        self.settings.reviewer(name, workflow, spec)
-    }
-
-    pub fn copy_files(&self, worktree: &Worktree) -> Result<(), EngineError> {
-        Ok(worktree.copy_files(&self.settings.worktree.copy)?)
+    /// The worktree of an assignment.
+    fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
+        Ok(self.repository.worktree(Path::new(&task.place.worktree))?)
     }
 }
 
@@ -111,14 +98,13 @@ async fn watch(
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
     let stopper = running.stopper();
     tell.send(Input::Running { run, loop_id: loop_id.clone(), attempt, stopper }).ok();
-    if let Some(mut lines) = running.lines() {
-        let tell = tell.clone();
-        tokio::spawn(async move {
-            while let Some(line) = lines.recv().await {
-                tell.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
-            }
-        });
-    }
+    let mut lines = running.lines();
+    let door = tell.clone();
+    tokio::spawn(async move {
+        while let Some(line) = lines.next().await {
+            door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
+        }
+    });
     running.wait().await
 }
 
@@ -129,7 +115,9 @@ pub async fn conclude(shop: Arc<Workshop>, task: Arc<Assignment>, ended: Ended, 
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
         Ok(conclude::Concluded { end, usage, notes }) => {
-            send(&task, Report { run: task.run, loop_id: task.loop_id.clone(), attempt: task.job.attempt, end, usage, notes }, &tell);
+            let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+            let report = Report { run, loop_id, attempt, end, usage, notes };
+            tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), Vec::new(), &tell),
     }
@@ -137,7 +125,7 @@ pub async fn conclude(shop: Arc<Workshop>, task: Arc<Assignment>, ended: Ended, 
 
 /// Where the attempt's files are.
 fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
-    AttemptDir::new(&shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
+    AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
 }
 
 /// Git and files are waited for away from the dispatcher.
@@ -152,10 +140,7 @@ async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    send(task, Report { run, loop_id, attempt, end, usage: Usage::default(), notes }, tell);
-}
-
-fn send(_task: &Assignment, report: Report, tell: &UnboundedSender<Input>) {
+    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

@@ -161,7 +161,7 @@ fn settled(task: &Assignment) -> Vec<&Entry> {
 }
 
 fn left_out(diff: &Diff) -> Vec<LeftOut<'_>> {
-    diff.left_out.iter().map(|(path, why)| LeftOut { path, why: *why }).collect()
+    diff.left_out()
 }
 
 fn context<'a>(task: &'a Assignment, diff: &'a Diff, left_out: &'a [LeftOut<'a>]) -> DiffContext<'a> {

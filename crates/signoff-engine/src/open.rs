@@ -13,7 +13,7 @@ use crate::error::EngineError;
 
 /// A run that picks tasks from the queue until none is ready. One that fails keeps no other from being worked.
 pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
-    let workflow = settings.workflow(&settings.preset)?;
+    let workflow = settings.workflow(settings.preset())?;
     let policy = RunPolicy {
         arrangement: Arrangement::Slots,
         landing: Landing::None,

@@ -51,7 +51,7 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     }
     let start = start(shop, store, &wish.spec)?;
     let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
-    let base = shop.repository.merge_base(&start, &placed.head.commit)?;
+    let base = forked(shop, &start, &placed.head.commit)?;
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
 
@@ -86,9 +86,8 @@ fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
 }
 
 fn attach(shop: &Workshop, path: &Path, branch: &str, start: &Commit) -> Result<Placed, EngineError> {
-    let wish = NewWorktree { path: path.to_owned(), branch: branch.to_owned(), start: start.clone() };
-    let worktree = shop.repository.add_worktree(&wish)?;
-    shop.copy_files(&worktree)?;
+    let worktree = shop.repository.add_worktree(&NewWorktree { path, branch, start })?;
+    worktree.copy_files(shop.settings.copied_into_worktrees())?;
     let head = worktree.head()?;
     Ok(Placed { place: Place { base: head.commit.clone(), worktree: shown(path) }, head })
 }
@@ -102,8 +101,14 @@ fn of_checkout(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
         Some(base) => shop.repository.resolve(base)?,
         None => shop.repository.base()?,
     };
-    let base = shop.repository.merge_base(&base, &commit)?;
+    let base = forked(shop, &base, &commit)?;
     Ok(Placed { place: Place { base, worktree: shown(&path) }, head: worktree.head()? })
+}
+
+/// Where two lines of work parted; the first one itself if they have nothing in common.
+fn forked(shop: &Workshop, one: &Commit, other: &Commit) -> Result<Commit, EngineError> {
+    let parted = shop.repository.merge_base(one.as_str(), other.as_str())?;
+    Ok(parted.unwrap_or_else(|| one.clone()))
 }
 
 fn shown(path: &Path) -> String {

@@ -19,7 +19,7 @@ const FOREIGN: [&str; 9] = [
 
 impl Agent for Command {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let mut words = order.settings.command.iter().chain(&order.settings.args).cloned();
+        let mut words = order.agent.command.iter().chain(&order.agent.args).cloned();
         let model = order.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
         CommandLine {
             program: words.next().unwrap_or_default(),

@@ -1,8 +1,7 @@
 //! After an attempt: what it left is committed or read, and becomes an event.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, Read};
 
 use signoff_core::checks::{self, Ran};
 use signoff_core::config::AgentKind;
@@ -32,7 +31,10 @@ pub struct Concluded {
 
 /// Makes an event of an attempt's end. Doing it twice gives the same.
 pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<Concluded, EngineError> {
-    let worktree = shop.repository.worktree(Path::new(&task.place.worktree), &task.branch);
+    if let Exit::Unkept { message } = &ended.exit {
+        return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
+    }
+    let worktree = shop.worktree(task)?;
     let usage = usage(dir, ended);
     let mut notes = Vec::new();
     let end = match &task.job.kind {
@@ -58,7 +60,7 @@ fn undo(
     notes: &mut Vec<String>,
     who: &ReviewerName,
 ) -> Result<Vec<String>, EngineError> {
-    let changes: Vec<String> = worktree.restore(commit)?.iter().map(ToString::to_string).collect();
+    let changes: Vec<String> = worktree.undo_since(&worktree.snapshot_of(commit)?)?.iter().map(ToString::to_string).collect();
     if !changes.is_empty() {
         notes.push(format!("{who} changed files while reviewing; undone: {}", changes.join(", ")));
     }
@@ -72,7 +74,7 @@ fn failed(task: &Assignment, failure: Failure) -> End {
 /// How a process ended badly; none if it ended well or was stopped by us.
 fn failure(exit: &Exit) -> Option<Failure> {
     match exit {
-        Exit::Code(0) | Exit::Stopped | Exit::Orphaned => None,
+        Exit::Code(0) | Exit::Stopped | Exit::Orphaned | Exit::Unkept { .. } => None,
         Exit::Code(code) => Some(Failure::Exit { code: *code }),
         Exit::Signal(number) => Some(Failure::Signal { number: *number }),
         Exit::TimedOut => Some(Failure::TimedOut),
@@ -84,7 +86,12 @@ fn failure(exit: &Exit) -> Option<Failure> {
 fn is_stopped(exit: &Exit) -> bool {
     match exit {
         Exit::Stopped | Exit::Orphaned => true,
-        Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Silent | Exit::NotStarted { .. } => false,
+        Exit::Code(_)
+        | Exit::Signal(_)
+        | Exit::TimedOut
+        | Exit::Silent
+        | Exit::Unkept { .. }
+        | Exit::NotStarted { .. } => false,
     }
 }
 
@@ -155,16 +162,17 @@ fn review(
     if let Some(failure) = failure(&ended.exit) {
         return Ok(failed(task, failure));
     }
-    let assigned = match shop.reviewer(reviewer, &task.policy.workflow, &task.spec) {
+    let Some(place) = task.job_place() else { return Ok(End::Stopped) };
+    let assigned = match shop.settings.reviewer(reviewer, place) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(failed(task, Failure::NotStarted { message: error.to_string() })),
     };
     let text = stdout(dir);
     let memo = memo(dir);
-    let review = if assigned.settings.kind == AgentKind::Checks {
+    let review = if assigned.agent.kind == AgentKind::Checks {
         checks::review(reviewer, assigned.kind, &ran(&text))
     } else {
-        let Some(agent) = agent::of(assigned.settings.kind) else {
+        let Some(agent) = agent::of(assigned.agent.kind) else {
             let message = "this kind of agent cannot be driven here".to_owned();
             return Ok(failed(task, Failure::NotStarted { message }));
         };

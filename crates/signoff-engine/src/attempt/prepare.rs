@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::config::{AgentKind, AgentSettings, Assigned, AssignedReviewer};
+use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
 use signoff_core::contract::Ask;
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
@@ -19,7 +19,6 @@ use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
-use crate::git::Worktree;
 use crate::process::{AttemptDir, Launch, Limits};
 
 /// What concluding an attempt must know and cannot tell from anything else.
@@ -35,15 +34,17 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
     fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
-    let worktree = shop.repository.worktree(Path::new(&task.place.worktree), &task.branch);
+    let Some(place) = task.job_place() else {
+        return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
+    };
     match &task.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
             let seat = (reviewer, *scope, commit);
-            prepare_review(shop, task, &worktree, seat, dir)
+            prepare_review(shop, task, place, seat, dir)
         }
         JobKind::Check => prepare_checks(shop, task, dir),
         JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
-            prepare_work(shop, task, *role, dir)
+            prepare_work(shop, task, (place, *role), dir)
         }
         JobKind::Combine | JobKind::Land => {
             Ok(Err(Unstarted("work that was done side by side cannot be put together yet".to_owned())))
@@ -51,8 +52,13 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
     }
 }
 
-fn prepare_work(shop: &Workshop, task: &Assignment, role: Role, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let Assigned { agent: name, settings, model, timeout } = match shop.writer(role, &task.spec) {
+fn prepare_work(
+    shop: &Workshop,
+    task: &Assignment,
+    (place, role): (Place<'_>, Role),
+    dir: AttemptDir,
+) -> Result<Prepared, EngineError> {
+    let Assigned { agent, model, timeout } = match shop.settings.writer(role, place) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
@@ -64,35 +70,25 @@ fn prepare_work(shop: &Workshop, task: &Assignment, role: Role, dir: AttemptDir)
         ..Material::default()
     };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
-    let timeout = work_timeout(task).unwrap_or(timeout);
-    launch(shop, task, &dir, (&name, &settings, model.as_deref()), (timeout, None)).map(|one| one.map(|one| (one, dir)))
-}
-
-/// The phase's own limit, or the gate's for its fixes.
-fn work_timeout(task: &Assignment) -> Option<Span> {
-    let phase = task.policy.workflow.phases.get(task.job.phase)?;
-    match &phase.kind {
-        signoff_core::workflow::PhaseKind::Agent { timeout, .. } => *timeout,
-        signoff_core::workflow::PhaseKind::Gate(judge) | signoff_core::workflow::PhaseKind::Check(judge) => {
-            judge.gate.fix_timeout
-        }
-    }
+    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
+    Ok(launch.map(|launch| (launch, dir)))
 }
 
 fn prepare_review(
     shop: &Workshop,
     task: &Assignment,
-    worktree: &Worktree,
+    place: Place<'_>,
     (name, scope, commit): (&ReviewerName, Scope, &Commit),
     dir: AttemptDir,
 ) -> Result<Prepared, EngineError> {
-    let assigned = match shop.reviewer(name, &task.policy.workflow, &task.spec) {
+    let assigned = match shop.settings.reviewer(name, place) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
     // Whatever an earlier reader left behind is not part of the work.
-    worktree.restore(commit)?;
-    if assigned.settings.kind == AgentKind::Checks {
+    let worktree = shop.worktree(task)?;
+    worktree.undo_since(&worktree.snapshot_of(commit)?)?;
+    if assigned.agent.kind == AgentKind::Checks {
         return prepare_checks(shop, task, dir);
     }
     let nonce = fresh_nonce()?;
@@ -101,23 +97,26 @@ fn prepare_review(
     let diff = worktree.diff(since.unwrap_or(&task.place.base))?;
     let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()) };
     let material = Material {
-        opening: opening(shop, &[name.as_str(), "review"])?,
+        opening: match &assigned.prompt {
+            Some(path) => Some(prompt_file(shop, path)?),
+            None => opening(shop, &[name.as_str(), "review"])?,
+        },
         author_output: author_output(shop, task),
         diff: Some(diff),
         ..Material::default()
     };
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
-    let AssignedReviewer { agent, settings, model, timeout, .. } = &assigned;
-    let who = (agent.as_str(), settings, model.as_deref());
-    launch(shop, task, &dir, who, (*timeout, Some(&nonce))).map(|one| one.map(|one| (one, dir)))
+    let who = (&assigned.agent, assigned.model.as_deref());
+    let launch = launch(shop, task, &dir, who, (assigned.timeout, Some(&nonce)));
+    Ok(launch.map(|launch| (launch, dir)))
 }
 
 /// The project's own commands, run by signoff itself under the same keeper.
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
     let list: Vec<_> = shop
         .settings
-        .checks
-        .iter()
+        .checks()
+        .into_iter()
         .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
         .collect();
     if list.is_empty() {
@@ -133,7 +132,7 @@ fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result
         environment: Vec::new(),
     };
     let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let timeout = gate.unwrap_or(shop.settings.limits.attempt);
+    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
     let launch = assemble(shop, task, &dir, line, (timeout, None));
     Ok(Ok((launch, dir)))
 }
@@ -168,16 +167,16 @@ fn launch(
     shop: &Workshop,
     task: &Assignment,
     dir: &AttemptDir,
-    (name, settings, model): (&str, &AgentSettings, Option<&str>),
+    (agent, model): (&Agent, Option<&str>),
     (timeout, nonce): (Span, Option<&str>),
-) -> Result<Result<Launch, Unstarted>, EngineError> {
-    let Some(agent) = agent::of(settings.kind) else {
-        return Ok(Err(Unstarted(format!("agent {name} is of a kind that cannot be driven here"))));
+) -> Result<Launch, Unstarted> {
+    let Some(adapter) = agent::of(agent.kind) else {
+        return Err(Unstarted(format!("agent {} is of a kind that cannot be driven here", agent.name)));
     };
     let program = shop.program.display().to_string();
-    let mut line = agent.command_line(&Order { settings, model, program: &program });
-    line.environment.extend(settings.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-    Ok(Ok(assemble(shop, task, dir, line, (timeout, nonce))))
+    let mut line = adapter.command_line(&Order { agent, model, program: &program });
+    line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
+    Ok(assemble(shop, task, dir, line, (timeout, nonce)))
 }
 
 fn assemble(
@@ -188,7 +187,7 @@ fn assemble(
     (timeout, nonce): (Span, Option<&str>),
 ) -> Launch {
     let CommandLine { program, arguments, environment } = line;
-    let limits = &shop.settings.limits;
+    let limits = shop.settings.limits();
     Launch {
         program: found(&program, shop.repository.checkout()),
         arguments,
@@ -215,15 +214,20 @@ fn duration(span: Span) -> Duration {
 /// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.
 fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
     for name in names {
-        if let Some(path) = shop.settings.prompts.get(*name) {
-            let path = shop.repository.root().join(path);
-            return fs::read_to_string(&path).map(Some).map_err(|error| EngineError::io("read the prompt", &path, error));
+        if let Some((path, _)) = shop.settings.prompt(name) {
+            return prompt_file(shop, path).map(Some);
         }
         if let Ok(text) = fs::read_to_string(shop.layout.prompts().join(format!("{name}.md"))) {
             return Ok(Some(text));
         }
     }
     Ok(None)
+}
+
+/// A prompt that is named by a path must be there.
+fn prompt_file(shop: &Workshop, path: &str) -> Result<String, EngineError> {
+    let path = shop.repository.root().join(path);
+    fs::read_to_string(&path).map_err(|error| EngineError::io("read the prompt", &path, error))
 }
 
 /// What the fixer must make sense of itself: answers nobody could read, or the last review of the branch.
@@ -256,7 +260,7 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
     }
     let attempts = shop.layout.attempts(task.run, &task.loop_id);
     let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
-    before.map(|path| AttemptDir::new(&path)).find_map(|dir| super::conclude::writers_message(&dir))
+    before.map(|path| AttemptDir::new(path)).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
 fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {

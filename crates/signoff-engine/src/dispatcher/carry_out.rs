@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use signoff_core::config::Place;
 use signoff_core::group::{RunEffect, RunEvent};
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
@@ -101,15 +102,19 @@ impl Dispatcher<'_> {
         let spec = self.spec(run, loop_id).unwrap_or_default();
         let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
-        let (agent, model) = match (job.role(), policy) {
-            (Subject::Writer(role), _) => self.shop.writer(role, &spec).map(|one| (one.agent, one.model)),
-            (Subject::Reviewer(name), Some(policy)) => {
-                self.shop.reviewer(&name, &policy.workflow, &spec).map(|one| (one.agent, one.model))
+        let place = policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
+        let settings = &self.shop.settings;
+        let who = match (job.role(), place) {
+            (Subject::Writer(role), Some(place)) => {
+                settings.writer(role, place).ok().map(|one| (one.agent.name, one.model))
             }
-            (Subject::Reviewer(_) | Subject::Program, _) => Ok(("checks".to_owned(), None)),
-        }
-        .unwrap_or_default();
+            (Subject::Reviewer(name), Some(place)) => {
+                settings.reviewer(&name, place).ok().map(|one| (one.agent.name, one.model))
+            }
+            (Subject::Writer(_) | Subject::Reviewer(_) | Subject::Program, _) => Some(("checks".to_owned(), None)),
+        };
+        let (agent, model) = who.unwrap_or_default();
+        let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
     }

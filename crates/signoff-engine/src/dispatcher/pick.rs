@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use signoff_core::config::TaskFlags;
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
@@ -30,7 +31,7 @@ impl Dispatcher<'_> {
 
     fn take_task(&mut self, run: RunId, task: TaskId, spec: &TaskSpec) -> Result<(), EngineError> {
         let loop_id = loop_id(task);
-        let workflow = self.shop.settings.task_workflow(spec)?;
+        let workflow = self.shop.settings.task_workflow(spec, &TaskFlags::default())?;
         let policy = Policy { workflow, no_ask: self.drive.no_ask };
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
         let facts = vec![

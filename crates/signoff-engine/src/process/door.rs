@@ -1,0 +1,50 @@
+//! This module's one door to the clock and to starting processes.
+
+use std::ffi::OsStr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
+
+/// A clock that only goes forward.
+#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Longer than anybody waits.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// A point in time so much later, whatever a person has configured.
+pub fn after(start: Instant, time: Duration) -> Instant {
+    start + time.min(CENTURY)
+}
+
+/// The time of day.
+#[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
+pub fn time_of_day() -> Timestamp {
+    Timestamp::now()
+}
+
+/// A command to be started: a keeper, or by a keeper its agent.
+#[expect(clippy::disallowed_methods, reason = "the one door for starting agents")]
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
+
+/// Waits until one of `fds` has something to say, at most `timeout`.
+pub fn wait_for(fds: &mut [PollFd<'_>], timeout: Duration) -> std::io::Result<()> {
+    let timeout = Timespec::try_from(timeout).ok();
+    match poll(fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Lets `time` pass while others' processes, which cannot be waited for, come to their end.
+pub fn pause(time: Duration) {
+    // Nothing can be done about a poll that fails; the caller looks again and has a bound.
+    wait_for(&mut [], time).ok();
+}

@@ -1,0 +1,157 @@
+//! The keeper: what runs when the program is started as `__keep DIR`.
+
+mod live;
+mod supervisor;
+mod transcript;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+
+use rustix::io::Errno;
+
+use super::attempt_dir::{Kept, Order};
+use super::table::{self, Identity};
+use super::{AttemptDir, COOKIE, Ended, Exit, Launch, door};
+use live::Live;
+use supervisor::{Outcome, Supervisor};
+use transcript::Transcript;
+
+/// Told by the program, one byte each.
+pub(super) const GO: u8 = b'g';
+pub(super) const STOP: u8 = b't';
+pub(super) const KILL: u8 = b'k';
+
+/// Keeps the attempt in `dir`: starts its agent when told to on stdin, and sees to its end.
+pub fn keep(dir: &Path) -> ExitCode {
+    match run(&AttemptDir::new(dir)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(dir: &AttemptDir) -> io::Result<()> {
+    become_the_ancestor()?;
+    if !told_to_go() {
+        return Ok(());
+    }
+    // Held until this process is over; whoever gets it knows that nothing will be started here any more.
+    let _lock = dir.lock()?;
+    if dir.is_abandoned() {
+        return Err(io::Error::other("the attempt was given up before it was started"));
+    }
+    let order = dir.order()?;
+    let kept = announce(dir, &order)?;
+    let (ended, live) = run_agent(dir, &order.launch, &kept);
+    dir.write_ended(&ended)?;
+    fs::remove_file(&kept.link).ok();
+    if let Some(live) = live {
+        live.finish();
+    }
+    Ok(())
+}
+
+/// Leaves the program's session, so that no key pressed there reaches us or the agent, and becomes the parent
+/// of everything the agent starts and leaves behind.
+fn become_the_ancestor() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Whether the program said so. It may have died before. Reads that one byte and no further.
+fn told_to_go() -> bool {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(io::stdin(), &mut byte) {
+            Ok(1) => return byte == [GO],
+            Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+/// Leaves word of this keeper, before there is anything to keep.
+fn announce(dir: &AttemptDir, order: &Order) -> io::Result<Kept> {
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    let keeper = Identity::of(pid);
+    let boot = table::boot();
+    let name = format!("{pid}-{}-{boot}", keeper.map_or(0, |keeper| keeper.start));
+    let link = link(&order.live, &name, dir.path())?;
+    let kept = Kept { boot, keeper, agent: None, cookie: dir.path().to_owned(), link };
+    dir.write_kept(&kept)?;
+    Ok(kept)
+}
+
+fn link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(live)?;
+    let link = live.join(name);
+    // Only where processes have no start time can an older keeper have had this name.
+    fs::remove_file(&link).ok();
+    symlink(to, &link)?;
+    Ok(link)
+}
+
+/// Runs the agent to its end, and gives what is left of its output to be told.
+fn run_agent(dir: &AttemptDir, launch: &Launch, kept: &Kept) -> (Ended, Option<Live>) {
+    let (started_at, started) = (door::time_of_day(), door::now());
+    let (outcome, live) = match start(dir, launch) {
+        Ok(mut supervisor) => {
+            let kept = Kept { agent: supervisor.agent(), ..kept.clone() };
+            if let Err(error) = dir.write_kept(&kept) {
+                supervisor.end_unkept(&error);
+            }
+            supervisor.run()
+        }
+        Err(exit) => (Outcome::not_started(exit), None),
+    };
+    let ended = Ended {
+        exit: outcome.exit,
+        started_at,
+        ended_at: door::time_of_day(),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        stdout_bytes: outcome.stdout_bytes,
+        stderr_bytes: outcome.stderr_bytes,
+        strays_ended: outcome.strays_ended,
+    };
+    (ended, live)
+}
+
+/// Starts the agent; how the attempt ended if that fails.
+fn start(dir: &AttemptDir, launch: &Launch) -> Result<Supervisor, Exit> {
+    let prompt = File::open(dir.prompt()).map_err(|error| unready("read", &dir.prompt(), &error))?;
+    let transcript = |path: &Path| Transcript::create(path).map_err(|error| unready("write", path, &error));
+    let (stdout, stderr) = (transcript(&dir.stdout())?, transcript(&dir.stderr())?);
+    let agent = door::command(&launch.program)
+        .args(&launch.arguments)
+        .current_dir(&launch.directory)
+        .env(COOKIE, dir.path())
+        .stdin(prompt)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| why_not(launch, &error))?;
+    Ok(Supervisor::new(agent, stdout, stderr, launch.limits))
+}
+
+fn unready(what: &str, path: &Path, error: &io::Error) -> Exit {
+    Exit::NotStarted { message: format!("cannot {what} {}: {error}", path.display()), missing: false }
+}
+
+/// Why a start failed: the system says "no such file" of a missing directory and of a missing program.
+fn why_not(launch: &Launch, error: &io::Error) -> Exit {
+    if !launch.directory.is_dir() {
+        let message = format!("the directory {} is not there", launch.directory.display());
+        return Exit::NotStarted { message, missing: false };
+    }
+    let missing = error.kind() == io::ErrorKind::NotFound;
+    Exit::NotStarted { message: format!("cannot start {}: {error}", launch.program), missing }
+}

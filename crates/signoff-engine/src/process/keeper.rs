@@ -1,0 +1,38 @@
+//! Starts keepers.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use super::attempt_dir::Order;
+use super::{AttemptDir, KEEP, Launch, Running, door};
+
+/// How attempts are started: by which program, and where those that live are listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keeper {
+    /// Started with [`KEEP`] and the attempt's directory; it must then call [`super::keep`].
+    pub program: PathBuf,
+    /// A directory of links to the attempts that have a keeper, for [`super::end_strays`]. Made when needed.
+    pub live: PathBuf,
+}
+
+impl Keeper {
+    /// Starts an attempt whose directory is there and holds its prompt.
+    ///
+    /// An error means that nothing was started. An agent that cannot be started is an attempt that ended.
+    pub async fn start(&self, launch: &Launch, dir: &AttemptDir) -> io::Result<Running> {
+        let directory = std::path::absolute(&launch.directory)?;
+        let live = std::path::absolute(&self.live)?;
+        dir.write_order(&Order { launch: Launch { directory, ..launch.clone() }, live })?;
+        let mut command = tokio::process::Command::from(door::command(&self.program));
+        command.arg(KEEP).arg(dir.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, value) in &launch.environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Running::new(command.spawn()?, dir.clone())
+    }
+}
