@@ -1,0 +1,35 @@
+//! Everything the program does with git, by real `git` processes.
+//!
+//! Two promises shape this module. The person's checkout is never touched: not its files, index, `HEAD` or
+//! stash. And nothing an agent wrote into the repository's configuration is ever run: see `sealed`.
+//!
+//! All functions block; callers with other things to do use a thread for blocking work.
+
+mod branch;
+mod commit;
+mod copy;
+mod diff;
+mod door;
+mod error;
+mod operation;
+mod patch;
+mod remove;
+mod repository;
+mod sealed;
+mod snapshot;
+mod stage;
+mod status;
+mod turn;
+mod undo;
+mod worktree;
+
+pub use commit::Committed;
+pub use diff::{Diff, LeftOutFile};
+pub use door::Git;
+pub use error::GitError;
+pub use operation::Operation;
+pub use remove::Uncommitted;
+pub use repository::{At, Repository};
+pub use snapshot::Snapshot;
+pub use undo::{Change, FileChange};
+pub use worktree::{NewWorktree, Worktree};

@@ -1,0 +1,127 @@
+//! Branches: whose they are, where they point, and which one is the default.
+//!
+//! For each branch this program makes there is a second ref, `refs/signoff/base/BRANCH`, made and deleted in the
+//! same transaction: it says that the branch is ours, and keeps the commit the work started from.
+
+use std::path::PathBuf;
+
+use signoff_core::ids::{Commit, Tree};
+use signoff_core::machine::Head;
+
+use super::repository::At;
+use super::{GitError, Repository};
+
+/// Tried in this order where neither the remote nor the configuration names one that is there.
+const USUAL: [&str; 3] = ["main", "master", "trunk"];
+
+const REMOTE_HEAD: &str = "refs/remotes/origin/HEAD";
+
+/// What git knows of a branch's name.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) tip: Option<Head>,
+    /// The worktree it is checked out in.
+    pub(super) used_by: Option<PathBuf>,
+    /// Where we started it, if it is ours.
+    pub(super) base: Option<Commit>,
+}
+
+impl Repository {
+    /// The branch work is meant for in the end.
+    pub fn default_branch(&self) -> Result<String, GitError> {
+        if let Some(name) = self.default_ref()? {
+            let short = name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/remotes/origin/"));
+            return Ok(short.unwrap_or(&name).to_owned());
+        }
+        match self.at_head()? {
+            At::Branch { name, .. } | At::Unborn { branch: name } => Ok(name),
+            At::Detached { .. } => Err(GitError::UnknownRevision("the default branch".to_owned())),
+        }
+    }
+
+    /// The default branch's ref: here if it is here, else the remote's.
+    pub(super) fn default_ref(&self) -> Result<Option<String>, GitError> {
+        let asked = ["for-each-ref", "--format=%(refname) %(symref)", "refs/heads", REMOTE_HEAD];
+        let printed = self.sealed(self.here())?.args(asked).read_line()?;
+        let refs: Vec<(&str, &str)> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+        let local = |name: &str| {
+            let full = format!("refs/heads/{name}");
+            refs.iter().any(|(existing, _)| *existing == full).then_some(full)
+        };
+        let remote = refs.iter().find(|(name, _)| *name == REMOTE_HEAD).map(|(_, target)| *target);
+        if let Some(target) = remote {
+            let short = target.strip_prefix("refs/remotes/origin/").unwrap_or(target);
+            return Ok(Some(local(short).unwrap_or_else(|| target.to_owned())));
+        }
+        let configured = self.seal()?.default_branch();
+        Ok(configured.into_iter().chain(USUAL).find_map(local))
+    }
+
+    /// The tip of a branch, if there is one of that name.
+    pub fn head_of(&self, branch: &str) -> Result<Option<Head>, GitError> {
+        Ok(self.known(branch)?.tip)
+    }
+
+    pub fn has_branch(&self, branch: &str) -> Result<bool, GitError> {
+        Ok(self.known(branch)?.tip.is_some())
+    }
+
+    pub(super) fn known(&self, branch: &str) -> Result<Known, GitError> {
+        let (tip, base) = refs_of(branch);
+        let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
+        let printed = self.sealed(self.here())?.args(["for-each-ref", format, &tip, &base]).read()?;
+        let printed = String::from_utf8_lossy(&printed);
+        let mut known = Known::default();
+        for line in printed.lines() {
+            let [name, commit, tree, worktree] = *line.split('\0').collect::<Vec<_>>().as_slice() else {
+                continue;
+            };
+            if name == tip {
+                known.tip = Some(Head { commit: Commit::new(commit), tree: Tree::new(tree) });
+                known.used_by = (!worktree.is_empty()).then(|| self.real_place(worktree)).transpose()?;
+            } else if name == base {
+                known.base = Some(Commit::new(commit));
+            }
+        }
+        Ok(known)
+    }
+
+    /// Git takes the stand-in for the main worktree; here it gets its name back.
+    fn real_place(&self, worktree: &str) -> Result<PathBuf, GitError> {
+        let stand_in = self.seal()?.directory();
+        let place = PathBuf::from(worktree);
+        Ok(if place.starts_with(stand_in) { self.root().to_owned() } else { place })
+    }
+
+    /// Makes a branch of ours.
+    pub(super) fn create_branch(&self, branch: &str, start: &Commit) -> Result<(), GitError> {
+        let (tip, base) = refs_of(branch);
+        self.update_refs(format!("create {tip}\0{start}\0update {base}\0{start}\0\0"))
+    }
+
+    /// Deletes a branch this program made; its commits go with it, unless another ref holds them.
+    pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
+        self.in_turn(|| {
+            let known = self.known(branch)?;
+            match (known.tip, known.base, known.used_by) {
+                (None, None, _) => Ok(()),
+                (Some(_), None, by) | (_, _, by @ Some(_)) => {
+                    Err(GitError::BranchTaken { branch: branch.to_owned(), by })
+                }
+                (tip, Some(start), None) => {
+                    let (name, base) = refs_of(branch);
+                    let tip = tip.map(|tip| format!("delete {name}\0{}\0", tip.commit));
+                    self.update_refs(format!("{}delete {base}\0{start}\0", tip.unwrap_or_default()))
+                }
+            }
+        })
+    }
+
+    fn update_refs(&self, transaction: String) -> Result<(), GitError> {
+        self.sealed(self.here())?.args(["update-ref", "-z", "--stdin"]).input(transaction).read().map(drop)
+    }
+}
+
+fn refs_of(branch: &str) -> (String, String) {
+    (format!("refs/heads/{branch}"), format!("refs/signoff/base/{branch}"))
+}

@@ -1,0 +1,129 @@
+//! Committing what an agent left, in whatever state it left it.
+
+use std::fs;
+
+use signoff_core::ids::Commit;
+use signoff_core::machine::Head;
+
+use super::stage::KeptOut;
+use super::status::{Kind, Status};
+use super::{GitError, Operation, Repository, Worktree};
+
+/// How a worktree is after everything in it was committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    pub head: Head,
+    /// Whether there was anything to commit.
+    pub made: bool,
+    /// What the agent had begun and not ended. Its files were committed as they were.
+    pub unfinished: Option<Operation>,
+}
+
+impl Worktree {
+    /// Commits everything that is not ignored, untracked files included. The agent must have ended.
+    pub fn commit_all(&self, message: &str) -> Result<Committed, GitError> {
+        self.there()?;
+        self.link()?;
+        self.clear_stale_lock()?;
+        let unfinished = Operation::left_in(&self.git_dir);
+        match unfinished {
+            // Its commits are half here and half there; only who began it can tell what was meant.
+            Some(operation @ (Operation::Rebase | Operation::Bisect)) => {
+                return Err(GitError::Unfinished(operation));
+            }
+            Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
+        }
+        let status = self.repository.status(self.place())?;
+        let kept_out = KeptOut::of(&self.git_dir);
+        let dirty = kept_out.leaves_work(&status);
+        self.come_home(&status, dirty)?;
+        let made = (dirty || unfinished.is_some()) && {
+            self.repository.stage(self.place(), &status, &kept_out)?;
+            self.settle_operation(unfinished, &status)?;
+            self.commit_staged(message)?
+        };
+        Ok(Committed { head: self.head()?, made, unfinished })
+    }
+
+    /// Keeps a merge that is resolved, and forgets all else: the files stay, the operation's state goes.
+    fn settle_operation(&self, unfinished: Option<Operation>, status: &Status) -> Result<(), GitError> {
+        let conflicts = status.entries.iter().any(|entry| entry.kind == Kind::Unmerged);
+        match unfinished {
+            None => Ok(()),
+            Some(Operation::Merge) if !conflicts => Ok(()),
+            Some(operation) => self.repository.sealed(self.place())?.args(operation.quit()).read().map(drop),
+        }
+    }
+
+    /// Tells whether there was a difference to commit; a status may see one where the content is the same.
+    fn commit_staged(&self, message: &str) -> Result<bool, GitError> {
+        let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
+        let command =
+            self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-F", "-"]);
+        let ended = command.input(format!("{}\n", message.trim_end())).run()?;
+        if ended.code() == Some(1) {
+            let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
+            let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;
+            return if nothing { Ok(false) } else { Err(ended.failure()) };
+        }
+        ended.success().map(|_| true)
+    }
+
+    /// Brings `HEAD` back to the loop's branch where the agent went elsewhere, with what it made there.
+    fn come_home(&self, status: &Status, dirty: bool) -> Result<(), GitError> {
+        let Some(branch) = self.branch() else { return Ok(()) };
+        let gone = || GitError::BranchGone(branch.to_owned());
+        let head = status.head.as_ref().ok_or_else(gone)?;
+        if status.branch.as_deref() == Some(branch) {
+            return Ok(());
+        }
+        let known = self.repository.known(branch)?;
+        // A branch that was renamed or deleted begins again where it began.
+        let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(gone)?;
+        if self.repository.is_ancestor(tip.as_str(), head.as_str())? {
+            self.move_branch(branch, head)
+        } else if !dirty && self.repository.is_ancestor(head.as_str(), tip.as_str())? {
+            self.move_branch(branch, &tip)?;
+            self.repository
+                .sealed(self.place())?
+                .args(["read-tree", "--reset", "-u", "HEAD"])
+                .read()
+                .map(drop)
+        } else {
+            Err(GitError::Astray { branch: branch.to_owned(), head: head.clone() })
+        }
+    }
+
+    /// Puts the branch at a commit and `HEAD` on the branch; files and index stay.
+    pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
+        let name = format!("refs/heads/{branch}");
+        let asked = ["update-ref", "-m", "signoff: brought back", &name, commit.as_str()];
+        self.repository.sealed(self.place())?.args(asked).read()?;
+        self.repository.sealed(self.place())?.args(["symbolic-ref", "HEAD", &name]).read().map(drop)
+    }
+}
+
+impl Repository {
+    /// The person's checkout with all that is uncommitted and untracked, as a commit on top of `HEAD`.
+    ///
+    /// Only objects are written: no ref, no index, no file.
+    pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
+        let here = self.here();
+        let scratch = self.scratch_index(here.git_dir)?;
+        let place = super::repository::Place { index: Some(&scratch.path), ..here };
+        let status = self.status(place)?;
+        self.stage(place, &status, &KeptOut::of(here.git_dir))?;
+        let tree = self.sealed(place)?.args(["write-tree"]).read_line()?;
+        let parent = status.head.iter().flat_map(|head| ["-p", head.as_str()]);
+        let command = self.sealed(place)?.args(["commit-tree", "--no-gpg-sign", &tree]).args(parent);
+        Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
+    }
+}
+
+/// Puts a copy of `index` in place of the worktree's own, at once or not at all.
+pub(super) fn replace_index(worktree: &Worktree, index: &std::path::Path) -> Result<(), GitError> {
+    let own = worktree.git_dir.join("index");
+    let fresh = worktree.git_dir.join("signoff-index");
+    fs::copy(index, &fresh).map_err(GitError::at(&fresh))?;
+    fs::rename(&fresh, &own).map_err(GitError::at(&own))
+}

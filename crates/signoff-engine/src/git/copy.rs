@@ -1,0 +1,71 @@
+//! Copying files git does not know, such as `.env`, from the checkout into a worktree.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use super::stage::COPIED;
+use super::{GitError, Worktree};
+
+impl Worktree {
+    /// Copies the named files from the checkout, where they exist and the worktree has nothing at their place.
+    ///
+    /// They will not be committed, ignored or not: what is not tracked in the checkout may be a secret.
+    pub fn copy_files(&self, names: &[String]) -> Result<Vec<PathBuf>, GitError> {
+        self.there()?;
+        let mut copied = Vec::new();
+        for name in names {
+            let name = Path::new(name);
+            if self.copy_file(name)? {
+                copied.push(name.to_owned());
+            }
+        }
+        self.note_copied(&copied)?;
+        Ok(copied)
+    }
+
+    fn copy_file(&self, name: &Path) -> Result<bool, GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        if !stays_inside(name)
+            || leads_astray(self.repository.checkout(), name)
+            || leads_astray(self.path(), name)
+        {
+            return Err(GitError::OutsideWorktree(name.to_owned()));
+        }
+        let Ok(found) = fs::symlink_metadata(&from) else { return Ok(false) };
+        if found.is_dir() || fs::symlink_metadata(&to).is_ok() {
+            return Ok(false);
+        }
+        if let Some(directory) = to.parent() {
+            fs::create_dir_all(directory).map_err(GitError::at(directory))?;
+        }
+        if found.is_symlink() {
+            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))?;
+        } else {
+            fs::copy(&from, &to).map_err(GitError::at(&to))?;
+        }
+        Ok(true)
+    }
+
+    fn note_copied(&self, copied: &[PathBuf]) -> Result<(), GitError> {
+        let file = self.git_dir.join(COPIED);
+        let mut noted = fs::read(&file).unwrap_or_default();
+        for path in copied {
+            noted.extend(path.as_os_str().as_bytes().iter().chain(&[0]));
+        }
+        fs::write(&file, noted).map_err(GitError::at(&file))
+    }
+}
+
+fn stays_inside(name: &Path) -> bool {
+    let mut components = name.components().peekable();
+    components.peek().is_some()
+        && components.all(|part| matches!(part, Component::Normal(part) if part != ".git"))
+}
+
+/// Whether a directory on the way to `name` is a link.
+fn leads_astray(top: &Path, name: &Path) -> bool {
+    let above = name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    above.map(|above| top.join(above)).any(|above| above.is_symlink())
+}

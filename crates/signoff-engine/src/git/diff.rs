@@ -1,0 +1,100 @@
+//! The diff under review: from the base to what lies in the worktree, committed or not.
+
+use std::fs;
+use std::path::PathBuf;
+
+use signoff_core::ids::Commit;
+use signoff_core::prompt::{LeftOut, LeftOutWhy};
+
+use super::repository::Place;
+use super::stage::KeptOut;
+use super::{GitError, Worktree, patch};
+
+/// Files beyond this size git does not look into; see the setting `core.bigFileThreshold`.
+const LARGE: u64 = 16 * 1024 * 1024;
+
+/// What changed since a base.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// What `git diff --stat` printed.
+    pub stat: String,
+    /// The text of the diff, without the files left out.
+    pub patch: String,
+    /// How many lines the text has, also those beyond a cut.
+    pub lines: usize,
+    /// Whether the text was too long even to be kept.
+    pub cut: bool,
+    /// How many files changed.
+    pub files: usize,
+    pub left_out: Vec<LeftOutFile>,
+    /// Changed files that are links to commits of other repositories, whose content no diff can show.
+    pub links: Vec<PathBuf>,
+    /// SHA-256 of the changed paths with modes and content hashes: equal ones are equal changes, files left out
+    /// included.
+    pub digest: String,
+}
+
+/// A changed file that is named and not shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutFile {
+    pub path: String,
+    pub why: LeftOutWhy,
+}
+
+impl Diff {
+    /// The files left out, as prompts take them.
+    pub fn left_out(&self) -> Vec<LeftOut<'_>> {
+        self.left_out.iter().map(|file| LeftOut { path: &file.path, why: file.why }).collect()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files == 0
+    }
+}
+
+impl Worktree {
+    /// Everything that differs from `base`, whether committed, uncommitted or untracked.
+    pub fn diff(&self, base: &Commit) -> Result<Diff, GitError> {
+        self.there()?;
+        let status = self.repository.status(self.place())?;
+        let kept_out = KeptOut::of(&self.git_dir);
+        if !kept_out.leaves_work(&status) {
+            return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
+        }
+        let scratch = self.repository.scratch_index(&self.git_dir)?;
+        let place = Place { index: Some(&scratch.path), ..self.place() };
+        self.repository.stage(place, &status, &kept_out)?;
+        self.print_diff(place, &["--cached", base.as_str()], base)
+    }
+
+    /// What `head` changed since `base`; the worktree's files do not matter.
+    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<Diff, GitError> {
+        self.there()?;
+        self.print_diff(self.place(), &[base.as_str(), head.as_str()], base)
+    }
+
+    fn print_diff(&self, place: Place<'_>, what: &[&str], base: &Commit) -> Result<Diff, GitError> {
+        let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
+        let shown =
+            ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
+        // Attributes as they were at the base: an agent cannot have its own files called binary.
+        let command = self.repository.sealed(place)?.env("GIT_ATTR_SOURCE", base.as_str());
+        let mut diff = Diff::default();
+        command.args(asked).args(shown).args(what).args(["--"]).stream(|printed| {
+            diff = patch::read(printed)?;
+            Ok(())
+        })?;
+        self.measure_large(&mut diff);
+        Ok(diff)
+    }
+
+    /// What git called binary only because of its size is called by its size.
+    fn measure_large(&self, diff: &mut Diff) {
+        for file in &mut diff.left_out {
+            let bytes = fs::symlink_metadata(self.path().join(&file.path)).map_or(0, |found| found.len());
+            if file.why == LeftOutWhy::Binary && bytes > LARGE {
+                file.why = LeftOutWhy::Huge { bytes };
+            }
+        }
+    }
+}

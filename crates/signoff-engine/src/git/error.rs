@@ -1,0 +1,109 @@
+//! What can go wrong with git, one variant per thing a caller could do differently.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::Commit;
+
+use super::Operation;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("{} is not inside a git repository", .0.display())]
+    NotARepository(PathBuf),
+    #[error("{} has no files to work on: it is a bare repository or lies inside of one", .0.display())]
+    Bare(PathBuf),
+    #[error("git is not installed, or not in PATH")]
+    NoGit,
+    #[error("this git is too old: 2.32 or newer is needed")]
+    TooOld,
+    #[error("the repository has no commits yet")]
+    NoCommits,
+    #[error("git knows no commit `{0}`")]
+    UnknownRevision(String),
+    /// Somebody held a lock for longer than we wait.
+    #[error("{} is held by another program", .file.display())]
+    Locked { file: PathBuf },
+    #[error("the worktree {} is gone", .0.display())]
+    WorktreeGone(PathBuf),
+    /// A directory this program did not make, or made for something else.
+    #[error("{} was not made by this program for this", .0.display())]
+    NotOurs(PathBuf),
+    #[error("`{0}` cannot be the name of a branch")]
+    BadBranchName(String),
+    /// The branch is not ours to use: it is checked out in `by`, or was there before us.
+    #[error("the branch {branch} is taken{}", by_whom(.by.as_deref()))]
+    BranchTaken { branch: String, by: Option<PathBuf> },
+    #[error("the branch {0} is gone")]
+    BranchGone(String),
+    /// The agent left the loop's branch, and what it made cannot be brought back there without losing something.
+    #[error("the worktree is at {head}, which does not continue its branch {branch}")]
+    Astray { branch: String, head: Commit },
+    #[error("a {0} was left unfinished")]
+    Unfinished(Operation),
+    #[error("{} holds work that is not committed", .0.display())]
+    UncommittedWork(PathBuf),
+    #[error("{} leads out of the worktree", .0.display())]
+    OutsideWorktree(PathBuf),
+    /// Whatever was put back came back: something is still writing.
+    #[error("{} keeps changing while it is put back", .0.display())]
+    StillChanging(PathBuf),
+    #[error("the disk is full")]
+    DiskFull,
+    #[error("`{command}` failed: {stderr}")]
+    Failed { command: String, stderr: String },
+    #[error("{}: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+fn by_whom(by: Option<&Path>) -> String {
+    by.map(|path| format!(" by the worktree {}", path.display())).unwrap_or_default()
+}
+
+impl GitError {
+    /// For `map_err`: an error of the file system with its place.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            if source.kind() == io::ErrorKind::StorageFull {
+                Self::DiskFull
+            } else {
+                Self::Io { path: path.to_owned(), source }
+            }
+        }
+    }
+
+    /// Reads git's own words, which are English by `LC_ALL=C`.
+    pub(super) fn from_stderr(command: String, stderr: &[u8]) -> Self {
+        let stderr = String::from_utf8_lossy(stderr).trim().to_owned();
+        if stderr.contains("No space left on device") {
+            return Self::DiskFull;
+        }
+        match lock_in(&stderr) {
+            Some(file) => Self::Locked { file },
+            None => Self::Failed { command, stderr },
+        }
+    }
+}
+
+fn lock_in(stderr: &str) -> Option<PathBuf> {
+    let (before, _) = stderr.split_once("': File exists")?;
+    let (_, file) = before.rsplit_once("Unable to create '")?;
+    file.ends_with(".lock").then(|| PathBuf::from(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(stderr: &str) -> String {
+        GitError::from_stderr("git x".to_owned(), stderr.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn git_s_words_become_facts() {
+        insta::assert_snapshot!(of("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
+        insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
+        insta::assert_snapshot!(of("error: unable to write file a: No space left on device"), @"the disk is full");
+        insta::assert_snapshot!(of("fatal: no\n"), @"`git x` failed: fatal: no");
+    }
+}

@@ -1,0 +1,73 @@
+//! Removing worktrees: only our own, and only when nothing is lost with them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::stage::KeptOut;
+use super::worktree::{remove_if_there, settle};
+use super::{GitError, Repository, Worktree};
+
+/// What to do with work that is not committed when its worktree is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncommitted {
+    Keep,
+    Discard,
+}
+
+impl Repository {
+    /// Removes a worktree this program made. Its branch stays.
+    pub fn remove_worktree(&self, path: &Path, uncommitted: Uncommitted) -> Result<(), GitError> {
+        let path = settle(path)?;
+        let worktree = self.worktree(&path)?;
+        if uncommitted == Uncommitted::Keep && worktree.is_there() {
+            worktree.nothing_to_lose()?;
+        }
+        remove_directory(&path)?;
+        // Last: until here a second try finds all it needs.
+        self.in_turn(|| remove_if_there(&worktree.git_dir))
+    }
+}
+
+impl Worktree {
+    fn nothing_to_lose(&self) -> Result<(), GitError> {
+        let status = self.repository.status(self.place())?;
+        if KeptOut::of(&self.git_dir).leaves_work(&status) {
+            return Err(GitError::UncommittedWork(self.path().to_owned()));
+        }
+        match (self.branch(), status.head) {
+            // Commits made away from the branch may be on no branch at all.
+            (Some(branch), Some(head)) if status.branch.as_deref() != Some(branch) => {
+                let tip = format!("refs/heads/{branch}");
+                if self.repository.is_ancestor(head.as_str(), &tip)? {
+                    return Ok(());
+                }
+                Err(GitError::Astray { branch: branch.to_owned(), head })
+            }
+            (_, _) => Ok(()),
+        }
+    }
+}
+
+/// Also where an agent made directories that nobody may write to.
+fn remove_directory(path: &Path) -> Result<(), GitError> {
+    match remove_if_there(path) {
+        Err(GitError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path).map_err(GitError::at(path))?;
+            remove_if_there(path)
+        }
+        removed => removed,
+    }
+}
+
+fn open_up(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}

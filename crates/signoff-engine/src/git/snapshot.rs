@@ -1,0 +1,84 @@
+//! What a worktree was like before somebody who must not change it looked at it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use signoff_core::ids::Commit;
+
+use super::repository::Place;
+use super::stage::{KeptOut, ScratchIndex};
+use super::{GitError, Operation, Worktree};
+
+/// A worktree's state, to be put back by [`Worktree::undo_since`].
+#[derive(Debug)]
+pub struct Snapshot {
+    pub(super) head: Commit,
+    pub(super) branch: Option<String>,
+    /// All files as they were. It is not the worktree's own index, so no flag set there can hide a change.
+    pub(super) files: ScratchIndex,
+    /// The worktree's index, where it was not the same as `files`.
+    pub(super) index: Option<ScratchIndex>,
+    pub(super) operation: Option<Operation>,
+    pub(super) repository: BTreeMap<String, [u8; 32]>,
+}
+
+impl Worktree {
+    /// Remembers the worktree as it is: one git process if everything is committed.
+    pub fn snapshot(&self) -> Result<Snapshot, GitError> {
+        self.there()?;
+        let files = self.repository.scratch_index(&self.git_dir)?;
+        let place = Place { index: Some(&files.path), ..self.place() };
+        let status = self.repository.status(place)?;
+        let head = status.head.clone().ok_or(GitError::NoCommits)?;
+        let mut index = None;
+        if !status.entries.is_empty() {
+            index = Some(self.repository.scratch_index(&self.git_dir)?);
+            self.repository.stage(place, &status, &KeptOut::nothing())?;
+        }
+        Ok(self.remembered(head, status.branch, files, index))
+    }
+
+    /// As if a snapshot had been taken when everything was committed as `head`: for what a crash interrupted.
+    pub fn snapshot_of(&self, head: &Commit) -> Result<Snapshot, GitError> {
+        self.there()?;
+        let files = ScratchIndex { path: self.repository.seal()?.scratch() };
+        let place = Place { index: Some(&files.path), ..self.place() };
+        self.repository.sealed(place)?.args(["read-tree", head.as_str()]).read()?;
+        Ok(self.remembered(head.clone(), self.branch.clone(), files, None))
+    }
+
+    fn remembered(
+        &self,
+        head: Commit,
+        branch: Option<String>,
+        files: ScratchIndex,
+        index: Option<ScratchIndex>,
+    ) -> Snapshot {
+        let operation = Operation::left_in(&self.git_dir);
+        Snapshot { head, branch, files, index, operation, repository: self.repository_files() }
+    }
+
+    /// Hashes of the repository's files that change what git does, hooks above all.
+    pub(super) fn repository_files(&self) -> BTreeMap<String, [u8; 32]> {
+        let common = self.repository.common();
+        let mut files = BTreeMap::new();
+        for name in ["config", "config.worktree", "info/attributes", "info/exclude", "refs/stash"] {
+            files.extend(hash(&common.join(name)).map(|hash| (name.to_owned(), hash)));
+        }
+        files.extend(
+            hash(&self.git_dir.join("config.worktree")).map(|hash| ("worktree config".to_owned(), hash)),
+        );
+        for hook in fs::read_dir(common.join("hooks")).into_iter().flatten().flatten() {
+            let name = format!("hooks/{}", hook.file_name().to_string_lossy());
+            files.extend(hash(&hook.path()).map(|hash| (name, hash)));
+        }
+        files
+    }
+}
+
+fn hash(file: &Path) -> Option<[u8; 32]> {
+    let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
+    is_file.then(|| fs::read(file).ok()).flatten().map(|bytes| Sha256::digest(bytes).into())
+}

@@ -1,0 +1,140 @@
+//! Bringing an index to what lies in a worktree: everything but what is ignored, ours, or somebody's secret.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::repository::{Place, path};
+use super::status::{Entry, Kind, Status};
+use super::{GitError, Repository};
+
+/// The program's own directory. It is never committed.
+const OURS: &str = ".signoff";
+
+/// In a worktree's git directory: which files were copied in, each with a NUL at its end.
+pub(super) const COPIED: &str = "signoff-copied";
+
+/// An index of our own beside the worktree's, gone when this value is.
+#[derive(Debug)]
+pub(super) struct ScratchIndex {
+    pub(super) path: PathBuf,
+}
+
+impl Drop for ScratchIndex {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+/// What in a worktree is not to be committed.
+#[derive(Debug)]
+pub(super) struct KeptOut {
+    paths: Vec<PathBuf>,
+}
+
+impl KeptOut {
+    pub(super) fn of(git_dir: &Path) -> Self {
+        let copied = fs::read(git_dir.join(COPIED)).unwrap_or_default();
+        let copied = copied.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
+        Self { paths: std::iter::once(PathBuf::from(OURS)).chain(copied).collect() }
+    }
+
+    /// For who wants to see every file.
+    pub(super) fn nothing() -> Self {
+        Self { paths: Vec::new() }
+    }
+
+    fn holds(&self, path: &Path) -> bool {
+        self.paths.iter().any(|kept| path.starts_with(kept))
+    }
+
+    /// Whether anything is there that a commit should hold.
+    pub(super) fn leaves_work(&self, status: &Status) -> bool {
+        status.entries.iter().any(|entry| !self.holds(&entry.path))
+    }
+}
+
+impl Repository {
+    /// A copy of the index at `place` to work with. It keeps what git knows of the files, so that staging costs
+    /// no more than looking at them.
+    pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchIndex, GitError> {
+        let scratch = ScratchIndex { path: self.seal()?.scratch() };
+        let index = git_dir.join("index");
+        match fs::copy(&index, &scratch.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::at(&index)(error)),
+            Ok(_) | Err(_) => Ok(scratch),
+        }
+    }
+
+    /// Stages everything at `place` that is not as `HEAD` has it, less what is kept out.
+    pub(super) fn stage(
+        &self,
+        place: Place<'_>,
+        status: &Status,
+        kept_out: &KeptOut,
+    ) -> Result<(), GitError> {
+        self.unstage(place, status, kept_out)?;
+        let nested: Vec<&Path> = nested(status).filter(|path| !kept_out.holds(path)).collect();
+        // Git refuses to be told to leave out what it would leave out anyway, so only what it listed is named.
+        let listed = |path: &&PathBuf| status.entries.iter().any(|entry| entry.path.starts_with(path));
+        let left_out =
+            kept_out.paths.iter().filter(listed).map(PathBuf::as_path).chain(nested.iter().copied());
+        let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
+        self.sealed(place)?.args(["add", "-A", "--", "."]).args(left_out).read()?;
+        self.stage_nested(place, &nested)
+    }
+
+    /// Takes out what is kept out although the agent staged it.
+    fn unstage(&self, place: Place<'_>, status: &Status, kept_out: &KeptOut) -> Result<(), GitError> {
+        let staged = |entry: &&Entry| matches!(entry.kind, Kind::Tracked { staged: true, .. });
+        let staged = status.entries.iter().filter(staged).filter(|entry| kept_out.holds(&entry.path));
+        let paths: Vec<OsString> = staged.map(|entry| pathspec("top,literal", &entry.path)).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.sealed(place)?.args(["reset", "-q", "--"]).args(paths).read().map(drop)
+    }
+
+    /// Stages the files of repositories an agent made inside the worktree.
+    ///
+    /// By itself git would record such a repository as a mere link to a commit nobody else has, and what is in it
+    /// would be lost.
+    fn stage_nested(&self, place: Place<'_>, nested: &[&Path]) -> Result<(), GitError> {
+        let mut files = Vec::new();
+        for repository in nested {
+            self.list_nested(place, repository, &mut files)?;
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        let asked = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        self.sealed(place)?.args(asked).input(files).read().map(drop)
+    }
+
+    fn list_nested(&self, place: Place<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
+        let empty = self.seal()?.scratch();
+        let inside = place.work_tree.join(nested);
+        let within = Place { work_tree: &inside, index: Some(&empty), ..place };
+        let asked = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let listed = self.sealed(within)?.args(asked).read()?;
+        for name in listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+            let file = nested.join(path(name));
+            match name.strip_suffix(b"/") {
+                Some(deeper) => self.list_nested(place, &nested.join(path(deeper)), files)?,
+                None => files.extend(file.as_os_str().as_bytes().iter().chain(&[0])),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn nested(status: &Status) -> impl Iterator<Item = &Path> {
+    status.entries.iter().filter(|entry| entry.kind == Kind::Nested).map(|entry| entry.path.as_path())
+}
+
+fn pathspec(magic: &str, path: &Path) -> OsString {
+    let mut spec = OsString::from(format!(":({magic})"));
+    spec.push(OsStr::new(path));
+    spec
+}

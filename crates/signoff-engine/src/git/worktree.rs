@@ -1,0 +1,251 @@
+//! Worktrees: one for each loop, made so that a crash at any moment can be taken up again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::{Commit, Tree};
+use signoff_core::machine::Head;
+
+use super::repository::Place;
+use super::{GitError, Repository};
+
+/// In a worktree's git directory: made by us, and for which branch (none: a throw-away one).
+const MARKER: &str = "signoff-owned";
+
+/// A worktree to be made, or to be taken up again.
+#[derive(Debug, Clone, Copy)]
+pub struct NewWorktree<'a> {
+    pub path: &'a Path,
+    pub branch: &'a str,
+    /// Where the branch begins, if it is not there yet.
+    pub start: &'a Commit,
+}
+
+/// A worktree this program made.
+#[derive(Debug, Clone)]
+pub struct Worktree {
+    pub(super) repository: Repository,
+    path: PathBuf,
+    pub(super) git_dir: PathBuf,
+    /// None for throw-away worktrees.
+    pub(super) branch: Option<String>,
+}
+
+impl Repository {
+    /// Makes a worktree on a branch of its own, or takes up the one that is there.
+    pub fn add_worktree(&self, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
+        if new.branch.starts_with('-') || new.branch.is_empty() {
+            return Err(GitError::BadBranchName(new.branch.to_owned()));
+        }
+        let path = settle(new.path)?;
+        // Filling it with files may take long, and needs no turn.
+        self.in_turn(|| self.register(&path, new))?.filled()
+    }
+
+    /// Makes a throw-away worktree of a commit.
+    pub fn add_detached(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
+        let path = settle(path)?;
+        let made = self.in_turn(|| match self.registered(&path)? {
+            Some(_) => Err(GitError::NotOurs(path.clone())),
+            None => self.git_adds(&path, None, commit.as_str()),
+        });
+        made?.filled()
+    }
+
+    /// The worktree this program made at `path`.
+    pub fn worktree(&self, path: &Path) -> Result<Worktree, GitError> {
+        let path = settle(path)?;
+        let gone = || GitError::WorktreeGone(path.clone());
+        let git_dir = self.registered(&path)?.ok_or_else(gone)?;
+        let branch = marked(&git_dir).ok_or_else(|| GitError::NotOurs(path.clone()))?;
+        Ok(Worktree { repository: self.clone(), path, git_dir, branch })
+    }
+
+    fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
+        if let Some(git_dir) = self.registered(path)? {
+            return self.take_up(path, git_dir, new.branch);
+        }
+        if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(GitError::NotOurs(path.to_owned()));
+        }
+        let known = self.known(new.branch)?;
+        let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
+        match (known.tip, known.base, known.used_by) {
+            (None, _, _) => self.create_branch(new.branch, new.start)?,
+            (Some(_), None, by) => return Err(taken(by)),
+            (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
+            (Some(_), Some(_), None) => {}
+        }
+        self.git_adds(path, Some(new.branch), new.branch)
+    }
+
+    /// Forgets a worktree of ours whose directory was deleted.
+    fn forget_if_gone(&self, path: &Path) -> Result<(), GitError> {
+        let ours = self.worktree(path)?;
+        if path.exists() {
+            return Err(GitError::NotOurs(path.to_owned()));
+        }
+        fs::remove_dir_all(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
+    }
+
+    /// Without `--no-checkout` the files would be in place before the worktree is known to be ours.
+    fn git_adds(&self, path: &Path, branch: Option<&str>, what: &str) -> Result<Worktree, GitError> {
+        let detach = if branch.is_none() { ["--detach"].as_slice() } else { &[] };
+        let command = self.sealed(self.here())?.args(["worktree", "add", "--no-checkout"]).args(detach);
+        command.args(["--".as_ref(), path.as_os_str(), what.as_ref()]).read()?;
+        let link = path.join(".git");
+        let written = fs::read_to_string(&link).map_err(GitError::at(&link))?;
+        let name = Path::new(written.trim_end()).file_name().unwrap_or_default();
+        let git_dir = self.common().join("worktrees").join(name);
+        self.own(path, git_dir, branch)
+    }
+
+    /// Takes up a worktree that is registered already.
+    fn take_up(&self, path: &Path, git_dir: PathBuf, branch: &str) -> Result<Worktree, GitError> {
+        match marked(&git_dir) {
+            Some(Some(marked)) if marked == branch => {}
+            // Killed before the marker was written: nobody but us leaves a worktree without an index.
+            None if !git_dir.join("index").exists() => {}
+            Some(_) | None => return Err(GitError::NotOurs(path.to_owned())),
+        }
+        self.own(path, git_dir, Some(branch))
+    }
+
+    /// Marks a worktree as ours, and points it to the repository instead of the stand-in.
+    fn own(&self, path: &Path, git_dir: PathBuf, branch: Option<&str>) -> Result<Worktree, GitError> {
+        let marker = git_dir.join(MARKER);
+        fs::write(&marker, branch.unwrap_or_default()).map_err(GitError::at(&marker))?;
+        let worktree = Worktree {
+            repository: self.clone(),
+            path: path.to_owned(),
+            git_dir,
+            branch: branch.map(str::to_owned),
+        };
+        if !path.exists() {
+            // What the index remembers of the files is void with them.
+            fs::create_dir(path).map_err(GitError::at(path))?;
+            remove_if_there(&worktree.git_dir.join("index"))?;
+        }
+        worktree.link()?;
+        Ok(worktree)
+    }
+
+    /// The git directory of the worktree registered at `path`.
+    ///
+    /// The worktree's own `.git` is not asked: agents can write to it.
+    pub(super) fn registered(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
+        let home = self.common().join("worktrees");
+        let entries = match fs::read_dir(&home) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(GitError::at(&home))?,
+        };
+        let link = path.join(".git");
+        let points_there = |git_dir: &PathBuf| {
+            let read = fs::read(git_dir.join("gitdir")).unwrap_or_default();
+            super::repository::path(read.trim_ascii_end()) == link
+        };
+        Ok(entries.flatten().map(|entry| entry.path()).find(points_there))
+    }
+}
+
+impl Worktree {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The branch this worktree is for; none if it is a throw-away one.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    pub fn is_there(&self) -> bool {
+        self.path.is_dir() && self.git_dir.is_dir()
+    }
+
+    /// The commit it is at, with its tree.
+    pub fn head(&self) -> Result<Head, GitError> {
+        self.head_at(self.place())
+    }
+
+    pub(super) fn head_at(&self, place: Place<'_>) -> Result<Head, GitError> {
+        self.there()?;
+        let asked = ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"];
+        let printed = self.repository.sealed(place)?.args(asked).read_line()?;
+        let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
+        Ok(Head { commit: Commit::new(commit), tree: Tree::new(tree) })
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { git_dir: &self.git_dir, work_tree: &self.path, index: None }
+    }
+
+    pub(super) fn there(&self) -> Result<(), GitError> {
+        if self.is_there() { Ok(()) } else { Err(GitError::WorktreeGone(self.path.clone())) }
+    }
+
+    /// Makes `.git` say where the repository is. Tells whether it said something else.
+    pub(super) fn link(&self) -> Result<bool, GitError> {
+        let link = self.path.join(".git");
+        let mut said = b"gitdir: ".to_vec();
+        said.extend(std::os::unix::ffi::OsStrExt::as_bytes(self.git_dir.as_os_str()));
+        said.push(b'\n');
+        let kept = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file())
+            && fs::read(&link).is_ok_and(|found| found == said);
+        if kept {
+            return Ok(false);
+        }
+        remove_if_there(&link)?;
+        fs::write(&link, said).map_err(GitError::at(&link))?;
+        Ok(true)
+    }
+
+    /// Checks the files out, unless that was done before.
+    fn filled(self) -> Result<Self, GitError> {
+        if !self.git_dir.join("index").exists() {
+            self.clear_stale_lock()?;
+            // Git writes the index last: without one, an earlier attempt was cut off.
+            self.repository.sealed(self.place())?.args(["read-tree", "--reset", "-u", "HEAD"]).read()?;
+        }
+        Ok(self)
+    }
+
+    /// Removes an `index.lock` whose owner died.
+    ///
+    /// Nobody of ours is at work here when this is called, and a git that is alive holds its lock for moments
+    /// only: what stays as long as our patience lasts belongs to nobody.
+    pub(super) fn clear_stale_lock(&self) -> Result<(), GitError> {
+        let lock = self.git_dir.join("index.lock");
+        let freed = self.repository.git().wait_briefly(|| Ok((!lock.exists()).then_some(())))?;
+        if freed.is_none() { remove_if_there(&lock) } else { Ok(()) }
+    }
+}
+
+/// The branch a worktree of ours is for; nothing if it is not ours.
+fn marked(git_dir: &Path) -> Option<Option<String>> {
+    let branch = fs::read_to_string(git_dir.join(MARKER)).ok()?;
+    Some((!branch.is_empty()).then_some(branch))
+}
+
+/// The path as git will spell it, with the directories above it made.
+pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(GitError::NotOurs(path.to_owned()));
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    fs::create_dir_all(parent).map_err(GitError::at(parent))?;
+    Ok(fs::canonicalize(parent).map_err(GitError::at(parent))?.join(name))
+}
+
+/// Removes a file, a link or a directory.
+pub(super) fn remove_if_there(path: &Path) -> Result<(), GitError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,10 @@
+//! Git, for real: every test has a repository, a home and an environment of its own.
+
+mod checkout;
+mod commits;
+mod diffs;
+mod hostile;
+mod place;
+mod repositories;
+mod reviewers;
+mod worktrees;

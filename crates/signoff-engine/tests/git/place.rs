@@ -1,0 +1,158 @@
+//! A place of its own for each test.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use signoff_core::ids::Commit;
+use signoff_engine::git::{Git, NewWorktree, Repository, Worktree};
+use tempfile::TempDir;
+
+/// A home, a repository `repo` in it, and room for worktrees.
+pub struct Place {
+    top: TempDir,
+    pub git: Git,
+}
+
+impl Place {
+    /// A repository with one commit on `main`.
+    pub fn new() -> Self {
+        let place = Self::empty();
+        place.write("README.md", "hello\n");
+        place.write("src/main.rs", "fn main() {}\n");
+        place.commit("first");
+        place
+    }
+
+    /// A repository without commits.
+    pub fn empty() -> Self {
+        let top = tempfile::Builder::new().prefix("signoff git ").tempdir().unwrap();
+        fs::create_dir(top.path().join("home")).unwrap();
+        fs::write(
+            top.path().join("home/.gitconfig"),
+            "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n",
+        )
+        .unwrap();
+        let git = Git::new(environment(top.path())).with_patience(Duration::from_secs(20));
+        let place = Self { top, git };
+        fs::create_dir(place.root()).unwrap();
+        place.run(&["init", "-q"]);
+        place
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.top.path()).unwrap().join(name)
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.path("repo")
+    }
+
+    pub fn repository(&self) -> Repository {
+        Repository::discover(&self.git, &self.root()).unwrap()
+    }
+
+    pub fn impatient(&self) -> Repository {
+        let git = self.git.clone().with_patience(Duration::from_millis(50));
+        Repository::discover(&git, &self.root()).unwrap()
+    }
+
+    /// A worktree `name` on the branch `loop/NAME`.
+    pub fn worktree(&self, name: &str) -> Worktree {
+        let start = self.head();
+        let branch = format!("loop/{name}");
+        let new = NewWorktree { path: &self.path("trees").join(name), branch: &branch, start: &start };
+        self.repository().add_worktree(&new).unwrap()
+    }
+
+    pub fn head(&self) -> Commit {
+        Commit::new(self.run(&["rev-parse", "HEAD"]).trim())
+    }
+
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        write(&self.root(), name, contents);
+    }
+
+    pub fn commit(&self, message: &str) {
+        self.run(&["add", "-A"]);
+        self.run(&["commit", "-qm", message]);
+    }
+
+    /// The person's git in the repository.
+    pub fn run(&self, arguments: &[&str]) -> String {
+        self.run_in(&self.root(), arguments)
+    }
+
+    /// Anybody's git, hooks and all, wherever it is run.
+    pub fn run_in(&self, directory: &Path, arguments: &[&str]) -> String {
+        let (succeeded, text) = self.try_in(directory, arguments);
+        assert!(succeeded, "git {arguments:?}: {text}");
+        text
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning")]
+    pub fn try_in(&self, directory: &Path, arguments: &[impl AsRef<OsStr>]) -> (bool, String) {
+        let mut command = Command::new("git");
+        command.args(arguments).current_dir(directory).env_clear().envs(environment(self.top.path()));
+        let output = command.output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// All that must never change because of us: the checkout's files, its index, `HEAD`, stash and status.
+    pub fn person(&self) -> Person {
+        let read = |name: &str| fs::read(self.root().join(".git").join(name)).unwrap_or_default();
+        Person {
+            index: read("index"),
+            head: read("HEAD"),
+            stash: read("refs/stash"),
+            log: read("logs/HEAD"),
+            config: read("config"),
+            files: files(&self.root()),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Person {
+    index: Vec<u8>,
+    head: Vec<u8>,
+    stash: Vec<u8>,
+    log: Vec<u8>,
+    config: Vec<u8>,
+    files: BTreeMap<PathBuf, (i64, i64, u32, u64)>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "git is wherever this machine has it")]
+fn environment(top: &Path) -> Vec<(OsString, OsString)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let home = top.join("home").into_os_string();
+    vec![("PATH".into(), path), ("HOME".into(), home), ("GIT_CONFIG_NOSYSTEM".into(), "1".into())]
+}
+
+/// Every file outside `.git` with its times, mode and size.
+pub fn files(top: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, u64)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(top).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name() == Some(OsStr::new(".git")) {
+            continue;
+        }
+        let seen = fs::symlink_metadata(&path).unwrap();
+        if seen.is_dir() {
+            found.extend(files(&path));
+        }
+        found.insert(path, (seen.mtime(), seen.mtime_nsec(), seen.mode(), seen.size()));
+    }
+    found
+}
+
+pub fn write(top: &Path, name: &str, contents: impl AsRef<[u8]>) {
+    let path = top.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, contents).unwrap();
+}
