@@ -11,7 +11,7 @@ use signoff_core::prompt::{
 use signoff_core::review::{Bar, Finding};
 use signoff_core::workflow::{Completion, Role};
 
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, Neighbour};
 use crate::git::Diff;
 
 /// What is read from files for a prompt.
@@ -61,14 +61,11 @@ fn id(task: &Assignment) -> String {
 }
 
 fn others(task: &Assignment) -> Vec<OtherLoop<'_>> {
-    let other = |one: &'_ crate::assignment::Neighbour| OtherLoop {
-        name: one.name.as_str(),
-        status: one.status,
-        summary: one.summary.as_str(),
-        iteration: one.iteration,
-    };
-    // The closure's lifetime is the assignment's.
-    task.others.iter().map(other).collect()
+    task.others.iter().map(other_loop).collect()
+}
+
+fn other_loop(one: &Neighbour) -> OtherLoop<'_> {
+    OtherLoop { name: &one.name, status: one.status, summary: &one.summary, iteration: one.iteration }
 }
 
 fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
@@ -109,6 +106,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         .flat_map(|merged| &merged.conflicts)
         .filter_map(|conflict| Some((&issue(conflict.a)?.finding, &issue(conflict.b)?.finding)))
         .collect();
+    let left_out = material.diff.as_ref().map(left_out).unwrap_or_default();
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
         task: brief(task, &id),
@@ -121,7 +119,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         earlier: &earlier(task),
         settled: &settled(task),
         only_files: &[],
-        diff: material.diff.as_ref().map(|diff| context(task, diff, &left_out(diff))),
+        diff: material.diff.as_ref().map(|diff| context(task, diff, &left_out)),
         may_stop_picking: false,
     })
 }

@@ -12,7 +12,7 @@ pub use pick::{is_through, loop_id, ready};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use signoff_core::group::{self, RunEffect, RunEvent, Standing};
+use signoff_core::group::{self, RunEffect, RunEvent, RunStage, Standing};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
@@ -32,6 +32,8 @@ use crate::process::Stopper;
 #[derive(Debug)]
 pub enum Notice<'a> {
     Recorded(&'a Recorded),
+    /// A run is taken up; this is what was recorded before.
+    TakenUp { run: RunId, log: &'a [Recorded] },
     /// A line an agent wrote. It is not recorded: the transcript has it.
     Said { run: RunId, loop_id: &'a LoopId, attempt: AttemptId, line: &'a str },
     /// Something a person should know that is no fact of the log.
@@ -51,6 +53,8 @@ pub struct Drive {
     /// Wait for further tasks instead of ending.
     pub watch: bool,
     pub no_ask: bool,
+    /// Tick what is done in the plan file itself too.
+    pub tick: bool,
 }
 
 /// A person's wish to end.
@@ -87,7 +91,8 @@ pub struct Placed {
 /// How a drive ended.
 #[derive(Debug, Default)]
 pub struct Summary {
-    pub runs: Vec<RunId>,
+    /// The runs, and where each stands.
+    pub runs: Vec<(RunId, RunStage)>,
     /// The tasks that were moved, in order of their numbers.
     pub tasks: BTreeSet<TaskId>,
     pub interrupted: bool,
@@ -157,8 +162,9 @@ impl<'r> Dispatcher<'r> {
     /// Takes a run up where its log ends.
     pub fn take_up(&mut self, lease: Lease) -> Result<(), EngineError> {
         let run = lease.run();
-        let board = Board::of(run, &self.store.log(run)?);
-        self.summary.runs.push(run);
+        let log = self.store.log(run)?;
+        let board = Board::of(run, &log);
+        self.renderer.take(&Notice::TakenUp { run, log: &log });
         self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
         self.recover(run)
     }
@@ -167,7 +173,6 @@ impl<'r> Dispatcher<'r> {
     pub fn open(&mut self, lease: Lease, facts: Vec<Fact>) -> Result<(), EngineError> {
         let run = lease.run();
         let board = Board::new(run);
-        self.summary.runs.push(run);
         self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
         self.append(run, facts)?;
         let wishes = group::outstanding(&self.runs[&run].board.machine);
@@ -184,6 +189,8 @@ impl<'r> Dispatcher<'r> {
             self.stop_all(Interrupt::Kill);
             self.await_agents().await;
         }
+        let stage = |(run, driven): (&RunId, &Driven)| (*run, driven.board.machine.stage.clone());
+        self.summary.runs = self.runs.iter().map(stage).collect();
         end.map(|()| self.summary)
     }
 

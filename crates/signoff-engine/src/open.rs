@@ -43,11 +43,27 @@ pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_
     facts
 }
 
+/// A run of one task that is worked at once.
+pub fn single(workflow: Workflow, (task, spec): (TaskId, TaskSpec), branch: String, no_ask: bool) -> Vec<Fact> {
+    let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
+    let gate = workflow.phases.iter().find_map(|phase| phase.judge());
+    let max_review_cycles = gate.and_then(|judge| judge.gate.bound.reviews());
+    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let added = LoopFact::Added { task, title: spec.title.clone(), branch };
+    facts.push(Fact::Task(task, TaskFact::Added { spec: Box::new(spec), auto_review: true, max_review_cycles }));
+    facts.push(Fact::Loop(loop_id(task), added));
+    facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
+    facts
+}
+
+/// The loop of a review that belongs to no task.
+pub const REVIEW: &str = "review";
+
 /// One gate over the checkout, no fixing.
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
     let mut facts = opened(policy, Policy { workflow, no_ask });
-    let groups = vec![vec![LoopId::new("review")]];
+    let groups = vec![vec![LoopId::new(REVIEW)]];
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts
 }

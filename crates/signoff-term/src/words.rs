@@ -67,6 +67,7 @@ pub fn failure(failure: &Failure) -> String {
         Failure::Signal { number } => format!("killed by signal {number}"),
         Failure::TimedOut => "timed out".to_owned(),
         Failure::Silent => "said nothing for too long".to_owned(),
+        Failure::NothingDone => "ended without changing anything".to_owned(),
         Failure::NotStarted { message } => format!("could not be started: {}", cut(message, 200)),
     }
 }

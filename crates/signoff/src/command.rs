@@ -26,7 +26,7 @@ pub mod work;
 pub mod workflow;
 
 use signoff_core::ids::TaskId;
-use signoff_term::json;
+use signoff_term::json::AddReport;
 
 use crate::console::Console;
 use crate::desk::Desk;
@@ -35,7 +35,7 @@ use crate::failure::{Exit, Failure};
 /// Says what became of a task; as JSON the task itself.
 fn told(desk: &Desk, task: TaskId, text: &str, console: &Console) -> Result<Exit, Failure> {
     if console.json {
-        console.json(&json::Added::of(desk.task(task)?))?;
+        console.json(&AddReport::of(desk.task(task)?))?;
     } else {
         console.text(text)?;
     }

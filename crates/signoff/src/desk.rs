@@ -64,7 +64,7 @@ impl Desk {
 impl Bench {
     /// Opens the repository around the working directory, makes `.signoff` if it is not there.
     pub fn open() -> Result<Self, Failure> {
-        Self::at(&door::working_directory()?)
+        Self::at(&door::current_directory()?)
     }
 
     /// Opens the repository around a directory.
@@ -91,7 +91,7 @@ fn end_strays(own: &Path) {
 
 /// The top of the main checkout, found without asking git: looking must be quick.
 fn root() -> Result<PathBuf, Failure> {
-    let here = door::working_directory()?;
+    let here = door::current_directory()?;
     for directory in here.ancestors() {
         let git = directory.join(".git");
         if git.is_dir() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
@@ -9,9 +10,11 @@ use signoff_core::wire::Fact;
 use signoff_engine::attempt::Workshop;
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary};
 use signoff_engine::error::EngineError;
+use signoff_engine::git::Uncommitted;
 use signoff_engine::process::Keeper;
 use signoff_store::{Lease, Store, StoreError};
-use signoff_term::{exit, json};
+use signoff_term::exit;
+use signoff_term::json::RunReport;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -53,7 +56,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let program = door::program()?;
     let shop = Arc::new(Workshop {
-        keeper: Keeper::new(program.clone(), bench.layout.live()),
+        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
         repository: bench.repository,
         layout: bench.layout,
         settings: bench.settings,
@@ -119,15 +122,25 @@ impl Came {
         Ok((tasks, questions))
     }
 
+    /// Takes the throw-away copy of a review away. What cannot be taken away now is no reason to fail.
+    pub fn clear_away(&self, run: RunId) {
+        let copy = self.bench.layout.review_worktree(run);
+        if copy.exists() {
+            self.bench.repository.remove_worktree(&copy, Uncommitted::Discard).ok();
+        }
+    }
+
     /// Tells the exit code, and with `--json` what came of it.
     pub fn conclude(self, console: &Console, drive_no_ask: bool) -> Result<Exit, Failure> {
         let (tasks, questions) = self.rows()?;
         if console.json {
-            let runs = self.summary.runs.iter().map(|run| run.0).collect();
-            console.json(&json::Finished::of(runs, &tasks, &questions))?;
+            let run = self.summary.runs.last().map(|(run, stage)| (run.0, stage));
+            console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
+        let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
         let invocation = exit::Invocation {
+            run: self.summary.runs.iter().map(|(_, stage)| stage).find(blocked),
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,

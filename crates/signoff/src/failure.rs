@@ -8,6 +8,7 @@ use signoff_core::config::ConfigError;
 use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 use signoff_engine::error::EngineError;
+use signoff_engine::git::GitError;
 use signoff_store::StoreError;
 
 use crate::console::plain_text;
@@ -165,6 +166,43 @@ impl From<EngineError> for Failure {
             EngineError::Config(error) => error.into(),
             EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
+            }
+        }
+    }
+}
+
+impl From<GitError> for Failure {
+    fn from(error: GitError) -> Self {
+        let message = error.to_string();
+        match error {
+            GitError::NotARepository(_) => {
+                Self::usage("this is not a git repository").hint("go to one, or make one with `git init`")
+            }
+            GitError::Bare(_) => Self::usage(message).hint("work in a clone with files"),
+            GitError::NoGit | GitError::TooOld => Self::usage(message).hint("install git 2.32 or newer"),
+            GitError::NoCommits => {
+                Self::usage(message).hint("make the first one: git commit --allow-empty -m \"Start\"")
+            }
+            GitError::UnknownRevision(_) => Self::usage(message).hint("`git log --oneline --all` lists commits"),
+            GitError::BadBranchName(_) => Self::usage(message),
+            GitError::Locked { file } => Self::failed(message)
+                .at(file.display().to_string())
+                .hint("wait for the other program; if none runs, remove the file and type the same again"),
+            GitError::DiskFull => {
+                Self::failed(message).hint("make room and type the same again: nothing was lost")
+            }
+            GitError::WorktreeGone(_)
+            | GitError::NotOurs(_)
+            | GitError::BranchTaken { .. }
+            | GitError::BranchGone(_)
+            | GitError::Astray { .. }
+            | GitError::Unfinished(_)
+            | GitError::UncommittedWork(_)
+            | GitError::OutsideWorktree(_)
+            | GitError::StillChanging(_)
+            | GitError::Failed { .. }
+            | GitError::Io { .. } => {
+                Self::failed(message).hint("mend it, then `signoff work` goes on where it was")
             }
         }
     }

@@ -79,5 +79,5 @@ fn is_there(program: &str, checkout: &Path) -> bool {
     if program.contains('/') {
         return checkout.join(program).is_file();
     }
-    door::search_path().iter().any(|directory| directory.join(program).is_file())
+    door::is_on_path(program)
 }

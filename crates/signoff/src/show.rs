@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::RunId;
-use signoff_core::wire::to_json;
 use signoff_engine::dispatcher::{Notice, Renderer};
 use signoff_term::line::{LineRenderer, Naming};
-use signoff_term::progress;
+use signoff_term::{json, progress};
 
 use crate::console::Console;
 use crate::spinner::Spinners;
@@ -21,7 +20,7 @@ pub struct Shown {
 
 impl Shown {
     pub fn new(console: &Console, jobs: usize) -> Self {
-        let naming = if jobs > 1 { Naming::Each } else { Naming::Alone };
+        let naming = if jobs > 1 { Naming::Always } else { Naming::WhenNeeded };
         let spinners = console.is_live().then(Spinners::new);
         Self { console: *console, naming, lines: BTreeMap::new(), spinners }
     }
@@ -47,7 +46,7 @@ impl Renderer for Shown {
         match notice {
             Notice::Recorded(recorded) => {
                 if self.console.json_events {
-                    self.console.progress(&format!("{}\n", to_json(recorded)));
+                    self.console.progress(&format!("{}\n", json::event(recorded)));
                     return;
                 }
                 let naming = self.naming;

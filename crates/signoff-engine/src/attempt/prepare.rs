@@ -208,7 +208,7 @@ fn found(program: &str, checkout: &Path) -> String {
 }
 
 fn duration(span: Span) -> Duration {
-    Duration::from_secs(span.seconds())
+    Duration::from_secs(span.seconds)
 }
 
 /// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.

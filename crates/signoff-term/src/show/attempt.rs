@@ -171,6 +171,7 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::Signal { .. } => "signal",
         Failure::TimedOut => "timed_out",
         Failure::Silent => "silent",
+        Failure::NothingDone => "nothing_done",
         Failure::NotStarted { .. } => "not_started",
     }
 }

@@ -8,7 +8,7 @@ use signoff_core::policy::Effort;
 use signoff_core::task::{PlanText, TaskSpec, TaskType};
 use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
-use signoff_term::json;
+use signoff_term::json::AddReport;
 
 use crate::console::Console;
 use crate::desk::Bench;
@@ -70,7 +70,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let task = add(&bench, spec)?;
     if console.json {
         let row = bench.store.task(task)?.ok_or_else(|| Failure::failed("the task was not kept"))?;
-        console.json(&json::Added::of(row))?;
+        console.json(&AddReport::of(row))?;
     } else {
         let title = bench.store.task(task)?.map(|row| row.title).unwrap_or_default();
         console.text(&format!("Added task #{task}: {title}\n"))?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use signoff_core::ids::{Commit, TaskId};
+use signoff_engine::git::{GitError, NewWorktree};
 use signoff_store::Store;
 
 use crate::console::Console;
@@ -33,11 +34,15 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("task {task} has not been started"))
             .hint(format!("`signoff work {task}` works it")));
     };
-    let worktree = bench.repository.worktree(Path::new(&path), &branch);
-    let diff = if worktree.is_there() {
-        worktree.diff(&Commit::new(base.clone()))?
-    } else {
-        bench.repository.diff_of_branch(&Commit::new(base.clone()), &branch)?
+    let commit = Commit::new(base.clone());
+    let diff = match bench.repository.worktree(Path::new(&path)) {
+        Ok(worktree) => worktree.diff(&commit)?,
+        // What is on the branch is there all the same.
+        Err(GitError::WorktreeGone(_)) => {
+            let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };
+            bench.repository.add_worktree(&again)?.diff(&commit)?
+        }
+        Err(error) => return Err(error.into()),
     };
     if console.json {
         let left_out: Vec<&str> = diff.left_out.iter().map(|file| file.path.as_str()).collect();

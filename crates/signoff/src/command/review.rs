@@ -59,10 +59,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (wanted, reviewed) = match args.task {
         Some(task) => {
             let spec = spec_of(&bench, task)?;
-            let (auto_review, max_review_cycles) = (true, Some(1));
             let workflow = args.workflow(&bench, &spec)?;
             let own = bench.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
-            let facts = open::single(workflow, (own, spec.clone()), (auto_review, max_review_cycles), branch_of(&bench, task)?);
+            let facts = open::single(workflow, (own, spec.clone()), branch_of(&bench, task)?, no_ask);
             preflight::check(&bench, [&spec])?;
             (Wanted { opened: vec![(lease, facts)], drive, ..Wanted::default() }, loop_id(own))
         }

@@ -3,7 +3,7 @@
 use signoff_core::ids::TaskId;
 use signoff_engine::artifact;
 use signoff_store::Store;
-use signoff_term::{json, show};
+use signoff_term::show::{Report, text};
 
 use crate::console::Console;
 use crate::desk::Desk;
@@ -30,7 +30,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let artifacts = artifact::of_task(&desk.layout().reviews(), args.task);
     let shown = |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
     let artifacts = artifacts.into_iter().map(shown).collect();
-    let report = json::Show::of(row, &log, &loop_id, artifacts);
-    if console.json { console.json(&report)? } else { console.text(&show::text(&report))? }
+    let report = Report::of(row, &log, &loop_id, artifacts);
+    if console.json { console.json(&report)? } else { console.text(&text(&report))? }
     Ok(Exit::Done)
 }

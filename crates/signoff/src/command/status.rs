@@ -1,7 +1,8 @@
 //! `signoff status`: every task and what it waits for.
 
 use signoff_store::Store;
-use signoff_term::{attention, json, status};
+use signoff_term::json::StatusReport;
+use signoff_term::{attention, status};
 
 use crate::console::Console;
 use crate::desk::Desk;
@@ -19,7 +20,7 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
         None => (Vec::new(), Vec::new()),
     };
     if console.json {
-        console.json(&json::Status::new(tasks, questions))?;
+        console.json(&StatusReport::of(tasks, questions))?;
     } else if tasks.is_empty() {
         console.note("No tasks yet: `signoff add \"…\"` adds one");
     } else {
@@ -36,7 +37,7 @@ pub fn attention(console: &Console) -> Result<Exit, Failure> {
         Ok(None) | Err(_) => (Vec::new(), Vec::new()),
     };
     if console.json {
-        console.json(&json::Status::new(tasks, questions))?;
+        console.json(&StatusReport::of(tasks, questions))?;
     } else {
         console.text(&attention::text(&tasks, &questions, console.title_width()))?;
     }

@@ -45,7 +45,7 @@ pub fn work(
 ) -> Result<Exit, Failure> {
     let no_ask = console.no_ask || bench.settings.no_ask();
     let mut wanted = Wanted {
-        drive: Drive { only: tasks.to_vec(), watch, no_ask },
+        drive: Drive { only: tasks.to_vec(), watch, no_ask, tick: false },
         jobs,
         resumed: resumable(&bench, tasks)?,
         ..Wanted::default()
@@ -82,7 +82,7 @@ fn nothing(bench: &Bench, console: &Console) -> Result<Exit, Failure> {
     let waiting = rows.iter().filter(|row| row.status == Status::Pending).count();
     let elsewhere = rows.iter().filter(|row| row.status == Status::InProgress).count();
     if console.json {
-        console.json(&signoff_term::json::Finished::of(Vec::new(), &[], &[]))?;
+        console.json(&signoff_term::json::RunReport::of(None, Vec::new(), Vec::new()))?;
     }
     console.note(match (waiting, elsewhere) {
         (0, 0) => "Nothing to do: `signoff add \"…\"` adds a task",
