@@ -8,7 +8,18 @@ pub const SENTENCE: usize = 100;
 
 /// One line of at most so many columns, the rest replaced by `…`.
 pub fn cut(text: &str, columns: usize) -> String {
+    // Most text is plain, and lists are long.
+    if text.len() <= columns && is_plain(text) {
+        return text.to_owned();
+    }
     shorten(one_line(text), columns)
+}
+
+/// ASCII on one line without gaps: as many columns as bytes, and nothing to clean.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let printable = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
+    printable && !text.contains("  ") && !text.starts_with(' ') && !text.ends_with(' ')
 }
 
 /// Cuts what is clean and on one line already, with the gaps in it as they are.
@@ -27,13 +38,16 @@ pub fn shorten(text: String, columns: usize) -> String {
 
 /// How many columns a terminal needs for it.
 pub fn columns(text: &str) -> usize {
-    text.width()
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 /// Filled with spaces to so many columns: wide characters count as two.
 pub fn pad(text: &str, columns: usize) -> String {
-    let missing = columns.saturating_sub(text.width());
-    text.to_owned() + &" ".repeat(missing)
+    let missing = columns.saturating_sub(self::columns(text));
+    let mut padded = String::with_capacity(text.len() + missing);
+    padded.push_str(text);
+    padded.extend(std::iter::repeat_n(' ', missing));
+    padded
 }
 
 /// `1 cycle`, `2 cycles`.
@@ -65,6 +79,7 @@ mod tests {
         assert_eq!(cut("Add a login form", 9), "Add a lo…");
         assert_eq!(cut("Add a login form", 7), "Add a…");
         assert_eq!(cut("two\n lines\x1b[31m", 40), "two lines␛[31m");
+        assert_eq!(cut(" a  b ", 9), "a b");
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(pad("漢字", 6), "漢字  ");
     }

@@ -173,7 +173,8 @@ fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
 fn announcement(row: &LoopView) -> String {
     match row.task {
         Some(task) => format!("task #{task}: {}", cut(&row.title, SENTENCE)),
-        None => words::subject(row),
+        None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
+        None => cut(&row.title, SENTENCE),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The text of `signoff status`: a line for each task, then what people are asked.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 
@@ -32,19 +33,16 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
     let kind = tasks.iter().map(|task| task.kind.word().len()).max().unwrap_or(0);
-    let statuses: BTreeMap<u64, Status> = tasks.iter().map(|task| (task.id, task.status)).collect();
+    let open: BTreeSet<u64> =
+        tasks.iter().filter(|task| task.status != Status::Completed).map(|task| task.id).collect();
     let mut out = String::with_capacity(tasks.len() * 96);
     for (task, title) in tasks.iter().zip(&titles) {
-        let head = format!(
-            "  {} {:>number$}. {:kind$} {}    {}",
-            words::mark(task.status),
-            task.id,
-            task.kind.word(),
-            pad(title, widest),
-            standing(task),
-        );
-        out.push_str(head.trim_end());
-        out.push_str(&waits_for(task, &statuses));
+        let (mark, id, word) = (words::mark(task.status), task.id, task.kind.word());
+        // Writing to a string cannot fail.
+        let _ =
+            write!(out, "  {mark} {id:>number$}. {word:kind$} {}    {}", pad(title, widest), standing(task));
+        out.truncate(out.trim_end().len());
+        out.push_str(&waits_for(task, &open));
         out.push('\n');
     }
     out
@@ -119,11 +117,10 @@ fn reason(task: &TaskRow) -> Option<&str> {
 }
 
 /// What a pending task depends on and is not there yet.
-fn waits_for(task: &TaskRow, statuses: &BTreeMap<u64, Status>) -> String {
+fn waits_for(task: &TaskRow, open: &BTreeSet<u64>) -> String {
     if task.status != Status::Pending {
         return String::new();
     }
-    let open = |id: &&u64| statuses.get(id).is_some_and(|status| *status != Status::Completed);
-    let ids: Vec<_> = task.depends_on.iter().filter(open).map(u64::to_string).collect();
+    let ids: Vec<_> = task.depends_on.iter().filter(|id| open.contains(id)).map(u64::to_string).collect();
     if ids.is_empty() { String::new() } else { format!("     (waits for {})", ids.join(", ")) }
 }

@@ -1,7 +1,7 @@
 //! What a loop begins.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Panel, Scope, Slot, Stage};
+use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Outcome, Panel, Scope, Slot, Stage};
 use signoff_core::workflow::{PhaseKind, Role};
 
 use super::{Line, place};
@@ -33,9 +33,11 @@ fn text(step: &Step) -> Option<String> {
             let begun = !matches!(step.before.stage, Stage::Combining { .. });
             begun.then(|| "Putting the fixes together...".to_owned())
         }
-        Stage::AwaitingLanding { .. } => {
+        Stage::AwaitingLanding { outcome, .. } => {
             let begun = !matches!(step.before.stage, Stage::AwaitingLanding { .. });
-            begun.then(|| "Signed off, lands with its group".to_owned())
+            let approved = matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. });
+            let word = if approved { "Signed off" } else { "Finished" };
+            begun.then(|| format!("{word}, lands with its group"))
         }
         Stage::Landing { .. } => landing(step),
         Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => None,
@@ -79,8 +81,12 @@ fn working(step: &Step) -> Option<String> {
     let doing = words::doing(role(step.after, step));
     let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.at == step.after.at;
     if same {
-        let attempt = step.after.tally.iteration;
-        return is_another_try(step).then(|| format!("{doing} again (attempt {attempt})..."));
+        // Only implementing and fixing is counted.
+        let attempt = match role(step.after, step) {
+            Role::Implement | Role::Fix => format!(" (attempt {})", step.after.tally.iteration),
+            Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => String::new(),
+        };
+        return is_another_try(step).then(|| format!("{doing} again{attempt}..."));
     }
     Some(format!("{doing}..."))
 }

@@ -96,6 +96,9 @@ impl LineRenderer {
             RunOutcome::Failed => (words::mark(Status::Failed), "failed"),
             RunOutcome::Cancelled => (words::mark(Status::Cancelled), "cancelled"),
         };
+        if tasks.is_empty() {
+            return vec![format!("{mark} Run{run} {word} before its first task")];
+        }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
         vec![format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"))]
     }

@@ -92,7 +92,11 @@ fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
         WorkReport::Incomplete { .. } if working => left(step, "Not complete yet"),
         // A fix is judged by the review that follows, a helper by whoever it helps.
         WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
-        WorkReport::Stuck { reason, .. } => left(step, format!("Gave up: {}", cut(reason, SENTENCE))),
+        WorkReport::Stuck { reason, .. } => {
+            let helper = matches!(step.before.stage, Stage::Researching { .. });
+            let who = if helper { "A helper gave up" } else { "Gave up" };
+            left(step, format!("{who}: {}", cut(reason, SENTENCE)))
+        }
     }
 }
 

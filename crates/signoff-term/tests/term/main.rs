@@ -2,6 +2,7 @@
 
 mod exit;
 mod fits;
+mod laws;
 mod line;
 mod progress;
 mod rows;
@@ -9,3 +10,4 @@ mod schema;
 mod show;
 mod status;
 mod story;
+mod world;

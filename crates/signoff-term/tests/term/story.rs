@@ -1,6 +1,7 @@
 //! Drives real loops and keeps the log they leave.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::{RunEvent, RunPolicy, Standing};
@@ -54,6 +55,13 @@ pub struct Story {
     launched: BTreeSet<(LoopId, AttemptId)>,
 }
 
+/// As its lines: the whole log is too long to read.
+impl fmt::Debug for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.lines())
+    }
+}
+
 impl Story {
     /// A run under a policy that has nothing to work yet.
     pub fn of(policy: Policy) -> Self {
@@ -102,6 +110,12 @@ impl Story {
     /// What follows is about this task.
     pub fn on(mut self, task: u64) -> Self {
         self.loop_id = id(task);
+        self
+    }
+
+    /// What follows is about this loop, which has no task.
+    pub fn on_loop(mut self, loop_id: &str) -> Self {
+        self.loop_id = loop_id.into();
         self
     }
 

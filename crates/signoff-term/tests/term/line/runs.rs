@@ -1,10 +1,12 @@
 //! Several tasks, several gates.
 
-use signoff_core::machine::{CheckReport, Event};
+use signoff_core::group::RunEvent;
+use signoff_core::machine::{CheckReport, Choice, Event, Failure, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
+use signoff_core::wire::{Fact, LoopFact};
 use signoff_term::line::{LineRenderer, Naming};
 
-use crate::story::{Story, finding, reviewed};
+use crate::story::{Story, finding, head, reviewed};
 
 #[test]
 fn a_plan_is_worked_task_by_task() {
@@ -163,5 +165,83 @@ fn what_was_told_before_is_not_told_again() {
         Resuming task #29: Add user authentication
           [1/3] Review: APPROVED
         ✓ Task #29 completed (APPROVED after 1 cycle)
+    ");
+}
+
+/// A run whose planning has begun.
+fn planning() -> Story {
+    let policy = reviewed("loops");
+    let part = Policy::of(policy.workflow.part(&policy.workflow.before));
+    let mut story = Story::of(policy);
+    story.run(RunEvent::Started);
+    story.record(Fact::Loop("planning".into(), LoopFact::Governed { policy: Box::new(part) }));
+    story.on_loop("planning").then(Event::Started { head: head(0) })
+}
+
+#[test]
+fn planning_is_told_like_a_task() {
+    let story = planning().works().approves("general").works();
+    let story = story.objects("general", &[(Critical, "", "a task is missing")]).works().approves("general");
+    insta::assert_snapshot!(story.lines(), @"
+        Running planning
+          [enumerate] Listing the tasks...
+          [enumerate] Task list complete
+          [enumerate_review 1/4] Running review...
+          [enumerate_review 1/4] Review: APPROVED
+          [plan] Planning...
+          [plan] Plan complete
+          [plan_review 1/4] Running review...
+          [plan_review 1/4] Review: CHANGES_REQUESTED - a task is missing
+          [plan_review 2/4] Improving...
+          [plan_review 2/4] Running review...
+          [plan_review 2/4] Review: APPROVED
+        ✓ Planning completed (APPROVED after 3 reviews)
+    ");
+}
+
+#[test]
+fn a_run_ends_when_its_planning_fails() {
+    let mut story = planning();
+    for _ in 0..2 {
+        story = story.writer_fails(Failure::TimedOut);
+    }
+    story.run(RunEvent::PreparationEnded { outcome: Outcome::Failed });
+    insta::assert_snapshot!(story.lines(), @"
+        Running planning
+          [enumerate] Listing the tasks...
+          [enumerate] Task list failed: timed out
+          [enumerate] Listing the tasks again...
+          [enumerate] Task list failed: timed out
+        ✗ Planning failed: the implementer failed (implementer_failed)
+        ✗ Run 3 failed before its first task
+    ");
+}
+
+#[test]
+fn a_task_that_is_answered_goes_on_beside_another() {
+    let story = Story::of(reviewed("plan"))
+        .plan(&[&[(1, "Add the table")], &[(2, "Add the page")]])
+        .starts(1)
+        .writer_fails(Failure::Exit { code: 1 })
+        .starts(2)
+        .on(1)
+        .person(Choice::Retry)
+        .works()
+        .on(2)
+        .works();
+    insta::assert_snapshot!(story.lines(), @"
+        Running task #1: Add the table
+          [1/3] Implementing...
+          [1/3] Implementation failed: exit code 1
+          [1/3] Question: The implementer failed. Retry or stop?
+            signoff answer 1 CHOICE    (retry, stop)
+        Running task #2: Add the page
+          [1/3] Implementing...
+          #1 [1/3] ann answers: retry
+          #1 [1/3] Implementing...
+          #1 [1/3] Implementation complete
+          #1 [1/3] Running review...
+          #2 [1/3] Implementation complete
+          #2 [1/3] Running review...
     ");
 }

@@ -1,0 +1,106 @@
+//! What holds for every log.
+
+use proptest::prelude::*;
+use serde_json::json;
+use signoff_core::view::{RunView, Status, TaskRow};
+use signoff_core::workflow::PRESETS;
+use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::show::{self, Report};
+use signoff_term::{json as shapes, progress};
+
+use crate::fits::{fits, schema};
+use crate::rows::row;
+use crate::story::{Story, id, reviewed};
+use crate::world;
+
+/// A log that chance has written, under one of the presets.
+fn log() -> impl Strategy<Value = Story> {
+    (proptest::sample::select(&PRESETS[..]), proptest::collection::vec(any::<u16>(), 1..60)).prop_map(
+        |(name, chances)| {
+            let mut story =
+                Story::of(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
+            for chance in chances {
+                let (this, policy) = (story.view.loop_state(&id(29)), story.view.loop_policy(&id(29)));
+                let Some(nexts) = this.zip(policy).map(|(this, policy)| world::nexts(this, policy)) else {
+                    break;
+                };
+                // People rarely step in; otherwise no loop would come far.
+                let common = nexts.len() - 2;
+                let range = if chance % 16 == 0 || common == 0 { nexts.len() } else { common };
+                story = story.then(nexts[usize::from(chance / 16) % range].clone());
+            }
+            story
+        },
+    )
+}
+
+fn lines(story: &Story) -> Vec<Vec<String>> {
+    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    story.log.iter().map(|recorded| renderer.take(recorded)).collect()
+}
+
+/// Whether a line tells of a round at a gate or of a run of the checks.
+fn tells_a_round(line: &str) -> bool {
+    ["Review: ", "Review of the fix: ", "Checks: PASSED", "Checks: FAILED", "Checks: COULD NOT RUN"]
+        .iter()
+        .any(|start| {
+            line.trim_start_matches([' ', '#']).split("] ").last().is_some_and(|text| text.starts_with(start))
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_is_shown_steers_a_terminal(story in log()) {
+        let row = story.view.row(&id(29)).unwrap();
+        let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
+        let shown = [lines(&story).concat().join("\n"), show::text(&report), progress::line(&row, 60)];
+        for text in shown {
+            prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        }
+        prop_assert!(story.log.iter().all(|recorded| !shapes::event(recorded).contains('\n')));
+    }
+
+    #[test]
+    fn every_end_is_told_once(story in log()) {
+        let mut view = RunView::default();
+        for (recorded, lines) in story.log.iter().zip(lines(&story)) {
+            let is_done = |view: &RunView| view.loop_state(&id(29)).is_some_and(|this| this.is_done());
+            let before = is_done(&view);
+            view.apply(recorded);
+            let ends = lines.iter().filter(|line| line.contains(" Task #29 ") && !line.starts_with(' ')).count();
+            prop_assert!(ends <= 1, "{lines:#?}");
+            if is_done(&view) && !before {
+                prop_assert_eq!(ends, 1, "{:#?} {:#?}", lines, recorded);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_and_report_tell_the_same_rounds(story in log()) {
+        let told = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
+        let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
+        prop_assert_eq!(told, report.cycles.len(), "{:#?}", lines(&story).concat());
+        let root = schema("show");
+        prop_assert_eq!(fits(&json!(report), &root), Ok(()));
+    }
+
+    #[test]
+    fn where_it_begins_to_be_told_changes_nothing_but_the_announcement(story in log(), cut in any::<prop::sample::Index>()) {
+        let cut = cut.index(story.log.len());
+        let mut renderer = LineRenderer::new(Naming::Always);
+        renderer.catch_up(&story.log[..cut]);
+        let late = |line: &String| !line.starts_with("Resuming ") && !line.starts_with("Running ");
+        let resumed: Vec<_> = story.log[cut..].iter().flat_map(|recorded| renderer.take(recorded)).filter(late).collect();
+        let mut renderer = LineRenderer::new(Naming::Always);
+        let whole: Vec<_> = story.log.iter().map(|recorded| renderer.take(recorded)).collect();
+        let whole: Vec<_> = whole[cut..].concat().into_iter().filter(late).collect();
+        prop_assert_eq!(resumed, whole);
+    }
+}
+
+fn row_of(story: &Story) -> TaskRow {
+    let seen = story.view.row(&id(29)).map_or(Status::Pending, |row| row.status);
+    row(29, "Add\x1b[31m user\nauthentication", seen)
+}

@@ -1,0 +1,115 @@
+//! Whatever agents, people and the world can do next to a loop.
+
+use jiff::Timestamp;
+use signoff_core::machine::{
+    CheckReport, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan, Loop,
+    Loss, Policy, Stage, WorkReport, outstanding,
+};
+use signoff_core::review::Severity::{Critical, Minor};
+use signoff_core::review::{Review, Verdict, Violation, ViolationCode};
+
+use crate::story::{finding, head, review};
+
+/// Everything that can happen now.
+pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
+    let by = || "ann\x1b[31m".to_owned();
+    let mut all: Vec<_> =
+        outstanding(this, policy).into_iter().flat_map(|wish| answers(this, wish)).collect();
+    match &this.stage {
+        Stage::Queued => all.push(Event::Started { head: head(0) }),
+        Stage::Done(_) => all.push(Event::PersonRetried { by: by() }),
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. } => {
+            all.push(Event::BudgetReached);
+            all.push(Event::HeadMoved { head: new_head(this) });
+            all.push(Event::ItemsPlanned { count: 2 });
+        }
+    }
+    let verdict = FinalWord::ChangesRequested;
+    all.push(Event::PersonEdited { verdict, by: by(), reason: "seen\nit".into() });
+    all.push(Event::Cancelled { by: by() });
+    all
+}
+
+fn new_head(this: &Loop) -> Head {
+    let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);
+    head(number + 1)
+}
+
+fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
+    match wish {
+        Effect::Spawn(job) => reports(this, &job),
+        Effect::Ask(question) => {
+            let by = || "ann".to_owned();
+            let choices = question.choices.into_iter();
+            choices.map(|choice| Event::PersonAnswered { question: question.id, choice, by: by() }).collect()
+        }
+        Effect::Wait { hold: Hold::Checkpoint } => {
+            vec![Event::CheckpointEnded { findings: vec![finding("general", Critical, "a.rs", "odd")] }]
+        }
+        Effect::Wait { hold } => vec![Event::Resumed { hold }],
+        Effect::AwaitLanding => vec![Event::LandingGranted],
+        Effect::Kill { .. } | Effect::Finish(_) => Vec::new(),
+    }
+}
+
+fn reports(this: &Loop, job: &Job) -> Vec<Event> {
+    let (attempt, changed) = (job.attempt, new_head(this));
+    let failure = Failure::NotStarted { message: "no\x07 agent\n".into() };
+    let mut all = vec![
+        Event::AttemptFailed { attempt, failure },
+        Event::AttemptLost { attempt, loss: Loss::Crashed },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH) },
+    ];
+    let work = |report| Event::WorkEnded { attempt, report };
+    let broken = || vec![finding("checks", Critical, "t.rs:1", "one\ntest \x1b[2J fails")];
+    match &job.kind {
+        JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => all.extend([
+            work(WorkReport::Complete { head: changed.clone() }),
+            work(WorkReport::Complete { head: this.head.clone() }),
+            work(WorkReport::Incomplete { head: changed.clone() }),
+            work(WorkReport::Stuck { head: changed, reason: "no\nway".into() }),
+        ]),
+        JobKind::Check => all.extend(
+            [CheckReport::Passed, CheckReport::NothingToCheck, CheckReport::Failed { findings: broken() }]
+                .map(|report| Event::CheckEnded { attempt, report }),
+        ),
+        JobKind::Review { reviewer, .. } => {
+            let reviews = reviews(reviewer.as_str());
+            all.extend(reviews.map(|review| Event::ReviewArrived { attempt, review: Box::new(review) }));
+        }
+        JobKind::Combine => all.extend([
+            Event::FixesCombined { attempt, head: changed.clone() },
+            Event::FixesOverlapped { attempt, kept: vec![0], head: changed },
+        ]),
+        JobKind::Land => all.extend(
+            [
+                LandReport::Landed { commit: "m1".into() },
+                LandReport::SentBack { head: changed, findings: broken() },
+            ]
+            .map(|report| Event::LandingEnded { attempt, report }),
+        ),
+    }
+    all
+}
+
+fn reviews(name: &str) -> [Review; 7] {
+    let violation = Violation::new(ViolationCode::NoVerdict, 0, "no\x1b verdict");
+    let bad = (Critical, "a.rs:1", "wrong\x1b[31m\nindeed");
+    [
+        review(name, Verdict::Approved, &[]),
+        review(name, Verdict::Approved, &[]),
+        review(name, Verdict::ChangesRequested, &[bad, (Critical, "b.rs:9", "worse")]),
+        review(name, Verdict::ChangesRequested, &[(Minor, "c.rs:2", "a typo")]),
+        review(name, Verdict::ChangesRequested, &[]),
+        review(name, Verdict::NeedsDiscussion, &[]),
+        Review::inconclusive(name.into(), signoff_core::review::ReviewerKind::General, violation),
+    ]
+}
