@@ -6,6 +6,9 @@
 mod conclude;
 mod environment;
 mod prepare;
+mod reading;
+
+pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +41,7 @@ pub struct Workshop {
     /// What a loop without a task is about, and what its changes are counted from.
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
+    pub readings: Readings,
 }
 
 /// How an attempt ended, for the dispatcher.

@@ -1,5 +1,7 @@
 //! What an agent is told: the core's prompts, filled from an assignment.
 
+use std::sync::Arc;
+
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::ledger::{Entry, State};
 use signoff_core::machine::{JobKind, Scope};
@@ -19,7 +21,7 @@ use crate::git::Diff;
 pub struct Material {
     /// A person's own opening.
     pub opening: Option<String>,
-    pub diff: Option<Diff>,
+    pub diff: Option<Arc<Diff>>,
     /// Answers nobody could read, for the fixer to make sense of.
     pub unread: Option<String>,
     /// The final message of the attempt before.
@@ -106,7 +108,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         .flat_map(|merged| &merged.conflicts)
         .filter_map(|conflict| Some((&issue(conflict.a)?.finding, &issue(conflict.b)?.finding)))
         .collect();
-    let left_out = material.diff.as_ref().map(left_out).unwrap_or_default();
+    let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
         task: brief(task, &id),
@@ -119,7 +121,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         earlier: &earlier(task),
         settled: &settled(task),
         only_files: &[],
-        diff: material.diff.as_ref().map(|diff| context(task, diff, &left_out)),
+        diff: material.diff.as_deref().map(|diff| context(task, diff, &left_out)),
         may_stop_picking: false,
     })
 }
@@ -170,7 +172,7 @@ fn context<'a>(task: &'a Assignment, diff: &'a Diff, left_out: &'a [LeftOut<'a>]
 pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contract, &Ask)) -> String {
     let (id, others) = (id(task), others(task));
     let empty = Diff::default();
-    let diff = material.diff.as_ref().unwrap_or(&empty);
+    let diff = material.diff.as_deref().unwrap_or(&empty);
     let left_out = left_out(diff);
     let work = Work {
         task: brief(task, &id),

@@ -9,7 +9,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 pub const DIRECTORY: &str = ".signoff";
 
 /// Everything below it is ours, but for the prompts a team shares.
-const GITIGNORE: &str = "*\n!.gitignore\n!prompts/\n!prompts/**\n";
+pub const GITIGNORE: &str = "*\n!prompts/\n!prompts/**\n";
 
 /// The paths below `.signoff`.
 #[derive(Debug, Clone)]

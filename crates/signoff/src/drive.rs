@@ -7,7 +7,7 @@ use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_core::wire::Fact;
-use signoff_engine::attempt::Workshop;
+use signoff_engine::attempt::{Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
@@ -64,8 +64,9 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         jobs,
         subject: wanted.subject,
         base: wanted.base,
+        readings: Readings::default(),
     });
-    let mut shown = Shown::new(console, jobs);
+    let mut shown = Shown::new(console);
     let summary = runtime.block_on(async {
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
         listen(dispatcher.door())?;

@@ -13,16 +13,14 @@ use crate::spinner::Spinners;
 /// The renderer that the command line asks for.
 pub struct Shown {
     console: Console,
-    naming: Naming,
     lines: BTreeMap<RunId, LineRenderer>,
     spinners: Option<Spinners>,
 }
 
 impl Shown {
-    pub fn new(console: &Console, jobs: usize) -> Self {
-        let naming = if jobs > 1 { Naming::Always } else { Naming::WhenNeeded };
+    pub fn new(console: &Console) -> Self {
         let spinners = console.is_live().then(Spinners::new);
-        Self { console: *console, naming, lines: BTreeMap::new(), spinners }
+        Self { console: *console, lines: BTreeMap::new(), spinners }
     }
 
     /// Takes the spinners away.
@@ -41,6 +39,10 @@ impl Shown {
     }
 }
 
+fn new_renderer() -> LineRenderer {
+    LineRenderer::new(Naming::WhenNeeded)
+}
+
 impl Renderer for Shown {
     fn take(&mut self, notice: &Notice<'_>) {
         match notice {
@@ -49,8 +51,7 @@ impl Renderer for Shown {
                     self.console.progress(&format!("{}\n", json::event(recorded)));
                     return;
                 }
-                let naming = self.naming;
-                let renderer = self.lines.entry(recorded.run).or_insert_with(|| LineRenderer::new(naming));
+                let renderer = self.lines.entry(recorded.run).or_insert_with(new_renderer);
                 let lines = renderer.take(recorded);
                 if let Some(spinners) = &mut self.spinners {
                     spinners.show(recorded.run, &renderer.view().rows(), progress::line);
@@ -64,8 +65,7 @@ impl Renderer for Shown {
             }
             Notice::Note(note) => self.console.note(note),
             Notice::TakenUp { run, log } => {
-                let naming = self.naming;
-                self.lines.entry(*run).or_insert_with(|| LineRenderer::new(naming)).catch_up(log.iter());
+                self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
             }
         }
     }

@@ -39,11 +39,12 @@ pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &En
     let mut notes = Vec::new();
     let end = match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let changed = undo(&worktree, commit, &mut notes, reviewer)?;
+            let changed = undo(shop, &worktree, commit, (reviewer, &mut notes))?;
             review(shop, task, (dir, ended), (reviewer, commit), changed)?
         }
         JobKind::Check => {
-            undo(&worktree, &task.state.head.commit, &mut notes, &ReviewerName::new("checks"))?;
+            let checks = ReviewerName::new("checks");
+            undo(shop, &worktree, &task.state.head.commit, (&checks, &mut notes))?;
             check(task, dir, ended)
         }
         JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } | JobKind::Combine | JobKind::Land => {
@@ -55,12 +56,12 @@ pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &En
 
 /// Puts back what somebody changed who should only have looked; the changes, in words.
 fn undo(
+    shop: &Workshop,
     worktree: &Worktree,
     commit: &Commit,
-    notes: &mut Vec<String>,
-    who: &ReviewerName,
+    (who, notes): (&ReviewerName, &mut Vec<String>),
 ) -> Result<Vec<String>, EngineError> {
-    let changes: Vec<String> = worktree.undo_since(&worktree.snapshot_of(commit)?)?.iter().map(ToString::to_string).collect();
+    let changes = shop.readings.end(worktree, commit)?;
     if !changes.is_empty() {
         notes.push(format!("{who} changed files while reviewing; undone: {}", changes.join(", ")));
     }

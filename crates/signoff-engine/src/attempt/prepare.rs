@@ -85,16 +85,13 @@ fn prepare_review(
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
-    // Whatever an earlier reader left behind is not part of the work.
-    let worktree = shop.worktree(task)?;
-    worktree.undo_since(&worktree.snapshot_of(commit)?)?;
+    let since = if scope == Scope::Scoped { task.reviewed() } else { None };
+    let diff = shop.readings.begin(&shop.worktree(task)?, commit, since.unwrap_or(&task.place.base))?;
     if assigned.agent.kind == AgentKind::Checks {
         return prepare_checks(shop, task, dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
-    let since = if scope == Scope::Scoped { task.reviewed() } else { None };
-    let diff = worktree.diff(since.unwrap_or(&task.place.base))?;
     let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()) };
     let material = Material {
         opening: match &assigned.prompt {
