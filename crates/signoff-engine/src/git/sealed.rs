@@ -43,7 +43,7 @@ const CARRIED: [&str; 16] = [
 ];
 
 /// What holds always. Much of it is git's default; said aloud so that no default can change it.
-const FIXED: [(&str, &str); 20] = [
+const FIXED: [(&str, &str); 21] = [
     ("core.askpass", "true"),
     ("core.attributesfile", "/dev/null"),
     // Larger files are neither held in memory nor shown in diffs.
@@ -63,6 +63,7 @@ const FIXED: [(&str, &str); 20] = [
     ("credential.helper", ""),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
+    ("pack.compression", "1"),
     ("protocol.allow", "never"),
     ("submodule.recurse", "false"),
     ("advice.detachedhead", "false"),

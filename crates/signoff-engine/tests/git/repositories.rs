@@ -8,7 +8,7 @@ use signoff_engine::git::{At, Git, GitError, Repository};
 use crate::place::Place;
 
 fn discovered(place: &Place, directory: &str) -> Repository {
-    Repository::discover(&place.git, &place.path(directory)).unwrap()
+    Repository::discover(&place.git, &place.path(directory)).expect("a repository")
 }
 
 #[test]

@@ -109,12 +109,14 @@ fn a_branch_whose_worktree_is_gone_may_move_to_another_place() {
     assert_eq!(add(&place.repository(), &elsewhere, "loop/one", &start).unwrap().path(), elsewhere);
 }
 
+type Cut<'a> = &'a dyn Fn(&Worktree);
+
 /// What a kill at each step of making a worktree leaves behind.
 #[test]
 fn a_half_made_worktree_is_finished() {
     let place = Place::new();
     let admin = place.root().join(".git/worktrees/one");
-    let cuts: [(&str, &dyn Fn(&Worktree)); 4] = [
+    let cuts: [(&str, Cut<'_>); 4] = [
         ("before the files", &|worktree| {
             fs::remove_file(admin.join("index")).unwrap();
             fs::remove_dir_all(worktree.path().join("src")).unwrap();
