@@ -11,6 +11,7 @@ mod copy;
 mod diff;
 mod door;
 mod error;
+mod invocation;
 mod operation;
 mod patch;
 mod remove;

@@ -23,12 +23,13 @@ const FORMAT: [&str; 3] =
     ["core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"];
 
 /// Settings of the person and the repository that are carried over. None of them names a command.
-const CARRIED: [&str; 16] = [
+const CARRIED: [&str; 18] = [
     "author.email",
     "author.name",
     "committer.email",
     "committer.name",
     "core.autocrlf",
+    "core.checkstat",
     "core.eol",
     "core.excludesfile",
     "core.filemode",
@@ -38,6 +39,7 @@ const CARRIED: [&str; 16] = [
     "core.protectntfs",
     "core.sharedrepository",
     "core.symlinks",
+    "core.trustctime",
     "user.email",
     "user.name",
 ];

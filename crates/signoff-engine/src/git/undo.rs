@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::commit::replace_index;
 use super::repository::Place;
 use super::snapshot::Snapshot;
+use super::stage::copy_index;
 use super::status::{Entry, FileState, Kind, Status};
 use super::worktree::remove_if_there;
 use super::{GitError, Operation, Worktree};
@@ -174,7 +174,14 @@ impl Worktree {
     fn put_index_back(&self, snapshot: &Snapshot) -> Result<(), GitError> {
         let index = &snapshot.index.as_ref().unwrap_or(&snapshot.files).path;
         let same = fs::read(index).ok() == fs::read(self.git_dir.join("index")).ok();
-        if same { Ok(()) } else { replace_index(self, index) }
+        if same { Ok(()) } else { self.replace_index(index) }
+    }
+
+    /// Puts a copy of `index` in place of the worktree's own, at once or not at all.
+    fn replace_index(&self, index: &Path) -> Result<(), GitError> {
+        let (own, fresh) = (self.git_dir.join("index"), self.git_dir.join("signoff-index"));
+        copy_index(index, &fresh).map_err(GitError::at(&fresh))?;
+        fs::rename(&fresh, &own).map_err(GitError::at(&own))
     }
 }
 

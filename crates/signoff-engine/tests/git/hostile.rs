@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use signoff_engine::git::{Uncommitted, Worktree};
+use signoff_engine::git::{GitError, Repository, Uncommitted, Worktree};
 
 use crate::place::{Place, write};
 
@@ -153,7 +154,7 @@ fn do_everything(trap: &Trap, worktree: &Worktree) {
     place.write("README.md", "the person's\n");
     repository.snapshot_commit().expect("git at work");
     repository.base().expect("git at work");
-    repository.at_head().expect("git at work");
+    repository.at().expect("git at work");
     repository.submodules().expect("git at work");
     repository.log_subjects(&base, &worktree.head().expect("git at work").commit).expect("git at work");
     let two = place.worktree("two");
@@ -201,4 +202,19 @@ fn replaced_objects_do_not_change_what_is_seen() {
     let head = worktree.commit_all("evil").unwrap().head;
     place.run_in(worktree.path(), &["replace", head.commit.as_str(), base.as_str()]);
     assert!(worktree.diff(&base).unwrap().patch.contains("+evil"));
+}
+
+#[test]
+fn a_pipe_where_git_expects_a_file_holds_nobody_up_for_ever() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let path = worktree.path();
+    let git = place.git.clone().with_limit(Duration::from_secs(2));
+    let hasty = Repository::discover(&git, &place.root()).unwrap().worktree(path).unwrap();
+    place.run_in(path, &["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]);
+    assert!(
+        matches!(hasty.commit_all("x"), Err(GitError::Stuck { command }) if command.starts_with("git status"))
+    );
+    fs::remove_file(path.join(".gitignore")).unwrap();
+    assert!(!worktree.commit_all("x").unwrap().made);
 }

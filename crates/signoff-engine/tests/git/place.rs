@@ -112,6 +112,7 @@ impl Place {
             stash: read("refs/stash"),
             log: read("logs/HEAD"),
             config: read("config"),
+            status: self.run(&["--no-optional-locks", "status", "--porcelain", "--branch"]),
             files: files(&self.root()),
         }
     }
@@ -124,6 +125,7 @@ pub struct Person {
     stash: Vec<u8>,
     log: Vec<u8>,
     config: Vec<u8>,
+    status: String,
     files: BTreeMap<PathBuf, (i64, i64, u32, u64)>,
 }
 

@@ -45,13 +45,15 @@ fn twenty_four_at_once() {
     let place = Place::new();
     let before = place.person();
     let start = place.head();
+    let shared = place.repository();
     std::thread::scope(|scope| {
         for number in 0..24 {
-            let (place, start) = (&place, &start);
+            let (place, start, shared) = (&place, &start, &shared);
             scope.spawn(move || {
                 let path = place.path("trees").join(number.to_string());
-                // A repository of its own for each: as if they were 24 programs.
-                let made = add(&place.repository(), &path, &format!("loop/{number}"), start).unwrap();
+                // Every other one as if it were a program of its own.
+                let repository = if number % 2 == 0 { shared.clone() } else { place.repository() };
+                let made = add(&repository, &path, &format!("loop/{number}"), start).unwrap();
                 assert_eq!(made.head().unwrap().commit, *start);
             });
         }
