@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
-use signoff_core::merge::render::{Format, render};
 use signoff_core::merge::merge;
+use signoff_core::merge::render::{Format, render};
 use signoff_core::review::{Bar, Review};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, Workflow};
@@ -45,7 +45,11 @@ impl Name {
 
     fn raw(&self, reviews: &Path, reviewer: &ReviewerName) -> PathBuf {
         // A reviewer's name is configuration; it must not lead out of the directory.
-        let safe: String = reviewer.as_str().chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+        let safe: String = reviewer
+            .as_str()
+            .chars()
+            .map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' })
+            .collect();
         reviews.join(format!("{}.{safe}.txt", self.0))
     }
 }
@@ -143,7 +147,12 @@ mod tests {
     #[test]
     fn the_last_review_of_a_task_is_the_highest_number() {
         let place = tempfile::tempdir().unwrap();
-        for name in ["20260129-task-2-review-9.md", "20260129-task-2-review-10.md", "20260129-task-22-review-11.md", "20260129-task-2-review-12.code.txt"] {
+        for name in [
+            "20260129-task-2-review-9.md",
+            "20260129-task-2-review-10.md",
+            "20260129-task-22-review-11.md",
+            "20260129-task-2-review-12.code.txt",
+        ] {
             write(&place.path().join(name), b"x").unwrap();
         }
         assert_eq!((last_number(place.path(), TaskId(2)), of_task(place.path(), TaskId(2)).len()), (10, 2));

@@ -113,7 +113,12 @@ async fn watch(
 }
 
 /// Makes an event of how an attempt ended.
-pub async fn conclude(shop: Arc<Workshop>, task: Arc<Assignment>, ended: Ended, tell: UnboundedSender<Input>) {
+pub async fn conclude(
+    shop: Arc<Workshop>,
+    task: Arc<Assignment>,
+    ended: Ended,
+    tell: UnboundedSender<Input>,
+) {
     let dir = directory(&shop, &task);
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;

@@ -62,13 +62,7 @@ pub struct Round {
 
 impl Board {
     pub fn new(run: RunId) -> Self {
-        Self {
-            run,
-            under: None,
-            machine: Run::default(),
-            loops: BTreeMap::new(),
-            specs: BTreeMap::new(),
-        }
+        Self { run, under: None, machine: Run::default(), loops: BTreeMap::new(), specs: BTreeMap::new() }
     }
 
     /// The board of a whole log.

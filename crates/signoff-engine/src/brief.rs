@@ -33,17 +33,22 @@ pub struct Material {
 pub fn writer(task: &Assignment, material: &Material) -> String {
     match &task.job.kind {
         JobKind::Fix { findings, notes, .. } => {
-            let mut wanted: Vec<&Finding> =
-                findings.iter().filter_map(|id| task.state.ledger.get(id)).map(|entry| &entry.finding).collect();
+            let mut wanted: Vec<&Finding> = findings
+                .iter()
+                .filter_map(|id| task.state.ledger.get(id))
+                .map(|entry| &entry.finding)
+                .collect();
             wanted.extend(notes);
             fix(task, material, &wanted)
         }
         JobKind::Work { role: Role::Fix, .. } => fix(task, material, &[]),
         JobKind::Work { role: Role::Plan, .. } => plan(task, material),
         JobKind::Work { notes, .. } => implement(task, material, &notes.iter().collect::<Vec<_>>()),
-        JobKind::Research { .. } | JobKind::Review { .. } | JobKind::Check | JobKind::Combine | JobKind::Land => {
-            implement(task, material, &[])
-        }
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => implement(task, material, &[]),
     }
 }
 
@@ -136,11 +141,14 @@ fn earlier(task: &Assignment) -> Vec<EarlierCycle> {
     let entries = task.state.ledger.entries();
     (1..task.job.cycle)
         .map(|cycle| {
-            let of_cycle =
-                |entry: &&Entry| entry.seen.iter().any(|round| round.cycle == cycle && round.phase == task.job.phase);
+            let of_cycle = |entry: &&Entry| {
+                entry.seen.iter().any(|round| round.cycle == cycle && round.phase == task.job.phase)
+            };
             let reported: Vec<&Entry> = entries.iter().filter(of_cycle).collect();
             let count = |state: State| reported.iter().filter(|entry| entry.state == state).count();
-            let again = |entry: &&&Entry| entry.decisions.iter().any(|one| one.state == State::Fixed) && entry.state == State::Open;
+            let again = |entry: &&&Entry| {
+                entry.decisions.iter().any(|one| one.state == State::Fixed) && entry.state == State::Open
+            };
             EarlierCycle {
                 cycle,
                 reported: reported.len(),

@@ -33,9 +33,17 @@ use crate::process::Stopper;
 pub enum Notice<'a> {
     Recorded(&'a Recorded),
     /// A run is taken up; this is what was recorded before.
-    TakenUp { run: RunId, log: &'a [Recorded] },
+    TakenUp {
+        run: RunId,
+        log: &'a [Recorded],
+    },
     /// A line an agent wrote. It is not recorded: the transcript has it.
-    Said { run: RunId, loop_id: &'a LoopId, attempt: AttemptId, line: &'a str },
+    Said {
+        run: RunId,
+        loop_id: &'a LoopId,
+        attempt: AttemptId,
+        line: &'a str,
+    },
     /// Something a person should know that is no fact of the log.
     Note(&'a str),
 }
@@ -71,11 +79,29 @@ pub enum Interrupt {
 /// What the dispatcher hears.
 #[derive(Debug)]
 pub enum Input {
-    Placed { run: RunId, loop_id: LoopId, result: Result<Placed, EngineError> },
-    Running { run: RunId, loop_id: LoopId, attempt: AttemptId, stopper: Stopper },
-    Said { run: RunId, loop_id: LoopId, attempt: AttemptId, line: String },
+    Placed {
+        run: RunId,
+        loop_id: LoopId,
+        result: Result<Placed, EngineError>,
+    },
+    Running {
+        run: RunId,
+        loop_id: LoopId,
+        attempt: AttemptId,
+        stopper: Stopper,
+    },
+    Said {
+        run: RunId,
+        loop_id: LoopId,
+        attempt: AttemptId,
+        line: String,
+    },
     Reported(Box<Report>),
-    Elapsed { run: RunId, loop_id: LoopId, hold: machine::Hold },
+    Elapsed {
+        run: RunId,
+        loop_id: LoopId,
+        hold: machine::Hold,
+    },
     Interrupted(Interrupt),
     /// Time to look whether another program left a wish, or a task.
     Tick,
@@ -241,7 +267,9 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             Input::Reported(report) => self.reported(*report),
-            Input::Elapsed { run, loop_id, hold } => self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![]),
+            Input::Elapsed { run, loop_id, hold } => {
+                self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
+            }
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
                 Ok(())
@@ -250,14 +278,24 @@ impl<'r> Dispatcher<'r> {
         }
     }
 
-    fn placed(&mut self, run: RunId, loop_id: &LoopId, result: Result<Placed, EngineError>) -> Result<(), EngineError> {
+    fn placed(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        result: Result<Placed, EngineError>,
+    ) -> Result<(), EngineError> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.placing.remove(loop_id);
         }
         match result {
             Ok(Placed { place, head }) => {
                 let Place { base, worktree } = place;
-                self.loop_event(run, loop_id, Event::Started { head }, vec![LoopFact::Placed { base, worktree }])
+                self.loop_event(
+                    run,
+                    loop_id,
+                    Event::Started { head },
+                    vec![LoopFact::Placed { base, worktree }],
+                )
             }
             Err(error) => {
                 self.trouble(run, loop_id, error);
@@ -313,7 +351,13 @@ impl<'r> Dispatcher<'r> {
     }
 
     /// Records what happened to a loop, and wishes for what follows.
-    fn loop_event(&mut self, run: RunId, loop_id: &LoopId, event: Event, before: Vec<LoopFact>) -> Result<(), EngineError> {
+    fn loop_event(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        event: Event,
+        before: Vec<LoopFact>,
+    ) -> Result<(), EngineError> {
         let Some(driven) = self.runs.get(&run) else { return Ok(()) };
         let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
         let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
@@ -375,9 +419,15 @@ impl<'r> Dispatcher<'r> {
     }
 
     /// The merged review is a file before the log says that the round is over, so it is never missing.
-    fn write_artifact(&self, run: RunId, loop_id: &LoopId, round: &crate::board::Round) -> Result<(), EngineError> {
+    fn write_artifact(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        round: &crate::board::Round,
+    ) -> Result<(), EngineError> {
         let driven = &self.runs[&run];
-        let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id)) else {
+        let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id))
+        else {
             return Ok(());
         };
         let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.judge());
@@ -396,9 +446,9 @@ impl<'r> Dispatcher<'r> {
         self.summary.interrupted = true;
         self.interrupt = self.interrupt.max(Some(interrupt));
         match interrupt {
-            Interrupt::Finish => self.renderer.take(&Notice::Note(
-                "Finishing what is at work; press Ctrl-C again to stop the agents now.",
-            )),
+            Interrupt::Finish => self
+                .renderer
+                .take(&Notice::Note("Finishing what is at work; press Ctrl-C again to stop the agents now.")),
             Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
         }
     }
@@ -432,4 +482,3 @@ impl<'r> Dispatcher<'r> {
         }
     }
 }
-

@@ -11,6 +11,7 @@ mod copy;
 mod diff;
 mod door;
 mod error;
+mod invocation;
 mod make;
 mod operation;
 mod patch;

@@ -29,7 +29,8 @@ pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>
 pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy::of(&workflow, 1);
     let reviewed = workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off());
-    let bound = workflow.phases.iter().find_map(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews());
+    let bound =
+        workflow.phases.iter().find_map(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews());
     let mut facts = opened(policy, Policy { workflow, no_ask });
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
     for (task, spec) in tasks {
@@ -44,13 +45,21 @@ pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_
 }
 
 /// A run of one task that is worked at once.
-pub fn single(workflow: Workflow, (task, spec): (TaskId, TaskSpec), branch: String, no_ask: bool) -> Vec<Fact> {
+pub fn single(
+    workflow: Workflow,
+    (task, spec): (TaskId, TaskSpec),
+    branch: String,
+    no_ask: bool,
+) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
     let gate = workflow.phases.iter().find_map(|phase| phase.judge());
     let max_review_cycles = gate.and_then(|judge| judge.gate.bound.reviews());
     let mut facts = opened(policy, Policy { workflow, no_ask });
     let added = LoopFact::Added { task, title: spec.title.clone(), branch };
-    facts.push(Fact::Task(task, TaskFact::Added { spec: Box::new(spec), auto_review: true, max_review_cycles }));
+    facts.push(Fact::Task(
+        task,
+        TaskFact::Added { spec: Box::new(spec), auto_review: true, max_review_cycles },
+    ));
     facts.push(Fact::Loop(loop_id(task), added));
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
     facts

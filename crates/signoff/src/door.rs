@@ -30,14 +30,18 @@ pub fn environment() -> Vec<(OsString, OsString)> {
 /// Who decides: the person's name on this machine.
 pub fn person() -> String {
     let named = ["SIGNOFF_USER", "USER", "LOGNAME"].into_iter().find_map(variable);
-    named.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "a person".to_owned())
+    named
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "a person".to_owned())
 }
 
 /// A fresh directory that nobody else uses.
 pub fn temporary_directory() -> Result<PathBuf, Failure> {
     let name = format!("signoff-demo-{}-{}", std::process::id(), now().as_millisecond());
     let path = std::env::temp_dir().join(name);
-    std::fs::create_dir(&path).map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+    std::fs::create_dir(&path)
+        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
     Ok(path)
 }
 

@@ -122,9 +122,8 @@ impl From<ConfigError> for Failure {
             ConfigError::Given { .. }
             | ConfigError::Nowhere { .. }
             | ConfigError::UnknownWorkflow { .. }
-            | ConfigError::Unassigned { .. } => {
-                Self::usage(error.to_string()).hint("`signoff config --show` shows every setting and its origin")
-            }
+            | ConfigError::Unassigned { .. } => Self::usage(error.to_string())
+                .hint("`signoff config --show` shows every setting and its origin"),
         }
     }
 }
@@ -183,7 +182,9 @@ impl From<GitError> for Failure {
             GitError::NoCommits => {
                 Self::usage(message).hint("make the first one: git commit --allow-empty -m \"Start\"")
             }
-            GitError::UnknownRevision(_) => Self::usage(message).hint("`git log --oneline --all` lists commits"),
+            GitError::UnknownRevision(_) => {
+                Self::usage(message).hint("`git log --oneline --all` lists commits")
+            }
             GitError::BadBranchName(_) => Self::usage(message),
             GitError::Locked { file } => Self::failed(message)
                 .at(file.display().to_string())
@@ -200,6 +201,7 @@ impl From<GitError> for Failure {
             | GitError::UncommittedWork(_)
             | GitError::OutsideWorktree(_)
             | GitError::StillChanging(_)
+            | GitError::Stuck { .. }
             | GitError::Failed { .. }
             | GitError::Io { .. } => {
                 Self::failed(message).hint("mend it, then `signoff work` goes on where it was")

@@ -29,7 +29,7 @@ pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Re
 }
 
 fn check_repository(bench: &Bench) -> Result<(), Failure> {
-    if let At::Unborn { branch } = bench.repository.at_head()? {
+    if let At::Unborn { branch } = bench.repository.at()? {
         return Err(Failure::usage(format!("the repository has no commit yet (branch {branch})"))
             .hint("make the first one: git commit --allow-empty -m \"Start\""));
     }
@@ -63,8 +63,12 @@ fn check_agent(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
         return Ok(());
     }
     if agent::of(agent.kind).is_none() {
-        return Err(Failure::usage(format!("agent {} is of kind {}, which cannot be driven yet", agent.name, agent.kind.word()))
-            .hint("use an agent of kind \"command\" in signoff.toml"));
+        return Err(Failure::usage(format!(
+            "agent {} is of kind {}, which cannot be driven yet",
+            agent.name,
+            agent.kind.word()
+        ))
+        .hint("use an agent of kind \"command\" in signoff.toml"));
     }
     let Some(program) = agent.command.first() else { return Ok(()) };
     if is_there(program, bench.repository.checkout()) {

@@ -30,9 +30,18 @@ pub struct Concluded {
 }
 
 /// Makes an event of an attempt's end. Doing it twice gives the same.
-pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<Concluded, EngineError> {
+pub fn conclude(
+    shop: &Workshop,
+    task: &Assignment,
+    dir: &AttemptDir,
+    ended: &Ended,
+) -> Result<Concluded, EngineError> {
     if let Exit::Unkept { message } = &ended.exit {
-        return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
+        return Err(EngineError::io(
+            "keep what the agent says in",
+            dir.path(),
+            io::Error::other(message.clone()),
+        ));
     }
     let worktree = shop.worktree(task)?;
     let usage = usage(dir, ended);
@@ -47,9 +56,11 @@ pub fn conclude(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &En
             undo(shop, &worktree, &task.state.head.commit, (&checks, &mut notes))?;
             check(task, dir, ended)
         }
-        JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } | JobKind::Combine | JobKind::Land => {
-            work(task, &worktree, dir, ended)?
-        }
+        JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Fix { .. }
+        | JobKind::Combine
+        | JobKind::Land => work(task, &worktree, dir, ended)?,
     };
     Ok(Concluded { end, usage, notes })
 }
@@ -121,7 +132,8 @@ fn nothing_done(task: &Assignment, head: &Head) -> Option<Failure> {
 }
 
 fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
-    let marked = task.policy.workflow.completion == Completion::Marker && matches!(task.job.kind, JobKind::Work { .. });
+    let marked = task.policy.workflow.completion == Completion::Marker
+        && matches!(task.job.kind, JobKind::Work { .. });
     if !marked {
         return WorkReport::Complete { head };
     }
@@ -135,7 +147,9 @@ fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
 fn finished(task: &Assignment) -> String {
     match &task.job.kind {
         JobKind::Fix { .. } => commit_message::feedback(task.job.cycle),
-        JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(task.spec.first_review.unwrap_or(1)),
+        JobKind::Work { role: Role::Fix, .. } => {
+            commit_message::feedback(task.spec.first_review.unwrap_or(1))
+        }
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Review { .. }

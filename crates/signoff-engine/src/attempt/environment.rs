@@ -7,9 +7,11 @@ use crate::process::AttemptDir;
 
 /// The variables of an attempt. Those that do not apply are taken away, so that none is inherited by accident.
 pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(String, Option<String>)> {
-    let reviewer = if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
+    let reviewer =
+        if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
     let review_kind = reviewer.is_some().then(|| "task".to_owned());
-    let commit = if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
+    let commit =
+        if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
     let task_id = task.task.map(|task| task.to_string());
     let loop_id = task.task.map(|_| task.loop_id.to_string());
     [

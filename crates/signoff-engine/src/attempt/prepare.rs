@@ -64,11 +64,7 @@ fn prepare_work(
     };
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
     let opening = own.or(opening(shop, &[role.word()])?);
-    let material = Material {
-        opening,
-        unread: unread(shop, task),
-        ..Material::default()
-    };
+    let material = Material { opening, unread: unread(shop, task), ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
     Ok(launch.map(|launch| (launch, dir)))
@@ -117,7 +113,9 @@ fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result
         .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
         .collect();
     if list.is_empty() {
-        return Ok(Err(Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned())));
+        return Ok(Err(Unstarted(
+            "no checks are configured: name them in [checks] of signoff.toml".to_owned(),
+        )));
     }
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
@@ -262,7 +260,8 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
 
 fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
     let memo = serde_json::to_vec(memo).unwrap_or_default();
-    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {
+    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())]
+    {
         fs::write(&path, bytes).map_err(|error| EngineError::io("write", &path, error))?;
     }
     Ok(())

@@ -25,7 +25,12 @@ struct Reading {
 
 impl Readings {
     /// The diff of a worktree at a commit, which is put in order first.
-    pub fn begin(&self, worktree: &Worktree, commit: &Commit, since: &Commit) -> Result<Arc<Diff>, EngineError> {
+    pub fn begin(
+        &self,
+        worktree: &Worktree,
+        commit: &Commit,
+        since: &Commit,
+    ) -> Result<Arc<Diff>, EngineError> {
         let place = self.place(worktree);
         let mut reading = lock(&place);
         if let Some(known) = reading.as_ref().filter(|one| one.commit == *commit && one.since == *since) {
@@ -35,7 +40,8 @@ impl Readings {
         // Whatever an earlier reader left behind is not part of the work.
         worktree.undo_since(&snapshot)?;
         let diff = Arc::new(worktree.diff(since)?);
-        *reading = Some(Reading { commit: commit.clone(), since: since.clone(), snapshot, diff: diff.clone() });
+        *reading =
+            Some(Reading { commit: commit.clone(), since: since.clone(), snapshot, diff: diff.clone() });
         Ok(diff)
     }
 

@@ -59,7 +59,9 @@ impl Dispatcher<'_> {
                 })
             }
             // Who opened the run planned it, and shows what blocks it.
-            RunEffect::Prepare | RunEffect::ReviewWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
+            RunEffect::Prepare | RunEffect::ReviewWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -92,9 +94,14 @@ impl Dispatcher<'_> {
         if self.interrupt.is_some() {
             return Vec::new();
         }
-        let jobs = effects.iter().filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
-        jobs.map(|job| LoopFact::AttemptStarted { attempt: job.attempt, launch: self.launch(run, loop_id, job) })
-            .collect()
+        let jobs = effects
+            .iter()
+            .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
+        jobs.map(|job| LoopFact::AttemptStarted {
+            attempt: job.attempt,
+            launch: self.launch(run, loop_id, job),
+        })
+        .collect()
     }
 
     /// Who is started. A configuration that names nobody shows when the attempt is carried out.
@@ -102,7 +109,8 @@ impl Dispatcher<'_> {
         let spec = self.spec(run, loop_id).unwrap_or_default();
         let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let place = policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
+        let place =
+            policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.shop.settings;
         let who = match (job.role(), place) {
             (Subject::Writer(role), Some(place)) => {
@@ -111,11 +119,14 @@ impl Dispatcher<'_> {
             (Subject::Reviewer(name), Some(place)) => {
                 settings.reviewer(&name, place).ok().map(|one| (one.agent.name, one.model))
             }
-            (Subject::Writer(_) | Subject::Reviewer(_) | Subject::Program, _) => Some(("checks".to_owned(), None)),
+            (Subject::Writer(_) | Subject::Reviewer(_) | Subject::Program, _) => {
+                Some(("checks".to_owned(), None))
+            }
         };
         let (agent, model) = who.unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
-        let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
+        let reviewer =
+            if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
     }
 
@@ -195,7 +206,9 @@ impl Dispatcher<'_> {
 /// `SIGNOFF_ROLE`'s word for a job.
 pub(crate) fn role_word(job: &Job) -> &'static str {
     match &job.kind {
-        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => role.word(),
+        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
+            role.word()
+        }
         JobKind::Review { .. } => "review",
         JobKind::Check => "check",
         JobKind::Combine => "combine",

@@ -76,6 +76,7 @@ pub fn ready(store: &dyn Store, only: &[TaskId]) -> Result<Vec<(TaskId, TaskSpec
 
 /// Whether others may build on a task.
 pub fn is_through(row: &TaskRow) -> bool {
-    let well = matches!(row.outcome.as_deref(), None | Some("approved" | "accepted" | "completed_with_issues"));
+    let well =
+        matches!(row.outcome.as_deref(), None | Some("approved" | "accepted" | "completed_with_issues"));
     row.status == Status::Completed && well
 }

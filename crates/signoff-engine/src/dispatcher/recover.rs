@@ -25,7 +25,9 @@ impl Dispatcher<'_> {
     /// Whether somebody is there to answer belongs to this drive, not to the one before.
     fn govern(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let board = &self.runs[&run].board;
-        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else { return Ok(()) };
+        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else {
+            return Ok(());
+        };
         if worked.state.is_done() || policy.no_ask == self.drive.no_ask {
             return Ok(());
         }
@@ -35,7 +37,9 @@ impl Dispatcher<'_> {
 
     fn recover_loop(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let board = &self.runs[&run].board;
-        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else { return Ok(()) };
+        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else {
+            return Ok(());
+        };
         let launched = worked.launched.clone();
         for effect in machine::outstanding(&worked.state, policy) {
             match effect {
@@ -43,7 +47,11 @@ impl Dispatcher<'_> {
                     let known = launched.contains(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
                 }
-                Effect::Wait { .. } | Effect::AwaitLanding | Effect::Ask(_) | Effect::Kill { .. } | Effect::Finish(_) => {
+                Effect::Wait { .. }
+                | Effect::AwaitLanding
+                | Effect::Ask(_)
+                | Effect::Kill { .. }
+                | Effect::Finish(_) => {
                     self.todo.push_back(Todo::Loop(run, loop_id.clone(), effect));
                 }
             }
@@ -52,7 +60,13 @@ impl Dispatcher<'_> {
     }
 
     /// An attempt that ended by itself is not repeated; one that never began begins; any other was lost.
-    fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+    fn recover_attempt(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        job: Job,
+        known: bool,
+    ) -> Result<(), EngineError> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
         if !path.exists() {
             if !known {

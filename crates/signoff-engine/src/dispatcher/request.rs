@@ -27,7 +27,8 @@ impl Dispatcher<'_> {
     fn answer(&mut self, run: RunId, request: Request) -> Result<(), EngineError> {
         let Request { id, loop_id, command } = request;
         let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let (Some(worked), Some(policy)) = (driven.board.loops.get(&loop_id), driven.board.policy(&loop_id)) else {
+        let (Some(worked), Some(policy)) = (driven.board.loops.get(&loop_id), driven.board.policy(&loop_id))
+        else {
             return Ok(self.store.settle(id, Some("there is no such task in this run"))?);
         };
         match command::decide(&worked.state, command, policy) {
@@ -41,7 +42,10 @@ impl Dispatcher<'_> {
 
     /// While the queue is watched, tasks that were added since are worked in a run of their own.
     fn open_for_new_tasks(&mut self) -> Result<(), EngineError> {
-        if !self.drive.watch || self.interrupt.is_some() || pick::ready(&*self.store, &self.drive.only)?.is_empty() {
+        if !self.drive.watch
+            || self.interrupt.is_some()
+            || pick::ready(&*self.store, &self.drive.only)?.is_empty()
+        {
             return Ok(());
         }
         let lease = self.store.open_run(crate::clock::now())?;

@@ -33,7 +33,7 @@ impl Repository {
             let short = name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/remotes/origin/"));
             return Ok(short.unwrap_or(&name).to_owned());
         }
-        match self.at_head()? {
+        match self.at()? {
             At::Branch { name, .. } | At::Unborn { branch: name } => Ok(name),
             At::Detached { .. } => Err(GitError::UnknownRevision("the default branch".to_owned())),
         }

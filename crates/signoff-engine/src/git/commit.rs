@@ -1,10 +1,9 @@
 //! Committing what an agent left, in whatever state it left it.
 
-use std::fs;
-
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
+use super::repository::Place;
 use super::stage::KeptOut;
 use super::status::{Kind, Status};
 use super::{GitError, Operation, Repository, Worktree};
@@ -110,7 +109,7 @@ impl Repository {
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
         let here = self.here();
         let scratch = self.scratch_index(here.git_dir)?;
-        let place = super::repository::Place { index: Some(&scratch.path), ..here };
+        let place = Place { index: Some(&scratch.path), ..here };
         let status = self.status(place)?;
         self.stage(place, &status, &KeptOut::of(here.git_dir))?;
         let tree = self.sealed(place)?.args(["write-tree"]).read_line()?;
@@ -118,12 +117,4 @@ impl Repository {
         let command = self.sealed(place)?.args(["commit-tree", "--no-gpg-sign", &tree]).args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
-}
-
-/// Puts a copy of `index` in place of the worktree's own, at once or not at all.
-pub(super) fn replace_index(worktree: &Worktree, index: &std::path::Path) -> Result<(), GitError> {
-    let own = worktree.git_dir.join("index");
-    let fresh = worktree.git_dir.join("signoff-index");
-    fs::copy(index, &fresh).map_err(GitError::at(&fresh))?;
-    fs::rename(&fresh, &own).map_err(GitError::at(&own))
 }

@@ -1,19 +1,24 @@
 //! The one door through which git is started, and through which its locks are waited for.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, BufReader, Read, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::GitError;
+use super::invocation::Invocation;
 
 /// How long a lock is waited for, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long one git may take, unless told otherwise: the largest checkouts are made in less. An agent that puts
+/// a pipe where git expects a file could hold it up for ever.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Longer than any git that is alive holds the lock of an index.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -38,6 +43,7 @@ const KEPT: [&str; 8] = [
 pub struct Git {
     environment: Arc<[(OsString, OsString)]>,
     patience: Duration,
+    pub(super) limit: Duration,
     processes: Arc<AtomicU64>,
 }
 
@@ -45,12 +51,17 @@ impl Git {
     /// Git in the given environment, which is the person's; little of `GIT_*` gets through.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let environment = environment.into_iter().filter(|(name, _)| gets_through(name)).collect();
-        Self { environment, patience: PATIENCE, processes: Arc::default() }
+        Self { environment, patience: PATIENCE, limit: LIMIT, processes: Arc::default() }
     }
 
     /// Waits for locks no longer than `patience`.
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
+    }
+
+    /// Ends a git that takes longer than `limit`.
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     /// How many git processes were started so far.
@@ -60,13 +71,7 @@ impl Git {
 
     /// A command to be run in `directory`.
     pub(super) fn command(&self, directory: &Path) -> Invocation<'_> {
-        Invocation {
-            git: self,
-            directory: directory.to_owned(),
-            arguments: Vec::new(),
-            variables: Vec::new(),
-            input: Vec::new(),
-        }
+        Invocation::new(self, directory)
     }
 
     /// Tries again and again until `attempt` gives something, or patience ends.
@@ -86,7 +91,7 @@ impl Git {
     }
 
     #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
-    fn spawn(&self, invocation: &Invocation<'_>) -> Result<Child, GitError> {
+    pub(super) fn spawn(&self, invocation: &Invocation<'_>) -> Result<Child, GitError> {
         self.processes.fetch_add(1, Ordering::Relaxed);
         let mut command = Command::new("git");
         command
@@ -148,134 +153,4 @@ fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "a lock file tells nobody when it goes; it must be looked at")]
 fn pause() {
     thread::sleep(GLANCE);
-}
-
-/// One git command, not yet run.
-#[derive(Debug)]
-pub(super) struct Invocation<'a> {
-    git: &'a Git,
-    directory: PathBuf,
-    arguments: Vec<OsString>,
-    variables: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
-}
-
-/// What a git command left behind.
-#[derive(Debug)]
-pub(super) struct Ended {
-    status: ExitStatus,
-    pub(super) stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    command: String,
-}
-
-impl Invocation<'_> {
-    pub(super) fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-        self
-    }
-
-    pub(super) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
-        self
-    }
-
-    pub(super) fn input(self, input: impl Into<Vec<u8>>) -> Self {
-        Self { input: input.into(), ..self }
-    }
-
-    /// What it prints; any exit code but 0 is an error.
-    pub(super) fn read(self) -> Result<Vec<u8>, GitError> {
-        self.run()?.success()
-    }
-
-    /// What it prints, as text without the line end.
-    pub(super) fn read_line(self) -> Result<String, GitError> {
-        Ok(String::from_utf8_lossy(&self.read()?).trim_end_matches('\n').to_owned())
-    }
-
-    /// Runs it. Where somebody holds a lock it needs, it is tried again until patience ends: git takes its locks
-    /// first, so that nothing was done yet.
-    pub(super) fn run(self) -> Result<Ended, GitError> {
-        let mut last = None;
-        let done = self.git.wait_for(|| {
-            let ended = self.run_once(|stdout, kept| stdout.read_to_end(kept).map(drop))?;
-            if ended.is_locked() {
-                last = Some(ended);
-                return Ok(None);
-            }
-            Ok(Some(ended))
-        })?;
-        match (done, last) {
-            (Some(ended), _) => Ok(ended),
-            (None, Some(ended)) => Err(ended.failure()),
-            (None, None) => Err(GitError::Failed { command: self.words(), stderr: String::new() }),
-        }
-    }
-
-    /// Hands what it prints to `reader` while it prints it.
-    pub(super) fn stream(
-        self,
-        mut reader: impl FnMut(&mut BufReader<ChildStdout>) -> io::Result<()>,
-    ) -> Result<(), GitError> {
-        self.run_once(|stdout, _| reader(stdout))?.success().map(drop)
-    }
-
-    fn run_once(
-        &self,
-        reader: impl FnOnce(&mut BufReader<ChildStdout>, &mut Vec<u8>) -> io::Result<()>,
-    ) -> Result<Ended, GitError> {
-        let mut child = self.git.spawn(self)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut printed = Vec::new();
-        let mut complaints = Vec::new();
-        let read = thread::scope(|scope| {
-            // A git that ends without reading everything has said why on stderr.
-            scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&self.input)));
-            scope.spawn(|| stderr.map(|mut stderr| stderr.read_to_end(&mut complaints)));
-            stdout.map_or(Ok(()), |stdout| reader(&mut BufReader::new(stdout), &mut printed))
-        });
-        let status = child.wait().and_then(|status| read.map(|()| status));
-        let status = status.map_err(GitError::at(Path::new("git")))?;
-        Ok(Ended { status, stdout: printed, stderr: complaints, command: self.words() })
-    }
-
-    /// The command as a person would type it, without what only we care about.
-    fn words(&self) -> String {
-        let words = self.arguments.iter().map(|word| word.to_string_lossy());
-        let words: Vec<_> = words.take_while(|word| word != "--").take(6).collect();
-        format!("git {}", words.join(" "))
-    }
-}
-
-impl Ended {
-    pub(super) fn code(&self) -> Option<i32> {
-        self.status.code()
-    }
-
-    pub(super) fn stderr(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).into_owned()
-    }
-
-    pub(super) fn success(self) -> Result<Vec<u8>, GitError> {
-        if self.status.success() { Ok(self.stdout) } else { Err(self.failure()) }
-    }
-
-    /// For commands that answer yes with 0 and no with 1.
-    pub(super) fn yes(self) -> Result<bool, GitError> {
-        match self.code() {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            Some(_) | None => Err(self.failure()),
-        }
-    }
-
-    pub(super) fn failure(self) -> GitError {
-        GitError::from_stderr(self.command, &self.stderr)
-    }
-
-    fn is_locked(&self) -> bool {
-        !self.status.success()
-            && matches!(GitError::from_stderr(String::new(), &self.stderr), GitError::Locked { .. })
-    }
 }

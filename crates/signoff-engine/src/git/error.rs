@@ -48,6 +48,8 @@ pub enum GitError {
     /// Whatever was put back came back: something is still writing.
     #[error("{} keeps changing while it is put back", .0.display())]
     StillChanging(PathBuf),
+    #[error("`{command}` did not end and was killed")]
+    Stuck { command: String },
     #[error("the disk is full")]
     DiskFull,
     #[error("`{command}` failed: {stderr}")]

@@ -48,8 +48,8 @@ fn read_raw(from: &mut impl BufRead, diff: &mut Diff) -> io::Result<Vec<PathBuf>
             paths.push(name.clone());
         }
         paths.push(name);
+        diff.files += 1;
     }
-    diff.files = paths.len();
     diff.digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(paths)
 }

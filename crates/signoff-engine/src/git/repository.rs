@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use signoff_core::ids::Commit;
 
-use super::door::Invocation;
+use super::invocation::Invocation;
 use super::sealed::Sealed;
 use super::{Git, GitError, turn};
 
@@ -61,7 +61,7 @@ impl Repository {
         }
         match (ended.code(), lines.as_slice()) {
             (Some(0), [_, common, git_dir, checkout, _]) => {
-                Ok(Self::at(git, path(common), path(git_dir), path(checkout)))
+                Ok(Self::found(git, path(common), path(git_dir), path(checkout)))
             }
             (_, [_, common, ..]) if !common.is_empty() => Err(GitError::Bare(path(common))),
             (Some(_) | None, _) if ended.stderr().contains("not a git repository") => {
@@ -71,7 +71,7 @@ impl Repository {
         }
     }
 
-    fn at(git: &Git, common: PathBuf, git_dir: PathBuf, checkout: PathBuf) -> Self {
+    fn found(git: &Git, common: PathBuf, git_dir: PathBuf, checkout: PathBuf) -> Self {
         let root = main_worktree(&common, &git_dir, &checkout);
         let inner = Inner { git: git.clone(), common, git_dir, checkout, root, sealed: OnceLock::new() };
         Self { inner: Arc::new(inner) }
@@ -129,7 +129,7 @@ impl Repository {
     }
 
     /// Where the checkout is.
-    pub fn at_head(&self) -> Result<At, GitError> {
+    pub fn at(&self) -> Result<At, GitError> {
         let asked = ["rev-parse", "-q", "HEAD", "--symbolic-full-name", "HEAD"];
         let ended = self.sealed(self.here())?.args(asked).run()?;
         if ended.code() != Some(0) {
@@ -159,7 +159,7 @@ impl Repository {
     /// Where work started from `HEAD` is counted from: the merge-base with the default branch, or `HEAD` where
     /// the two have nothing in common.
     pub fn base(&self) -> Result<Commit, GitError> {
-        let head = match self.at_head()? {
+        let head = match self.at()? {
             At::Branch { commit, .. } | At::Detached { commit } => commit,
             At::Unborn { .. } => return Err(GitError::NoCommits),
         };

@@ -23,12 +23,13 @@ const FORMAT: [&str; 3] =
     ["core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"];
 
 /// Settings of the person and the repository that are carried over. None of them names a command.
-const CARRIED: [&str; 16] = [
+const CARRIED: [&str; 18] = [
     "author.email",
     "author.name",
     "committer.email",
     "committer.name",
     "core.autocrlf",
+    "core.checkstat",
     "core.eol",
     "core.excludesfile",
     "core.filemode",
@@ -38,12 +39,13 @@ const CARRIED: [&str; 16] = [
     "core.protectntfs",
     "core.sharedrepository",
     "core.symlinks",
+    "core.trustctime",
     "user.email",
     "user.name",
 ];
 
 /// What holds always. Much of it is git's default; said aloud so that no default can change it.
-const FIXED: [(&str, &str); 20] = [
+const FIXED: [(&str, &str); 21] = [
     ("core.askpass", "true"),
     ("core.attributesfile", "/dev/null"),
     // Larger files are neither held in memory nor shown in diffs.
@@ -63,6 +65,7 @@ const FIXED: [(&str, &str); 20] = [
     ("credential.helper", ""),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
+    ("pack.compression", "1"),
     ("protocol.allow", "never"),
     ("submodule.recurse", "false"),
     ("advice.detachedhead", "false"),

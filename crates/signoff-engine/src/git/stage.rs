@@ -1,7 +1,8 @@
 //! Bringing an index to what lies in a worktree: everything but what is ignored, ours, or somebody's secret.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File, FileTimes};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -61,9 +62,9 @@ impl Repository {
     pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchIndex, GitError> {
         let scratch = ScratchIndex { path: self.seal()?.scratch() };
         let index = git_dir.join("index");
-        match fs::copy(&index, &scratch.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(GitError::at(&index)(error)),
-            Ok(_) | Err(_) => Ok(scratch),
+        match copy_index(&index, &scratch.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(&index)(error)),
+            Ok(()) | Err(_) => Ok(scratch),
         }
     }
 
@@ -127,6 +128,16 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// Copies an index with its time.
+///
+/// A file as old as the index may have changed right after it was looked at, and git looks again. With a newer
+/// time on the copy it would not.
+pub(super) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let times = FileTimes::new().set_modified(fs::metadata(from)?.modified()?);
+    File::options().write(true).open(to)?.set_times(times)
 }
 
 fn nested(status: &Status) -> impl Iterator<Item = &Path> {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::commit::replace_index;
 use super::repository::Place;
 use super::snapshot::Snapshot;
+use super::stage::copy_index;
 use super::status::{Entry, FileState, Kind, Status};
 use super::worktree::remove_if_there;
 use super::{GitError, Operation, Worktree};
@@ -25,6 +25,8 @@ pub enum Change {
     File { path: PathBuf, what: FileChange },
     /// Undone: the branch is where it was. The reflog has the commit.
     Moved { from: Commit, to: Commit },
+    /// Undone: the branch is there again.
+    DeletedBranch { branch: String },
     /// Undone: the worktree is on its branch again.
     LeftBranch { branch: String },
     /// Undone: files, index and branch are as they were.
@@ -48,6 +50,7 @@ impl fmt::Display for Change {
             Self::File { path, what: FileChange::Modified } => write!(f, "modified {}", path.display()),
             Self::File { path, what: FileChange::Deleted } => write!(f, "deleted {}", path.display()),
             Self::Moved { to, .. } => write!(f, "moved the branch to {to}"),
+            Self::DeletedBranch { branch } => write!(f, "deleted the branch {branch}"),
             Self::LeftBranch { branch } => write!(f, "left the branch {branch}"),
             Self::Began { operation } => write!(f, "began a {operation}"),
             Self::Repository { file } => write!(f, "changed {file} of the repository (not undone)"),
@@ -105,12 +108,14 @@ impl Worktree {
             return Ok(Vec::new());
         }
         let mut changes = Vec::new();
-        if let Some(branch) = snapshot.branch.as_ref().filter(|_| status.branch != snapshot.branch) {
-            changes.push(Change::LeftBranch { branch: branch.clone() });
+        let branch = snapshot.branch.clone();
+        if status.branch != snapshot.branch {
+            changes.extend(branch.map(|branch| Change::LeftBranch { branch }));
+        } else if status.head.is_none() {
+            changes.extend(branch.map(|branch| Change::DeletedBranch { branch }));
         }
-        if let Some(to) = status.head.as_ref().filter(|head| **head != snapshot.head) {
-            changes.push(Change::Moved { from: snapshot.head.clone(), to: to.clone() });
-        }
+        let moved = status.head.clone().filter(|head| *head != snapshot.head);
+        changes.extend(moved.map(|to| Change::Moved { from: snapshot.head.clone(), to }));
         match &snapshot.branch {
             Some(branch) => self.move_branch(branch, &snapshot.head)?,
             None => {
@@ -169,7 +174,14 @@ impl Worktree {
     fn put_index_back(&self, snapshot: &Snapshot) -> Result<(), GitError> {
         let index = &snapshot.index.as_ref().unwrap_or(&snapshot.files).path;
         let same = fs::read(index).ok() == fs::read(self.git_dir.join("index")).ok();
-        if same { Ok(()) } else { replace_index(self, index) }
+        if same { Ok(()) } else { self.replace_index(index) }
+    }
+
+    /// Puts a copy of `index` in place of the worktree's own, at once or not at all.
+    fn replace_index(&self, index: &Path) -> Result<(), GitError> {
+        let (own, fresh) = (self.git_dir.join("index"), self.git_dir.join("signoff-index"));
+        copy_index(index, &fresh).map_err(GitError::at(&fresh))?;
+        fs::rename(&fresh, &own).map_err(GitError::at(&own))
     }
 }
 

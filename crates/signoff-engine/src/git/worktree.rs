@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
-use super::repository::Place;
+use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
 
 /// In a worktree's git directory: made by us, and for which branch (none: a throw-away one).
@@ -143,7 +144,7 @@ impl Repository {
         let link = path.join(".git");
         let points_there = |git_dir: &PathBuf| {
             let read = fs::read(git_dir.join("gitdir")).unwrap_or_default();
-            super::repository::path(read.trim_ascii_end()) == link
+            path_of(read.trim_ascii_end()) == link
         };
         Ok(entries.flatten().map(|entry| entry.path()).find(points_there))
     }
@@ -184,11 +185,11 @@ impl Worktree {
         if self.is_there() { Ok(()) } else { Err(GitError::WorktreeGone(self.path.clone())) }
     }
 
-    /// Makes `.git` say where the repository is. Tells whether it said something else.
+    /// Makes `.git` say where the repository is, whatever an agent put there. Tells whether it said something else.
     pub(super) fn link(&self) -> Result<bool, GitError> {
         let link = self.path.join(".git");
         let mut said = b"gitdir: ".to_vec();
-        said.extend(std::os::unix::ffi::OsStrExt::as_bytes(self.git_dir.as_os_str()));
+        said.extend(self.git_dir.as_os_str().as_bytes());
         said.push(b'\n');
         let kept = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file())
             && fs::read(&link).is_ok_and(|found| found == said);

@@ -3,9 +3,8 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
 
-use signoff_engine::git::{Git, GitError, NewWorktree, Operation, Repository, Worktree};
+use signoff_engine::git::{GitError, NewWorktree, Operation, Repository, Worktree};
 
 use crate::place::{Place, write};
 
@@ -38,17 +37,17 @@ fn everything_is_committed_but_what_is_ignored_or_ours() {
     let committed = worktree.commit_all("Add X - initial implementation").unwrap();
     assert!(committed.made);
     assert_eq!(committed.head, worktree.head().unwrap());
-    insta::assert_snapshot!(place.run_in(top, &["-c", "core.quotePath=true", "ls-tree", "-r", "HEAD"]), @r#"
-    100644 blob 397b4a7624e35fa60563a9c03b1213d93f7b6546	.gitignore
-    100644 blob c1b0730e0133a14a6de4e06ae77f4dea51b30b52	 -lead
-    120000 blob 6be67b2566e571d43ff35afa6c37dc0faf63a3eb	link
-    100644 blob c1b0730e0133a14a6de4e06ae77f4dea51b30b52	"new\nline \"q\" \303\274"
-    100755 blob 1a2485251c33a70432394c93fb89330ef214bfc9	run.sh
-    100644 blob f328e4d9d04c31d0d70d16d21a07d1613be9d577	src/main.rs
-    100644 blob c1b0730e0133a14a6de4e06ae77f4dea51b30b52	"\377\376"
+    insta::assert_snapshot!(place.run_in(top, &["ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"]), @r#"
+    100644  -lead
+    100644 .gitignore
+    120000 link
+    100644 "new\nline \"q\" \303\274"
+    100755 run.sh
+    100644 src/main.rs
+    100644 "\377\376"
     "#);
-    insta::assert_snapshot!(place.run_in(top, &["log", "-1", "--format=%an <%ae> %cn <%ce>|%B|"]), @"Ada <ada@example.org> Ada <ada@example.org>|Add X - initial implementation
-    |");
+    let who = place.run_in(top, &["log", "-1", "--format=%an <%ae>, %cn <%ce>: %s"]);
+    insta::assert_snapshot!(who, @"Ada <ada@example.org>, Ada <ada@example.org>: Add X - initial implementation");
     assert_eq!(place.person(), before);
 }
 
@@ -93,7 +92,7 @@ fn an_index_lock_of_a_dead_agent_is_removed() {
 fn conflict(place: &Place) -> Worktree {
     let worktree = place.worktree("one");
     write(worktree.path(), "README.md", "ours\n");
-    worktree.commit_all("ours").unwrap();
+    worktree.commit_all("ours").expect("a commit");
     place.write("README.md", "theirs\n");
     place.write("other", "other\n");
     place.commit("theirs");
@@ -218,7 +217,7 @@ fn repositories_inside_give_their_files() {
         write(&inside, "ignored", "");
     }
     let inside = worktree.path().join("with commits");
-    place.run_in(&inside, &["add", "."]);
+    place.run_in(&inside, &["add", ".gitignore"]);
     place.run_in(&inside, &["commit", "-qm", "inside"]);
     let diff = worktree.diff(&place.head()).unwrap();
     assert_eq!((diff.files, diff.links.len()), (6, 0));
@@ -325,32 +324,13 @@ fn a_message_is_kept_as_it_is() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
-    let small = Path::new("/dev/full");
-    let place = Place::new();
-    let worktree = place.worktree("one");
-    write(worktree.path(), "a", "content");
-    let objects = place.root().join(".git/objects");
-    fs::rename(&objects, place.path("objects")).unwrap();
-    symlink(small, &objects).unwrap();
-    let failed = worktree.commit_all("x");
-    assert!(
-        matches!(failed, Err(GitError::Failed { .. })),
-        "a broken repository is no full disk: {failed:?}"
-    );
-    fs::remove_file(&objects).unwrap();
-    fs::rename(place.path("objects"), &objects).unwrap();
-    assert!(worktree.commit_all("x").unwrap().made);
-}
-
-#[test]
 fn a_shallow_clone_works() {
     let place = Place::new();
     place.write("b", "");
     place.commit("second");
     let url = format!("file://{}", place.root().display());
     place.run(&["clone", "-q", "--depth=1", &url, "../shallow"]);
-    let repository = Repository::discover(&Git::clone(&place.git), &place.path("shallow")).unwrap();
+    let repository = Repository::discover(&place.git, &place.path("shallow")).unwrap();
     let start = place.head();
     let new = NewWorktree { path: &place.path("tree"), branch: "one", start: &start };
     let worktree = repository.add_worktree(&new).unwrap();

@@ -1,1 +1,220 @@
-//! later
+//! Nothing that lies in the repository or the worktree is ever run.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use signoff_engine::git::{GitError, Repository, Uncommitted, Worktree};
+
+use crate::place::{Place, write};
+
+const HOOKS: [&str; 19] = [
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "pre-receive",
+    "update",
+    "reference-transaction",
+    "pre-auto-gc",
+    "post-rewrite",
+    "post-index-change",
+    "fsmonitor-watchman",
+];
+
+/// Settings whose value is a command, each leaving its name in the canary.
+const COMMANDS: [&str; 26] = [
+    "filter.evil.clean",
+    "filter.evil.smudge",
+    "filter.evil.process",
+    "diff.external",
+    "diff.evil.command",
+    "diff.evil.textconv",
+    "merge.evil.driver",
+    "core.fsmonitor",
+    "core.sshCommand",
+    "core.gitProxy",
+    "core.pager",
+    "core.editor",
+    "core.askPass",
+    "core.alternateRefsCommand",
+    "sequence.editor",
+    "credential.helper",
+    "gpg.program",
+    "gpg.ssh.program",
+    "interactive.diffFilter",
+    "uploadpack.packObjectsHook",
+    "hook.evil.command",
+    "trailer.evil.command",
+    "pager.diff",
+    "pager.status",
+    "alias.status",
+    "alias.add",
+];
+
+struct Trap {
+    place: Place,
+    canary: PathBuf,
+    command: PathBuf,
+}
+
+impl Trap {
+    fn new() -> Self {
+        let place = Place::new();
+        let (canary, command) = (place.path("canary"), place.path("evil"));
+        write(
+            &place.path(""),
+            "evil",
+            format!("#!/bin/sh\necho ran \"$@\" >> '{}'\ncat\n", canary.display()),
+        );
+        fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("a working disk");
+        Self { place, canary, command }
+    }
+
+    /// Everything an agent can write to have its commands run by somebody else's git.
+    fn set(&self, worktree: &Worktree) {
+        let common = self.place.root().join(".git");
+        for hook in HOOKS {
+            self.script(&common.join("hooks").join(hook), hook);
+            self.script(&worktree.path().join("hooks").join(hook), hook);
+        }
+        let mut config = fs::read_to_string(common.join("config")).expect("a working disk");
+        config.push_str(&self.config());
+        config.push_str(&format!("[include]\n\tpath = {}\n", self.place.path("included").display()));
+        config.push_str(&format!(
+            "[includeIf \"gitdir:**\"]\n\tpath = {}\n",
+            self.place.path("included").display()
+        ));
+        config.push_str(
+            "[extensions]\n\tworktreeConfig = true\n[commit]\n\tgpgSign = true\n[core]\n\tbare = false\n",
+        );
+        fs::write(self.place.path("included"), self.config()).expect("a working disk");
+        fs::write(common.join("config.worktree"), self.config()).expect("a working disk");
+        fs::write(common.join("worktrees/one/config.worktree"), self.config()).expect("a working disk");
+        fs::write(common.join("config"), config).expect("a working disk");
+        let attributes = "* filter=evil diff=evil merge=evil\n";
+        write(&common, "info/attributes", attributes);
+        write(worktree.path(), ".gitattributes", attributes);
+    }
+
+    fn config(&self) -> String {
+        let line = |name: &str| {
+            let (section, key) = name.rsplit_once('.').expect("a dot");
+            let section = section.replacen('.', " \"", 1) + if section.contains('.') { "\"" } else { "" };
+            format!("[{section}]\n\t{key} = {} {name}\n", self.quoted())
+        };
+        let lines: String = COMMANDS.iter().map(|name| line(name)).collect();
+        lines
+            + "[filter \"evil\"]\n\trequired = true\n[hook \"evil\"]\n\tevent = pre-commit\n\tevent = post-checkout\n"
+    }
+
+    fn quoted(&self) -> String {
+        format!("'{}'", self.command.display())
+    }
+
+    fn script(&self, path: &Path, name: &str) {
+        fs::create_dir_all(path.parent().expect("a working disk")).expect("a working disk");
+        fs::write(path, format!("#!/bin/sh\necho {name} >> '{}'\n", self.canary.display()))
+            .expect("a working disk");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a working disk");
+    }
+
+    fn sprung(&self) -> String {
+        fs::read_to_string(&self.canary).unwrap_or_default()
+    }
+}
+
+/// Everything the program does with git, once.
+fn do_everything(trap: &Trap, worktree: &Worktree) {
+    let place = &trap.place;
+    let repository = place.repository();
+    let base = place.head();
+    let top = worktree.path();
+    write(top, "README.md", "changed\n");
+    write(top, "a.txt", "new\n");
+    worktree.diff(&base).expect("git at work");
+    let snapshot = worktree.snapshot().expect("git at work");
+    write(top, "README.md", "changed again\n");
+    write(top, "b.txt", "new\n");
+    assert_eq!(worktree.undo_since(&snapshot).expect("git at work").len(), 2);
+    worktree.commit_all("work").expect("git at work");
+    worktree.diff(&base).expect("git at work");
+    let snapshot = worktree.snapshot().expect("git at work");
+    fs::remove_file(top.join("a.txt")).expect("git at work");
+    worktree.undo_since(&snapshot).expect("git at work");
+    place.write("README.md", "the person's\n");
+    repository.snapshot_commit().expect("git at work");
+    repository.base().expect("git at work");
+    repository.at().expect("git at work");
+    repository.submodules().expect("git at work");
+    repository.log_subjects(&base, &worktree.head().expect("git at work").commit).expect("git at work");
+    let two = place.worktree("two");
+    repository.remove_worktree(two.path(), Uncommitted::Keep).expect("git at work");
+    repository.delete_branch("loop/two").expect("git at work");
+    let copy = repository
+        .add_detached(&place.path("copy"), &worktree.head().expect("git at work").commit)
+        .expect("git at work");
+    repository.remove_worktree(copy.path(), Uncommitted::Discard).expect("git at work");
+}
+
+#[test]
+fn no_command_of_the_repository_is_run() {
+    let trap = Trap::new();
+    // Once with the trap set before the repository is found, once after.
+    let worktree = trap.place.worktree("one");
+    trap.set(&worktree);
+    do_everything(&trap, &worktree);
+    let fresh = trap.place.repository().worktree(worktree.path()).unwrap();
+    do_everything(&trap, &fresh);
+    assert_eq!(trap.sprung(), "");
+    // The trap is a good one: the person's own git steps into it.
+    trap.place.try_in(worktree.path(), &["status"]);
+    trap.place.try_in(worktree.path(), &["commit", "--allow-empty", "-m", "x"]);
+    assert_ne!(trap.sprung(), "");
+}
+
+#[test]
+fn what_is_committed_is_what_lies_there() {
+    let trap = Trap::new();
+    let worktree = trap.place.worktree("one");
+    trap.set(&worktree);
+    write(worktree.path(), "secret.txt", "as it is\n");
+    worktree.commit_all("x").unwrap();
+    let blob = trap.place.run_in(worktree.path(), &["cat-file", "blob", "HEAD:secret.txt"]);
+    assert_eq!(blob, "as it is\n");
+}
+
+#[test]
+fn replaced_objects_do_not_change_what_is_seen() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let base = place.head();
+    write(worktree.path(), "evil", "evil\n");
+    let head = worktree.commit_all("evil").unwrap().head;
+    place.run_in(worktree.path(), &["replace", head.commit.as_str(), base.as_str()]);
+    assert!(worktree.diff(&base).unwrap().patch.contains("+evil"));
+}
+
+#[test]
+fn a_pipe_where_git_expects_a_file_holds_nobody_up_for_ever() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let path = worktree.path();
+    let git = place.git.clone().with_limit(Duration::from_secs(2));
+    let hasty = Repository::discover(&git, &place.root()).unwrap().worktree(path).unwrap();
+    place.run_in(path, &["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]);
+    assert!(
+        matches!(hasty.commit_all("x"), Err(GitError::Stuck { command }) if command.starts_with("git status"))
+    );
+    fs::remove_file(path.join(".gitignore")).unwrap();
+    assert!(!worktree.commit_all("x").unwrap().made);
+}

@@ -30,22 +30,22 @@ impl Place {
 
     /// A repository without commits.
     pub fn empty() -> Self {
-        let top = tempfile::Builder::new().prefix("signoff git ").tempdir().unwrap();
-        fs::create_dir(top.path().join("home")).unwrap();
+        let top = tempfile::Builder::new().prefix("signoff git ").tempdir().expect("a working disk");
+        fs::create_dir(top.path().join("home")).expect("a working disk");
         fs::write(
             top.path().join("home/.gitconfig"),
             "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n",
         )
-        .unwrap();
+        .expect("a working disk");
         let git = Git::new(environment(top.path())).with_patience(Duration::from_secs(20));
         let place = Self { top, git };
-        fs::create_dir(place.root()).unwrap();
+        fs::create_dir(place.root()).expect("a working disk");
         place.run(&["init", "-q"]);
         place
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        fs::canonicalize(self.top.path()).unwrap().join(name)
+        fs::canonicalize(self.top.path()).expect("a working disk").join(name)
     }
 
     pub fn root(&self) -> PathBuf {
@@ -53,12 +53,12 @@ impl Place {
     }
 
     pub fn repository(&self) -> Repository {
-        Repository::discover(&self.git, &self.root()).unwrap()
+        Repository::discover(&self.git, &self.root()).expect("a repository")
     }
 
     pub fn impatient(&self) -> Repository {
         let git = self.git.clone().with_patience(Duration::from_millis(50));
-        Repository::discover(&git, &self.root()).unwrap()
+        Repository::discover(&git, &self.root()).expect("a repository")
     }
 
     /// A worktree `name` on the branch `loop/NAME`.
@@ -66,7 +66,7 @@ impl Place {
         let start = self.head();
         let branch = format!("loop/{name}");
         let new = NewWorktree { path: &self.path("trees").join(name), branch: &branch, start: &start };
-        self.repository().add_worktree(&new).unwrap()
+        self.repository().add_worktree(&new).expect("a worktree")
     }
 
     pub fn head(&self) -> Commit {
@@ -98,7 +98,7 @@ impl Place {
     pub fn try_in(&self, directory: &Path, arguments: &[impl AsRef<OsStr>]) -> (bool, String) {
         let mut command = Command::new("git");
         command.args(arguments).current_dir(directory).env_clear().envs(environment(self.top.path()));
-        let output = command.output().unwrap();
+        let output = command.output().expect("git");
         let text = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
@@ -112,6 +112,7 @@ impl Place {
             stash: read("refs/stash"),
             log: read("logs/HEAD"),
             config: read("config"),
+            status: self.run(&["--no-optional-locks", "status", "--porcelain", "--branch"]),
             files: files(&self.root()),
         }
     }
@@ -124,6 +125,7 @@ pub struct Person {
     stash: Vec<u8>,
     log: Vec<u8>,
     config: Vec<u8>,
+    status: String,
     files: BTreeMap<PathBuf, (i64, i64, u32, u64)>,
 }
 
@@ -137,12 +139,12 @@ fn environment(top: &Path) -> Vec<(OsString, OsString)> {
 /// Every file outside `.git` with its times, mode and size.
 pub fn files(top: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, u64)> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(top).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(top).expect("a working disk") {
+        let path = entry.expect("a working disk").path();
         if path.file_name() == Some(OsStr::new(".git")) {
             continue;
         }
-        let seen = fs::symlink_metadata(&path).unwrap();
+        let seen = fs::symlink_metadata(&path).expect("a working disk");
         if seen.is_dir() {
             found.extend(files(&path));
         }
@@ -153,6 +155,6 @@ pub fn files(top: &Path) -> BTreeMap<PathBuf, (i64, i64, u32, u64)> {
 
 pub fn write(top: &Path, name: &str, contents: impl AsRef<[u8]>) {
     let path = top.join(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, contents).unwrap();
+    fs::create_dir_all(path.parent().expect("a working disk")).expect("a working disk");
+    fs::write(path, contents).expect("a working disk");
 }

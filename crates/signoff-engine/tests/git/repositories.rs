@@ -8,7 +8,7 @@ use signoff_engine::git::{At, Git, GitError, Repository};
 use crate::place::Place;
 
 fn discovered(place: &Place, directory: &str) -> Repository {
-    Repository::discover(&place.git, &place.path(directory)).unwrap()
+    Repository::discover(&place.git, &place.path(directory)).expect("a repository")
 }
 
 #[test]
@@ -25,19 +25,19 @@ fn the_root_is_the_main_worktree_from_wherever_one_looks() {
 #[test]
 fn where_the_checkout_is() {
     let place = Place::empty();
-    assert_eq!(place.repository().at_head().unwrap(), At::Unborn { branch: "main".to_owned() });
+    assert_eq!(place.repository().at().unwrap(), At::Unborn { branch: "main".to_owned() });
     assert!(matches!(place.repository().base(), Err(GitError::NoCommits)));
     place.write("a", "a");
     place.commit("first");
     let commit = place.head();
     assert_eq!(
-        place.repository().at_head().unwrap(),
+        place.repository().at().unwrap(),
         At::Branch { name: "main".to_owned(), commit: commit.clone() }
     );
     place.run(&["checkout", "-q", "--detach"]);
-    assert_eq!(place.repository().at_head().unwrap(), At::Detached { commit });
+    assert_eq!(place.repository().at().unwrap(), At::Detached { commit });
     place.run(&["checkout", "-q", "-b", "grün/✓"]);
-    assert!(matches!(place.repository().at_head().unwrap(), At::Branch { name, .. } if name == "grün/✓"));
+    assert!(matches!(place.repository().at().unwrap(), At::Branch { name, .. } if name == "grün/✓"));
 }
 
 #[test]
@@ -154,9 +154,9 @@ fn the_stand_in_goes_with_the_program_and_what_a_killed_one_left_is_swept_away()
     fs::create_dir_all(home.join("sealed-dead")).unwrap();
     fs::write(home.join("sealed-dead/alive"), "").unwrap();
     let alive = place.repository();
-    alive.at_head().unwrap();
+    alive.at().unwrap();
     assert_eq!(left().len(), 1);
-    place.repository().at_head().unwrap();
+    place.repository().at().unwrap();
     assert_eq!(left().len(), 1, "one that is in use stays");
     drop(alive);
     assert_eq!(left(), Vec::<std::ffi::OsString>::new());

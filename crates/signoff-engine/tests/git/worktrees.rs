@@ -45,13 +45,15 @@ fn twenty_four_at_once() {
     let place = Place::new();
     let before = place.person();
     let start = place.head();
+    let shared = place.repository();
     std::thread::scope(|scope| {
         for number in 0..24 {
-            let (place, start) = (&place, &start);
+            let (place, start, shared) = (&place, &start, &shared);
             scope.spawn(move || {
                 let path = place.path("trees").join(number.to_string());
-                // A repository of its own for each: as if they were 24 programs.
-                let made = add(&place.repository(), &path, &format!("loop/{number}"), start).unwrap();
+                // Every other one as if it were a program of its own.
+                let repository = if number % 2 == 0 { shared.clone() } else { place.repository() };
+                let made = add(&repository, &path, &format!("loop/{number}"), start).unwrap();
                 assert_eq!(made.head().unwrap().commit, *start);
             });
         }
@@ -109,12 +111,14 @@ fn a_branch_whose_worktree_is_gone_may_move_to_another_place() {
     assert_eq!(add(&place.repository(), &elsewhere, "loop/one", &start).unwrap().path(), elsewhere);
 }
 
+type Cut<'a> = &'a dyn Fn(&Worktree);
+
 /// What a kill at each step of making a worktree leaves behind.
 #[test]
 fn a_half_made_worktree_is_finished() {
     let place = Place::new();
     let admin = place.root().join(".git/worktrees/one");
-    let cuts: [(&str, &dyn Fn(&Worktree)); 4] = [
+    let cuts: [(&str, Cut<'_>); 4] = [
         ("before the files", &|worktree| {
             fs::remove_file(admin.join("index")).unwrap();
             fs::remove_dir_all(worktree.path().join("src")).unwrap();

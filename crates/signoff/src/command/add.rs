@@ -22,7 +22,9 @@ use crate::words;
 /// The first line of the text is the title. With --auto-review the work is reviewed and improved until it is
 /// approved or the cycles are used up.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff add \"Add user authentication\" --auto-review --max-cycles 3\n  signoff work")]
+#[command(
+    after_help = "Example:\n  signoff add \"Add user authentication\" --auto-review --max-cycles 3\n  signoff work"
+)]
 pub struct Args {
     /// What is to be done; `-` reads it from stdin
     text: String,

@@ -60,6 +60,7 @@ fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
         return Ok(row.clone());
     }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    let known = if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", ids.join(", ")) };
+    let known =
+        if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", ids.join(", ")) };
     Err(Failure::usage(format!("there is no open question {id}")).hint(known))
 }

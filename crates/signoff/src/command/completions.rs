@@ -8,7 +8,9 @@ use crate::failure::{Exit, Failure};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff completions bash > ~/.local/share/bash-completion/completions/signoff")]
+#[command(
+    after_help = "Example:\n  signoff completions bash > ~/.local/share/bash-completion/completions/signoff"
+)]
 pub struct Args {
     /// The shell
     shell: Shell,

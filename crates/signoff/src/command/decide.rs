@@ -1,8 +1,8 @@
 //! What `answer`, `retry`, `edit`, `cancel` and `dispute` have in common: a person's decision about a loop.
 
 use signoff_core::command::{self, Command};
-use signoff_core::ids::{LoopId, RunId};
 use signoff_core::group::{RunEvent, Standing};
+use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine;
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::board::Board;
@@ -38,7 +38,9 @@ pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Resul
 
 fn facts(board: &Board, loop_id: &LoopId, wish: Command) -> Result<Vec<Fact>, Failure> {
     let known = board.loops.get(loop_id).zip(board.policy(loop_id));
-    let Some((worked, policy)) = known else { return Err(Failure::failed("the log does not know this task")) };
+    let Some((worked, policy)) = known else {
+        return Err(Failure::failed("the log does not know this task"));
+    };
     let event = command::decide(&worked.state, wish, policy)?;
     let (next, _) = machine::step(worked.state.clone(), event.clone(), policy);
     let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Moved(event))];

@@ -33,7 +33,10 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     for text in demo::tasks() {
         let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::of(text) };
         let task = add::add(&bench, spec.clone())?;
-        console.progress(&format!("$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n", spec.title, spec.title));
+        console.progress(&format!(
+            "$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n",
+            spec.title, spec.title
+        ));
     }
     console.progress("$ signoff work\n");
     let exit = work::work(bench, (&[], false, Some(1)), console)?;
@@ -47,7 +50,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn make_project(place: &Path) -> Result<(), Failure> {
     if place.exists() && place.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::usage(format!("{} is not empty", place.display())).hint("name a directory that does not exist"));
+        return Err(Failure::usage(format!("{} is not empty", place.display()))
+            .hint("name a directory that does not exist"));
     }
     let write = |name: &str, text: &str| {
         let path = place.join(name);

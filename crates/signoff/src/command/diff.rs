@@ -28,7 +28,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let task = args.task;
     let bench = Bench::open()?;
     let Some(row) = bench.store.task(task)? else {
-        return Err(Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
+        return Err(
+            Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
+        );
     };
     let (Some(base), Some(branch), Some(path)) = (row.base, row.branch, row.worktree) else {
         return Err(Failure::usage(format!("task {task} has not been started"))

@@ -11,7 +11,9 @@ use crate::failure::{Exit, Failure};
 
 /// Say that a finding is wrong: no reviewer opens it again
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff dispute 3f9a1c --reason \"the input is validated by the caller\"")]
+#[command(
+    after_help = "Example:\n  signoff dispute 3f9a1c --reason \"the input is validated by the caller\""
+)]
 pub struct Args {
     /// The finding, or the first characters of its id (`signoff show ID` lists them)
     finding: String,
@@ -36,7 +38,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn unknown(finding: &str) -> Failure {
-    Failure::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
+    Failure::usage(format!("there is no finding {finding}"))
+        .hint("`signoff show ID` lists the findings of a task")
 }
 
 fn find(desk: &Desk, prefix: &str) -> Result<FindingPlace, Failure> {

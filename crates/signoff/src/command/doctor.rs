@@ -44,7 +44,10 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let mut looks = vec![repository(&bench), agents(&bench)];
     if args.rebuild {
         let rebuilt = bench.store.rebuild()?;
-        looks.push(Look::well("rebuild", format!("{} runs, {} facts told again", rebuilt.runs, rebuilt.facts)));
+        looks.push(Look::well(
+            "rebuild",
+            format!("{} runs, {} facts told again", rebuilt.runs, rebuilt.facts),
+        ));
     }
     looks.push(store(&bench)?);
     looks.extend(worktrees(&bench)?);
@@ -61,10 +64,12 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn repository(bench: &Bench) -> Look {
-    match bench.repository.at_head() {
+    match bench.repository.at() {
         Ok(At::Branch { name, .. }) => Look::well("repository", format!("on branch {name}")),
         Ok(At::Detached { commit }) => Look::well("repository", format!("detached at {commit}")),
-        Ok(At::Unborn { .. }) => Look::ill("repository", "no commit yet: git commit --allow-empty -m \"Start\""),
+        Ok(At::Unborn { .. }) => {
+            Look::ill("repository", "no commit yet: git commit --allow-empty -m \"Start\"")
+        }
         Err(error) => Look::ill("repository", error.to_string()),
     }
 }
@@ -90,7 +95,10 @@ fn store(bench: &Bench) -> Result<Look, Failure> {
     if problems.is_empty() {
         return Ok(Look::well("store", "the log can be read and the tables agree with it"));
     }
-    Ok(Look::ill("store", format!("{}; `signoff doctor --rebuild` tells the tables again", problems.join("; "))))
+    Ok(Look::ill(
+        "store",
+        format!("{}; `signoff doctor --rebuild` tells the tables again", problems.join("; ")),
+    ))
 }
 
 /// Worktrees that tasks in work need and that are gone.

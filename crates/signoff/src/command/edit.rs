@@ -12,7 +12,9 @@ use crate::failure::{Exit, Failure};
 
 /// Set the final verdict of a task, without a review
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\"")]
+#[command(
+    after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""
+)]
 pub struct Args {
     /// The task
     #[arg(value_name = "ID", value_parser = task_id)]
@@ -32,5 +34,10 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let verdict = args.verdict.to_ascii_uppercase();
     let wish = Command::Edit { verdict: verdict.clone(), by: door::person(), reason: args.reason.clone() };
     decide(&desk, run, &loop_id, wish)?;
-    super::told(&desk, args.task, &format!("Task #{} is {verdict} by {}\n", args.task, door::person()), console)
+    super::told(
+        &desk,
+        args.task,
+        &format!("Task #{} is {verdict} by {}\n", args.task, door::person()),
+        console,
+    )
 }

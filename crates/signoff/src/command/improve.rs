@@ -64,7 +64,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 /// A task whose branch is there and that nobody is working on.
 pub fn continued(bench: &Bench, task: TaskId) -> Result<TaskRow, Failure> {
     let Some(row) = bench.store.task(task)? else {
-        return Err(Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
+        return Err(
+            Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
+        );
     };
     if row.base.is_none() {
         return Err(Failure::usage(format!("task {task} has not been started"))
@@ -75,8 +77,11 @@ pub fn continued(bench: &Bench, task: TaskId) -> Result<TaskRow, Failure> {
             Err(Failure::usage(format!("task {task} is not through: it is {}", row.status.word()))
                 .hint(format!("wait for it, or `signoff cancel {task}`")))
         }
-        Status::Pending | Status::Completed | Status::Failed | Status::Stuck | Status::Blocked | Status::Cancelled => {
-            Ok(row)
-        }
+        Status::Pending
+        | Status::Completed
+        | Status::Failed
+        | Status::Stuck
+        | Status::Blocked
+        | Status::Cancelled => Ok(row),
     }
 }

@@ -77,7 +77,10 @@ fn transcripts(desk: &Desk, args: &Args) -> Result<Vec<(String, PathBuf)>, Failu
         let who = launch.reviewer.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         for file in files.into_iter().filter(|file| wanted(attempt.0) && is_filled(file)) {
             let stream = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let heading = format!("{attempt} {}{who} ({}), cycle {}: {stream}", launch.role, launch.agent, launch.cycle);
+            let heading = format!(
+                "{attempt} {}{who} ({}), cycle {}: {stream}",
+                launch.role, launch.agent, launch.cycle
+            );
             found.push((heading, file));
         }
     }

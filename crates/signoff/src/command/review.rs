@@ -27,7 +27,9 @@ use crate::{preflight, words};
 /// With a task it writes the task's next review, from which `signoff improve` goes on. The exit code is 1 if
 /// something at or above --fail-on was found, or if the review is inconclusive.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff review --base main --format sarif > review.sarif\n  signoff review 29")]
+#[command(
+    after_help = "Example:\n  signoff review --base main --format sarif > review.sarif\n  signoff review 29"
+)]
 pub struct Args {
     /// The task; without one the checkout is reviewed
     #[arg(value_name = "ID", value_parser = task_id)]
@@ -71,7 +73,13 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             preflight::check(&bench, [&spec])?;
             let facts = open::review(workflow, no_ask);
             let base = args.base.clone();
-            let wanted = Wanted { opened: vec![(lease, facts)], drive, subject: Some(spec), base, ..Wanted::default() };
+            let wanted = Wanted {
+                opened: vec![(lease, facts)],
+                drive,
+                subject: Some(spec),
+                base,
+                ..Wanted::default()
+            };
             (wanted, LoopId::new(open::REVIEW))
         }
     };
@@ -82,7 +90,12 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 /// Shows the merged review; its ruling is the exit code.
-fn tell(came: &Came, (run, loop_id): (signoff_core::ids::RunId, &LoopId), args: &Args, console: &Console) -> Result<Exit, Failure> {
+fn tell(
+    came: &Came,
+    (run, loop_id): (signoff_core::ids::RunId, &LoopId),
+    args: &Args,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let board = Board::of(run, &came.store.log(run)?);
     if came.summary.interrupted {
         return Ok(Exit::Interrupted);
@@ -137,7 +150,11 @@ fn spec_of(bench: &Bench, task: TaskId) -> Result<TaskSpec, Failure> {
 }
 
 fn branch_of(bench: &Bench, task: TaskId) -> Result<String, Failure> {
-    bench.store.task(task)?.and_then(|row| row.branch).ok_or_else(|| Failure::failed(format!("task {task} has no branch")))
+    bench
+        .store
+        .task(task)?
+        .and_then(|row| row.branch)
+        .ok_or_else(|| Failure::failed(format!("task {task} has no branch")))
 }
 
 /// What the checkout is about, told from its commits.
@@ -151,5 +168,12 @@ fn checkout(bench: &Bench, base: Option<&str>) -> Result<TaskSpec, Failure> {
     let subjects = repository.log_subjects(&base, &head)?;
     let title = subjects.first().cloned().unwrap_or_else(|| "Uncommitted changes".to_owned());
     let description = subjects.iter().map(|subject| format!("- {subject}")).collect::<Vec<_>>().join("\n");
-    Ok(TaskSpec { title, description, kind: TaskType::Review, auto_review: Some(true), max_review_cycles: Some(1), ..TaskSpec::default() })
+    Ok(TaskSpec {
+        title,
+        description,
+        kind: TaskType::Review,
+        auto_review: Some(true),
+        max_review_cycles: Some(1),
+        ..TaskSpec::default()
+    })
 }

@@ -24,7 +24,9 @@ use crate::{door, preflight, words};
 /// Every task is implemented, committed, and reviewed by all reviewers at once; their findings are fixed and both
 /// review again. After a task that needs you, the later ones wait.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume")]
+#[command(
+    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume"
+)]
 pub struct Args {
     /// A plan file, or `queue`
     #[arg(required_unless_present = "resume")]
@@ -153,7 +155,11 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
 }
 
 fn dry_run(file: &TaskFile, console: &Console) -> Result<Exit, Failure> {
-    if console.json { console.json(file)? } else { console.text(&source::render_text(file))? }
+    if console.json {
+        console.json(file)?
+    } else {
+        console.text(&source::render_text(file))?
+    }
     Ok(Exit::Done)
 }
 
@@ -163,7 +169,9 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
     let order = file.groups().iter().flatten();
-    let open = order.filter_map(|id| file.task(id)).filter(|task| task.state == State::Open || task.state == State::InProgress);
+    let open = order
+        .filter_map(|id| file.task(id))
+        .filter(|task| task.state == State::Open || task.state == State::InProgress);
     Ok(open.map(|task| spec(task, file, (&shown, text))).collect())
 }
 
@@ -178,7 +186,11 @@ fn spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskS
         description,
         auto_review: Some(true),
         plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
-        origin: Some(Origin { file: path.to_owned(), id: task.id.clone(), marks: file.marks_to_tick(&task.id) }),
+        origin: Some(Origin {
+            file: path.to_owned(),
+            id: task.id.clone(),
+            marks: file.marks_to_tick(&task.id),
+        }),
         ..TaskSpec::default()
     }
 }

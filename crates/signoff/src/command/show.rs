@@ -28,9 +28,14 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
     };
     let artifacts = artifact::of_task(&desk.layout().reviews(), args.task);
-    let shown = |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
+    let shown =
+        |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
     let artifacts = artifacts.into_iter().map(shown).collect();
     let report = Report::of(row, &log, &loop_id, artifacts);
-    if console.json { console.json(&report)? } else { console.text(&text(&report))? }
+    if console.json {
+        console.json(&report)?
+    } else {
+        console.text(&text(&report))?
+    }
     Ok(Exit::Done)
 }

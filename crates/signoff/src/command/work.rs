@@ -68,7 +68,9 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
     let mut leases = Vec::new();
     let rows = bench.store.tasks()?;
     for run in bench.store.open_runs()? {
-        let named = |row: &signoff_core::view::TaskRow| row.run_id == Some(run.id.0) && tasks.contains(&TaskId(row.id));
+        let named = |row: &signoff_core::view::TaskRow| {
+            row.run_id == Some(run.id.0) && tasks.contains(&TaskId(row.id))
+        };
         if tasks.is_empty() || rows.iter().any(named) {
             leases.extend(drive::try_acquire(&*bench.store, run.id)?);
         }
@@ -95,7 +97,9 @@ fn nothing(bench: &Bench, console: &Console) -> Result<Exit, Failure> {
 fn check_tasks(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {
     for task in tasks {
         if bench.store.task(*task)?.is_none() {
-            return Err(Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
+            return Err(
+                Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
+            );
         }
     }
     Ok(())
