@@ -216,8 +216,15 @@ impl Store for SqliteStore {
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
-            let mut wrong = query::integrity(connection)?;
-            wrong.extend(journal::check(&Pages(connection))?);
+            let mut wrong = Vec::new();
+            for found in [query::integrity(connection), journal::check(&Pages(connection))] {
+                match found {
+                    Ok(lines) => wrong.extend(lines),
+                    Err(StoreError::Damaged(message)) => wrong.push(message),
+                    Err(other) => return Err(other),
+                }
+            }
+            wrong.dedup();
             Ok(wrong)
         })
     }

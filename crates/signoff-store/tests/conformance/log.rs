@@ -1,0 +1,105 @@
+//! What is written stays written.
+
+use signoff_core::group::RunEvent;
+use signoff_core::ids::{AttemptId, RunId, TaskId};
+use signoff_core::wire::{LoopFact, Recorded};
+use signoff_store::StoreError;
+
+use crate::house::House;
+use crate::queue::added;
+use crate::say;
+
+pub fn facts_come_back_as_they_were_written(house: &dyn House) {
+    let store = house.program();
+    store.add_tasks(say::at(1), &[say::task("ä \"quoted\" \u{1F600}\n\nand more")]).expect("added");
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let line = LoopFact::Said { attempt: AttemptId(1), line: "tab\t nul\u{0} é".into() };
+    let facts =
+        [say::opened("loops"), say::taken("A", TaskId(1)), say::of("A", line), say::run(RunEvent::Started)];
+    let written = store.append(&lease, say::at(7), &facts).expect("appended");
+    let expected: Vec<_> =
+        (1..).zip(facts).map(|(seq, fact)| Recorded { run: RunId(1), seq, at: say::at(7), fact }).collect();
+    assert_eq!(written, expected);
+    assert_eq!(house.program().log(RunId(1)).expect("a log"), expected);
+    assert!(matches!(store.log(RunId(2)), Err(StoreError::NoRun(RunId(2)))));
+}
+
+pub fn nothing_is_a_fact_less(house: &dyn House) {
+    let store = house.program();
+    let lease = store.open_run(say::at(1)).expect("a run");
+    assert!(store.append(&lease, say::at(2), &[]).expect("nothing").is_empty());
+    assert!(store.log(lease.run()).expect("a log").is_empty());
+    assert_eq!(store.open_runs().expect("runs"), []);
+}
+
+pub fn another_program_goes_on_where_one_stopped(house: &dyn House) {
+    let run = {
+        let store = house.program();
+        store.add_tasks(say::at(1), &[say::task("a")]).expect("added");
+        let lease = store.open_run(say::at(2)).expect("a run");
+        let facts = [say::opened("task"), say::run(RunEvent::Started), say::taken("A", TaskId(1))];
+        store.append(&lease, say::at(3), &facts).expect("appended");
+        store.append(&lease, say::at(4), &[say::started("A")]).expect("appended");
+        lease.run()
+    };
+    let store = house.program();
+    let lease = store.acquire(run).expect("free");
+    let next = store.append(&lease, say::at(5), &[say::works("A", 1, 1)]).expect("appended");
+    assert_eq!(next[0].seq, 5);
+    let row = store.task(TaskId(1)).expect("a row").expect("a task");
+    assert_eq!((row.review_cycle, row.phase.as_deref()), (1, Some("review")));
+    assert_eq!(row.started_at.as_deref(), Some("1970-01-01T00:00:04Z"));
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+/// A refused append is refused whole: log, tables, numbers.
+pub fn what_is_refused_leaves_no_trace(house: &dyn House) {
+    let store = house.program();
+    store.add_tasks(say::at(1), &[say::task("a")]).expect("added");
+    let lease = store.open_run(say::at(2)).expect("a run");
+    let facts = [
+        say::opened("task"),
+        added(TaskId(30), "own"),
+        say::taken("A", TaskId(1)),
+        say::taken("B", TaskId(2)),
+    ];
+    assert!(matches!(store.append(&lease, say::at(3), &facts), Err(StoreError::NoTask(TaskId(2)))));
+    assert!(store.log(lease.run()).expect("a log").is_empty());
+    assert_eq!(store.queued().expect("the queue").len(), 1);
+    assert_eq!(store.run(lease.run()).expect("looked"), None);
+    assert_eq!(store.reserve_tasks(1).expect("a number"), [TaskId(2)]);
+    assert_eq!(store.append(&lease, say::at(4), &facts[..3]).expect("appended").len(), 3);
+}
+
+pub fn writers_of_different_runs_do_not_lose_facts(house: &dyn House) {
+    let leases: Vec<_> = (0..4).map(|_| house.program().open_run(say::at(1)).expect("a run")).collect();
+    std::thread::scope(|scope| {
+        for lease in &leases {
+            scope.spawn(move || {
+                let store = house.program();
+                store.append(lease, say::at(1), &[say::opened("task")]).expect("appended");
+                for second in 0..25 {
+                    let added = store.add_tasks(say::at(second), &[say::task("a")]).expect("added");
+                    let facts = [say::taken(&format!("L{second}"), added[0])];
+                    store.append(lease, say::at(second), &facts).expect("appended");
+                }
+            });
+        }
+    });
+    let store = house.program();
+    let ids: Vec<_> = store.tasks().expect("tasks").iter().map(|task| task.id).collect();
+    assert_eq!(ids, (1..=100).collect::<Vec<_>>());
+    for lease in &leases {
+        let log = store.log(lease.run()).expect("a log");
+        assert_eq!(log.iter().map(|fact| fact.seq).collect::<Vec<_>>(), (1..=26).collect::<Vec<_>>());
+    }
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+pub fn the_version_tells_that_another_program_wrote(house: &dyn House) {
+    let (one, other) = (house.program(), house.program());
+    let before = one.version().expect("a number");
+    assert_eq!(one.version().expect("a number"), before);
+    other.add_tasks(say::at(1), &[say::task("a")]).expect("added");
+    assert_ne!(one.version().expect("a number"), before);
+}

@@ -1,0 +1,110 @@
+//! Tasks before a run has them.
+
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::Status;
+use signoff_core::wire::{Fact, QUEUE, TaskFact};
+use signoff_store::{NewTask, Store, StoreError};
+
+use crate::house::House;
+use crate::say;
+
+/// A task that a run adds in its own log.
+pub fn added(id: TaskId, title: &str) -> Fact {
+    let spec = Box::new(TaskSpec::of(title));
+    Fact::Task(id, TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) })
+}
+
+fn titles(store: &dyn Store) -> Vec<String> {
+    let queued = store.queued().expect("the queue");
+    queued.into_iter().map(|(id, spec)| format!("{id} {}", spec.title)).collect()
+}
+
+pub fn tasks_are_numbered_in_order(house: &dyn House) {
+    let store = house.program();
+    let mut second = say::task("Write the parser");
+    second.spec.depends_on = vec![TaskId(1)];
+    second.auto_review = false;
+    let ids = store.add_tasks(say::at(1), &[say::task("Read the header"), second.clone()]).expect("added");
+    assert_eq!(ids, [TaskId(1), TaskId(2)]);
+    assert_eq!(store.add_tasks(say::at(2), &[say::task("Third")]).expect("added"), [TaskId(3)]);
+    assert!(store.add_tasks(say::at(2), &[]).expect("nothing").is_empty());
+
+    assert_eq!(titles(&*store), ["1 Read the header", "2 Write the parser", "3 Third"]);
+    assert_eq!(store.task_spec(TaskId(2)).expect("a spec"), Some(second.spec));
+    assert_eq!(store.task_spec(TaskId(9)).expect("none"), None);
+    let row = store.task(TaskId(2)).expect("a row").expect("a task");
+    assert_eq!((row.status, row.depends_on, row.auto_review), (Status::Pending, vec![1], false));
+    assert_eq!((row.run_id, row.added_at.as_str()), (None, "1970-01-01T00:00:01Z"));
+    assert_eq!(store.task(TaskId(9)).expect("none"), None);
+    let numbers: Vec<_> = store.log(QUEUE).expect("a log").iter().map(|fact| fact.seq).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+}
+
+pub fn reserved_numbers_are_given_to_nobody_else(house: &dyn House) {
+    let store = house.program();
+    assert_eq!(store.reserve_tasks(2).expect("numbers"), [TaskId(1), TaskId(2)]);
+    assert_eq!(house.program().add_tasks(say::at(1), &[say::task("x")]).expect("added"), [TaskId(3)]);
+    let lease = store.open_run(say::at(2)).expect("a run");
+    store.append(&lease, say::at(3), &[added(TaskId(7), "y")]).expect("appended");
+    assert_eq!(store.reserve_tasks(1).expect("numbers"), [TaskId(8)]);
+}
+
+pub fn a_withdrawn_task_is_out_of_the_queue(house: &dyn House) {
+    let store = house.program();
+    let tasks: [NewTask; 2] = [say::task("a"), say::task("b")];
+    store.add_tasks(say::at(1), &tasks).expect("added");
+    store.withdraw(say::at(5), TaskId(1), "ann").expect("withdrawn");
+    store.withdraw(say::at(6), TaskId(1), "ann").expect("twice is once");
+    assert_eq!(titles(&*store), ["2 b"]);
+    let row = store.task(TaskId(1)).expect("a row").expect("a task");
+    assert_eq!((row.status, row.outcome.as_deref()), (Status::Cancelled, Some("cancelled")));
+    assert_eq!(row.ended_at.as_deref(), Some("1970-01-01T00:00:05Z"));
+    assert_eq!(row.max_review_cycles, Some(3));
+    assert!(matches!(store.withdraw(say::at(7), TaskId(9), "ann"), Err(StoreError::NoTask(TaskId(9)))));
+
+    let lease = store.open_run(say::at(8)).expect("a run");
+    let facts = [say::opened("task"), say::taken("A", TaskId(1))];
+    assert!(matches!(store.append(&lease, say::at(9), &facts), Err(StoreError::Taken(TaskId(1)))));
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+pub fn a_task_is_taken_once(house: &dyn House) {
+    let (one, other) = (house.program(), house.program());
+    one.add_tasks(say::at(1), &[say::task("a"), say::task("b")]).expect("added");
+    let (first, second) =
+        (one.open_run(say::at(2)).expect("a run"), other.open_run(say::at(2)).expect("a run"));
+    one.append(&first, say::at(3), &[say::opened("task"), say::taken("A", TaskId(1))]).expect("taken");
+
+    let both = [say::opened("task"), say::taken("A", TaskId(2)), say::taken("B", TaskId(1))];
+    assert!(matches!(other.append(&second, say::at(4), &both), Err(StoreError::Taken(TaskId(1)))));
+    assert!(other.log(second.run()).expect("a log").is_empty());
+    assert_eq!(titles(&*other), ["2 b"]);
+    assert!(matches!(other.withdraw(say::at(5), TaskId(1), "ann"), Err(StoreError::Taken(TaskId(1)))));
+    assert_eq!(other.loop_of(TaskId(1)).expect("a loop"), Some((RunId(1), "A".into())));
+    assert_eq!(other.loop_of(TaskId(2)).expect("none"), None);
+    let row = other.task(TaskId(1)).expect("a row").expect("a task");
+    assert_eq!((row.run_id, row.branch.as_deref()), (Some(1), Some("signoff/task-1")));
+}
+
+pub fn a_task_of_a_runs_own_log_is_its_own(house: &dyn House) {
+    let store = house.program();
+    let (mine, yours) =
+        (store.open_run(say::at(1)).expect("a run"), store.open_run(say::at(1)).expect("a run"));
+    let id = store.reserve_tasks(1).expect("a number")[0];
+    store.append(&mine, say::at(2), &[added(id, "from a plan")]).expect("appended");
+    assert_eq!(store.queued().expect("the queue"), []);
+    assert!(matches!(store.append(&yours, say::at(3), &[say::taken("A", id)]), Err(StoreError::Taken(_))));
+    let again = [added(id, "the same number")];
+    assert!(matches!(store.append(&yours, say::at(3), &again), Err(StoreError::Taken(_))));
+    store.append(&mine, say::at(4), &[say::opened("loops"), say::taken("A", id)]).expect("appended");
+    assert_eq!(store.task(id).expect("a row").expect("a task").title, "from a plan");
+    assert_eq!(store.task_spec(id).expect("a spec").expect("a spec").title, "from a plan");
+}
+
+pub fn an_unknown_task_cannot_be_taken(house: &dyn House) {
+    let store = house.program();
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let facts = [say::opened("task"), say::taken("A", TaskId(5))];
+    assert!(matches!(store.append(&lease, say::at(2), &facts), Err(StoreError::NoTask(TaskId(5)))));
+}

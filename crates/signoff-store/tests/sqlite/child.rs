@@ -1,0 +1,63 @@
+//! A program that is killed while it holds a run.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use signoff_store::{SqliteStore, Store, StoreError};
+
+use crate::place::Place;
+use crate::say;
+
+const DIR: &str = "SIGNOFF_STORE_TEST_DIR";
+
+/// This test binary again, as another program.
+#[expect(clippy::disallowed_methods, reason = "a killed program has to be a program")]
+fn program(place: &Place) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command.args(["--exact", "child::the_other_program", "--ignored", "--nocapture"]);
+    command.env(DIR, place.dir()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+#[expect(clippy::disallowed_methods, reason = "the other program is told where to work")]
+fn dir() -> Option<String> {
+    std::env::var(DIR).ok()
+}
+
+/// Opens a run, writes to it, and holds it until it is killed.
+#[test]
+#[ignore = "a part of the test below"]
+fn the_other_program() {
+    let Some(dir) = dir() else { return };
+    let store = SqliteStore::open(dir.as_ref()).expect("a store");
+    let lease = store.open_run(say::at(1)).expect("a run");
+    store.append(&lease, say::at(2), &[say::opened("task")]).expect("appended");
+    println!("\nholding");
+    let ended = std::io::stdin().read(&mut [0]).expect("stdin");
+    drop((lease, ended));
+}
+
+fn wait_for_it(child: &mut Child) {
+    let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "holding"));
+}
+
+#[test]
+fn the_run_of_a_killed_program_is_free() {
+    let place = Place::new();
+    let mut child = program(&place).spawn().expect("a program");
+    wait_for_it(&mut child);
+    let store = place.open();
+    let run = signoff_core::ids::RunId(1);
+    assert!(store.is_held(run).expect("looked"));
+    assert!(matches!(store.acquire(run), Err(StoreError::Held(_))));
+
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(!store.is_held(run).expect("looked"));
+    let lease = store.acquire(run).expect("free");
+    assert_eq!(store.log(run).expect("a log").len(), 1, "what was written stays");
+    let next = store.append(&lease, say::at(3), &[say::run(signoff_core::group::RunEvent::Started)]);
+    assert_eq!(next.expect("appended")[0].seq, 2);
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}

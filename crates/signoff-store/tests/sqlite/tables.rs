@@ -1,0 +1,155 @@
+//! The tables as people query them.
+
+use signoff_core::group::RunEvent;
+use signoff_core::ids::{AttemptId, QuestionId, TaskId};
+use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::machine::{Choice, Event};
+use signoff_core::review::Verdict;
+use signoff_core::wire::{Fact, LoopFact};
+use signoff_store::{Lease, SqliteStore, Store};
+
+use crate::place::Place;
+use crate::say;
+
+fn begin(store: &SqliteStore) -> Lease {
+    store.add_tasks(say::at(1), &[say::task("Add login")]).expect("added");
+    let lease = store.open_run(say::at(2)).expect("a run");
+    let facts = [
+        say::opened("plan"),
+        say::run(RunEvent::Started),
+        say::taken("A", TaskId(1)),
+        say::of("A", LoopFact::Placed { base: "c0".into(), worktree: ".signoff/worktrees/1".into() }),
+        say::started("A"),
+    ];
+    store.append(&lease, say::at(3), &facts).expect("appended");
+    lease
+}
+
+fn append(store: &SqliteStore, lease: &Lease, second: i64, facts: &[Fact]) {
+    store.append(lease, say::at(second), facts).expect("appended");
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+#[test]
+fn reviews_and_their_issues_follow_the_ledger() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = begin(&store);
+    let loops = "SELECT status, review_status, iteration, revision_attempts, last_review_id FROM loops";
+    let issues = "SELECT loop_review_id, state, finding_id, description FROM review_issues ORDER BY id";
+    let mut told = Vec::new();
+    let mut tell = |what: &str| told.push(format!("{what}\n{}\n{}", place.ask(loops), place.ask(issues)));
+
+    append(&store, &lease, 4, &[say::works("A", 1, 1)]);
+    tell("under review");
+    let [launch, used] = say::attempt("A", 2, 7);
+    let spec = say::review("spec", Verdict::ChangesRequested, &["the error is thrown away"]);
+    append(&store, &lease, 5, &[launch, used, say::reviewed("A", 2, spec.clone())]);
+    tell("one of two is in");
+    let code = say::review("code", Verdict::ChangesRequested, &["errors are thrown away here", "no test"]);
+    append(&store, &lease, 6, &[say::reviewed("A", 3, code)]);
+    tell("both are in");
+    append(&store, &lease, 7, &[say::works("A", 4, 2)]);
+    let silent = |name| say::review(name, Verdict::Approved, &[]);
+    append(
+        &store,
+        &lease,
+        8,
+        &[say::reviewed("A", 5, silent("code")), say::reviewed("A", 6, silent("spec"))],
+    );
+    tell("both approve");
+    insta::assert_snapshot!(told.join("\n\n"), @r"
+        under review
+        running | in_progress | 1 | 0 | -
+
+
+        one of two is in
+        running | in_progress | 1 | 0 | 1-9
+        1-9 | - | f-6d0fb4abc3 | the error is thrown away
+
+        both are in
+        needs_revision | failed | 2 | 1 | 1-10
+        1-10 | open | f-6d0fb4abc3 | errors are thrown away here
+        1-10 | open | f-85dc4fddb8 | no test
+        1-9 | open | f-6d0fb4abc3 | the error is thrown away
+
+        both approve
+        completed | passed | 2 | 1 | 1-13
+        1-10 | fixed | f-6d0fb4abc3 | errors are thrown away here
+        1-10 | fixed | f-85dc4fddb8 | no test
+        1-9 | fixed | f-6d0fb4abc3 | the error is thrown away
+        ");
+    insta::assert_snapshot!(place.ask(
+        "SELECT id, reviewer, task_id, passed, verdict, cycle, commit_id, reviewed_at, cost_usd FROM loop_reviews"
+    ), @r"
+        1-10 | code | 1 | 0 | changes_requested | 1 | c1 | 1970-01-01T00:00:06Z | 0.00
+        1-12 | code | 1 | 1 | approved | 2 | c2 | 1970-01-01T00:00:08Z | 0.00
+        1-13 | spec | 1 | 1 | approved | 2 | c2 | 1970-01-01T00:00:08Z | 0.00
+        1-9 | spec | 1 | 0 | changes_requested | 1 | c1 | 1970-01-01T00:00:05Z | 0.07
+        ");
+    insta::assert_snapshot!(place.ask("SELECT * FROM tasks"), @"1 | 1 | A | Add login | implement | completed | approved | APPROVED | - | 1 | 2 | 3 | signoff/task-1 | c0 | .signoff/worktrees/1 | - | 2 | 0 | 0.07 | 100 | 10 | [] | - | 1970-01-01T00:00:01Z | 1970-01-01T00:00:03Z | 1970-01-01T00:00:08Z");
+}
+
+#[test]
+fn what_a_person_decides_shows_in_the_tables() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = begin(&store);
+    let wrong = say::review("spec", Verdict::ChangesRequested, &["the error is thrown away"]);
+    let finding = wrong.findings[0].id.clone();
+    let code = say::review("code", Verdict::NeedsDiscussion, &[]);
+    append(
+        &store,
+        &lease,
+        4,
+        &[say::works("A", 1, 1), say::reviewed("A", 2, wrong), say::reviewed("A", 3, code)],
+    );
+    let by = DecidedBy::Person("ann".into());
+    let decision = Decision { state: State::Refuted, by, commit: None, evidence: "it is logged".into() };
+    append(&store, &lease, 5, &[say::moved("A", Event::FindingDecided { finding, decision })]);
+    insta::assert_snapshot!(place.ask("SELECT state FROM review_issues UNION ALL SELECT state FROM findings"), @r"
+        refuted
+        refuted
+        ");
+
+    let (question, by) = (QuestionId(1), "ann".to_owned());
+    let open = "SELECT id, task_id, text, choices, closed_at, answer, answered_by FROM questions";
+    insta::assert_snapshot!(place.ask(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | - | - | -"#);
+    append(
+        &store,
+        &lease,
+        6,
+        &[say::moved("A", Event::PersonAnswered { question, choice: Choice::Proceed, by })],
+    );
+    insta::assert_snapshot!(place.ask(open), @r#"1 | 1 | code wants to discuss the work. Have it fixed, proceed, or stop? | ["fix","proceed","stop","restart"] | 1970-01-01T00:00:06Z | proceed | ann"#);
+}
+
+#[test]
+fn checkpoints_and_late_reviews_count_for_no_task() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = begin(&store);
+    let review = say::review("code", Verdict::ChangesRequested, &["going in circles"]);
+    let late = Event::ReviewArrived { attempt: AttemptId(99), review: review.clone() };
+    let facts = [say::of("A", LoopFact::CheckpointReviewed { review }), say::moved("A", late)];
+    append(&store, &lease, 4, &facts);
+    insta::assert_snapshot!(
+        place.ask("SELECT id, loop_id, task_id, passed, reviewer FROM loop_reviews"), @"1-6 | A | - | 0 | code"
+    );
+    insta::assert_snapshot!(place.ask("SELECT id, loop_id, task_id, state, type FROM review_issues"), @"1-6-1 | A | - | - | bug");
+}
+
+#[test]
+fn a_rebuild_gives_the_same_tables_to_the_last_cell() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = begin(&store);
+    let wants = say::review("spec", Verdict::ChangesRequested, &["the error is thrown away"]);
+    let code = say::review("code", Verdict::NeedsDiscussion, &[]);
+    append(&store, &lease, 4, &[say::works("A", 1, 1), say::reviewed("A", 2, wants)]);
+    append(&store, &lease, 5, &[say::reviewed("A", 3, code)]);
+    let before = place.dump();
+    assert!(before.contains("q") && before.contains("the error is thrown away"));
+    store.rebuild().expect("rebuilt");
+    assert_eq!(place.dump(), before);
+}
