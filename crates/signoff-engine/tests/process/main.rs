@@ -2,5 +2,6 @@
 
 mod crash;
 mod ending;
+#[cfg(test)]
 mod place;
 mod running;

@@ -31,12 +31,9 @@ async fn a_program_that_is_not_there_is_told_from_one_that_does_not_start() {
             directory: place.path(directory),
             ..place.launch("", NO_LIMITS)
         };
-        match place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await.exit {
-            Exit::NotStarted { message, missing } => {
-                (message.replace(place.path("").to_str().unwrap(), "[ROOT]/"), missing)
-            }
-            exit => panic!("{exit:?}"),
-        }
+        let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
+        let Exit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
+        (message.replace(place.path("").to_str().unwrap(), "[ROOT]/"), missing)
     };
     let why = |message: &str, missing| (message.to_owned(), missing);
     assert_eq!(
