@@ -1,6 +1,5 @@
 //! The fake agent's log: who was called, when, and with which prompt.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,6 +38,8 @@ pub struct Start {
 /// One call.
 #[derive(Debug, Clone)]
 pub struct Call {
+    /// Where in the log it begins.
+    line: usize,
     pub start: Start,
     /// None while it runs, and if it was killed.
     pub end: Option<End>,
@@ -48,6 +49,7 @@ pub struct Call {
 /// How a call came to its own end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
+    line: usize,
     pub at_ms: u64,
     /// `exit 0`, `signal 9`.
     pub how: String,
@@ -63,22 +65,20 @@ impl Calls {
     /// # Panics
     /// If the log is not as the fake agent writes it.
     pub fn read(state: &Path) -> Self {
-        let mut calls = BTreeMap::new();
-        for line in fs::read_to_string(state.join(LOG)).unwrap_or_default().lines() {
-            match serde_json::from_str(line).expect("a line of the log") {
+        let mut calls: Vec<Call> = Vec::new();
+        for (line, text) in fs::read_to_string(state.join(LOG)).unwrap_or_default().lines().enumerate() {
+            match serde_json::from_str(text).expect("a line of the log") {
                 Entry::Start(start) => {
                     let prompt = fs::read(prompt_file(state, start.number)).expect("a kept prompt");
                     let prompt = String::from_utf8_lossy(&prompt).into_owned();
-                    calls.insert(start.number, Call { start, end: None, prompt });
+                    calls.push(Call { line, start, end: None, prompt });
                 }
                 Entry::End { number, at_ms, how } => {
-                    let call = calls.get_mut(&number).expect("an end comes after its start");
-                    call.end = Some(End { at_ms, how });
+                    let call = calls.iter_mut().find(|call| call.start.number == number);
+                    call.expect("an end comes after its start").end = Some(End { line, at_ms, how });
                 }
             }
         }
-        let mut calls: Vec<Call> = calls.into_values().collect();
-        calls.sort_by_key(|call| (call.start.at_ms, call.start.number));
         Self(calls)
     }
 
@@ -107,12 +107,15 @@ impl Calls {
         story
     }
 
-    /// How many ran at the same time, at most. Those that did not end by themselves count as short.
+    /// How many ran at the same time, at most. Those that did not come to their own end do not count.
+    ///
+    /// Told from the order of the log: clocks are too coarse.
     pub fn most_at_once(&self) -> usize {
-        let span =
-            |call: &Call| (call.start.at_ms, call.end.as_ref().map_or(call.start.at_ms, |end| end.at_ms));
-        let at_once = |at: u64| self.0.iter().map(span).filter(|&(from, to)| from <= at && at < to).count();
-        self.0.iter().map(|call| at_once(call.start.at_ms)).max().unwrap_or(0)
+        let runs = |call: &Call, line: usize| {
+            call.line <= line && call.end.as_ref().is_some_and(|end| line < end.line)
+        };
+        let at_once = |line: usize| self.0.iter().filter(|call| runs(call, line)).count();
+        self.0.iter().map(|call| at_once(call.line)).max().unwrap_or(0)
     }
 }
 

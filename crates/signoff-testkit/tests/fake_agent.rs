@@ -172,7 +172,7 @@ fn agents_meet_without_sleeping() {
     for mut agent in both {
         assert!(agent.wait().unwrap().success());
     }
-    assert_eq!(place.calls().all().len(), 2);
+    assert_eq!((place.calls().all().len(), place.calls().most_at_once()), (2, 2));
 }
 
 #[test]
