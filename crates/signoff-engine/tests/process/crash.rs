@@ -48,6 +48,35 @@ fn when_the_program_is_killed_its_agent_ends() {
     assert_eq!(settle(&place.dir()).unwrap(), Found::Lost, "it can be asked again");
 }
 
+/// Kills the program as soon as `moment` has come, and whatever it was doing then.
+fn killed_at(moment: impl Fn(&Place) -> bool) {
+    let place = Place::new();
+    let limits = Limits { grace: Duration::from_millis(50), ..NO_LIMITS };
+    let driver = place.drive("echo started >> starts; echo hello; exec sleep 1000", limits);
+    while !moment(&place) {
+        std::thread::yield_now();
+    }
+    driver.kill();
+    assert_eq!(settle(&place.dir()).expect("a disk that works"), Found::Lost);
+    let starts = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    place.await_desertion();
+    let later = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    assert_eq!(starts, later, "an agent was started after the attempt had been settled");
+}
+
+#[test]
+fn at_whatever_moment_the_program_is_killed_nothing_is_left() {
+    for _ in 0..5 {
+        killed_at(|_| true);
+        killed_at(|place| place.dir().launch().exists());
+        killed_at(|place| place.dir().path().join("lock").exists());
+        killed_at(|place| place.live().exists());
+        killed_at(|place| place.dir().keeper().exists());
+        killed_at(|place| place.dir().stdout().exists());
+        killed_at(|place| place.path("starts").exists());
+    }
+}
+
 #[test]
 fn what_was_finished_when_the_program_was_killed_is_not_lost() {
     let place = with_pipes();

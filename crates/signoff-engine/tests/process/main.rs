@@ -1,4 +1,6 @@
-//! Real agents, real keepers, real signals.
+//! Real agents, real keepers, real signals. What is promised where there is no `/proc` is not tested here.
+
+#![cfg(target_os = "linux")]
 
 mod crash;
 mod ending;

@@ -110,6 +110,13 @@ impl Place {
         Process(pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap())
     }
 
+    /// Waits until nobody is here any more: a keeper that starts nothing takes a moment to see that.
+    pub fn await_desertion(&self) {
+        while !self.inhabitants().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
     /// Processes that know this place, by their arguments or their environment.
     fn inhabitants(&self) -> Vec<String> {
         let root = self.root.path().to_str().unwrap();
