@@ -1,8 +1,11 @@
-//! What signoff's tests share: a hermetic place to run the program in, output a person can read, and the
-//! examples of the documentation.
+//! What signoff's tests share: a hermetic place to run the program in, output a person can read, an agent that
+//! follows a script, and the examples of the documentation.
 
+pub mod calls;
 pub mod console_example;
+pub mod fake_agent;
 mod output;
+pub mod script;
 mod test_env;
 
 pub use output::Output;

@@ -5,7 +5,7 @@ mod supervisor;
 mod transcript;
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,8 @@ pub fn keep(dir: &Path) -> ExitCode {
     match run(&AttemptDir::new(dir)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            // A program that is gone need not know.
+            writeln!(io::stderr(), "{error}").ok();
             ExitCode::FAILURE
         }
     }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 use signoff_engine::process::{Exit, Found, Identity, Limits, end_strays, settle};
 
-use crate::place::{Listener, NO_LIMITS, Place, kill};
+use crate::place::{Listener, NO_LIMITS, Place};
 
 /// An agent and a daemon that hold a pipe as long as they live, and do not mind being asked to end.
 const AT_WORK: &str = r#"
@@ -24,7 +24,7 @@ sleep 1000
 fn at_work(place: &Place) -> Listener {
     let mut agent = Listener::open(&place.path("agent"));
     assert_eq!(agent.line(), "daemon");
-    fs::write(place.path("go"), "go\n").unwrap();
+    fs::write(place.path("go"), "go\n").expect("a pipe with a reader");
     assert_eq!(agent.line(), "working");
     agent
 }
@@ -48,6 +48,35 @@ fn when_the_program_is_killed_its_agent_ends() {
     assert_eq!(settle(&place.dir()).unwrap(), Found::Lost, "it can be asked again");
 }
 
+/// Kills the program as soon as `moment` has come, and whatever it was doing then.
+fn killed_at(moment: impl Fn(&Place) -> bool) {
+    let place = Place::new();
+    let limits = Limits { grace: Duration::from_millis(50), ..NO_LIMITS };
+    let driver = place.drive("echo started >> starts; echo hello; exec sleep 1000", limits);
+    while !moment(&place) {
+        std::thread::yield_now();
+    }
+    driver.kill();
+    assert_eq!(settle(&place.dir()).expect("a disk that works"), Found::Lost);
+    let starts = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    place.await_desertion();
+    let later = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    assert_eq!(starts, later, "an agent was started after the attempt had been settled");
+}
+
+#[test]
+fn at_whatever_moment_the_program_is_killed_nothing_is_left() {
+    for _ in 0..5 {
+        killed_at(|_| true);
+        killed_at(|place| place.dir().launch().exists());
+        killed_at(|place| place.dir().path().join("lock").exists());
+        killed_at(|place| place.live().exists());
+        killed_at(|place| place.dir().keeper().exists());
+        killed_at(|place| place.dir().stdout().exists());
+        killed_at(|place| place.path("starts").exists());
+    }
+}
+
 #[test]
 fn what_was_finished_when_the_program_was_killed_is_not_lost() {
     let place = with_pipes();
@@ -55,8 +84,9 @@ fn what_was_finished_when_the_program_was_killed_is_not_lost() {
     let mut agent = Listener::open(&place.path("agent"));
     assert_eq!(agent.line(), "ready");
     driver.send(Signal::STOP);
+    let keeper = place.keeper_process();
     fs::write(place.path("go"), "go\n").unwrap();
-    assert_eq!(agent.rest(), "");
+    keeper.outlive();
     driver.kill();
     let Found::Ended(ended) = settle(&place.dir()).unwrap() else { panic!("it was lost") };
     assert_eq!((ended.exit, ended.stdout_bytes), (Exit::Code(3), 5));
@@ -69,7 +99,7 @@ async fn when_the_keeper_is_killed_the_program_ends_what_it_kept() {
     let place = with_pipes();
     let running = place.start(AT_WORK, NO_LIMITS).await;
     let mut agent = at_work(&place);
-    place.kill_keeper();
+    place.keeper_process().kill();
     let ended = running.wait().await;
     assert_eq!(ended.exit, Exit::Signal(9));
     assert!(ended.strays_ended >= 2, "{ended:?}");
@@ -83,7 +113,7 @@ fn when_both_are_killed_the_next_command_ends_what_is_left() {
     let mut agent = at_work(&place);
     assert_eq!(end_strays(&place.live()).unwrap(), 0, "what is kept is left alone");
     driver.send(Signal::STOP);
-    place.kill_keeper();
+    place.keeper_process().kill();
     driver.kill();
     assert!(end_strays(&place.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
@@ -96,11 +126,11 @@ fn strays_are_found_even_if_somebody_removed_the_attempt() {
     let place = with_pipes();
     let driver = place.drive(AT_WORK, NO_LIMITS);
     let mut agent = at_work(&place);
-    let keeper = place.pid("keeper");
+    let keeper = place.keeper_process();
     driver.send(Signal::STOP);
     fs::remove_dir_all(place.dir().path()).unwrap();
     assert_eq!(end_strays(&place.live()).unwrap(), 0, "its keeper lives");
-    kill(keeper);
+    keeper.kill();
     driver.kill();
     assert!(end_strays(&place.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
@@ -111,7 +141,7 @@ fn a_keeper_that_hangs_is_killed_with_all_it_keeps() {
     let place = with_pipes();
     let driver = place.drive(AT_WORK, Limits { grace: Duration::ZERO, ..NO_LIMITS });
     let mut agent = at_work(&place);
-    kill_process(place.pid("keeper"), Signal::STOP).unwrap();
+    place.keeper_process().send(Signal::STOP);
     driver.kill();
     assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
     assert_eq!(agent.rest(), "");

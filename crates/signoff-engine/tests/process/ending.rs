@@ -117,3 +117,14 @@ async fn who_drops_an_attempt_ends_it() {
     signoff_engine::process::settle(&place.dir()).unwrap();
     assert_eq!(place.dir().ended().unwrap().exit, Exit::Orphaned);
 }
+
+#[tokio::test]
+async fn a_daemon_that_keeps_moving_is_caught() {
+    let place = Place::new();
+    // Each starts the next in a session of its own and ends.
+    std::fs::write(place.path("hop"), "echo >> hops; setsid sh hop & exit").unwrap();
+    let ended =
+        place.run("sh hop; until test -s hops; do :; done", Limits { grace: SHORT, ..NO_LIMITS }).await;
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert!(ended.strays_ended > 0);
+}

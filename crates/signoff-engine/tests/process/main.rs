@@ -1,6 +1,9 @@
-//! Real agents, real keepers, real signals.
+//! Real agents, real keepers, real signals. What is promised where there is no `/proc` is not tested here.
+
+#![cfg(target_os = "linux")]
 
 mod crash;
 mod ending;
+#[cfg(test)]
 mod place;
 mod running;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -99,18 +100,21 @@ impl Place {
     }
 
     /// What the keeper has written down about itself and the agent.
-    pub fn kept(&self) -> Value {
+    fn kept(&self) -> Value {
         serde_json::from_slice(&fs::read(self.dir().keeper()).unwrap()).unwrap()
     }
 
-    pub fn pid(&self, who: &str) -> Pid {
-        let pid = self.kept()[who]["pid"].as_i64().unwrap();
-        Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+    /// A hold on the keeper's process.
+    pub fn keeper_process(&self) -> Process {
+        let pid = i32::try_from(self.kept()["keeper"]["pid"].as_i64().unwrap()).unwrap();
+        Process(pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap())
     }
 
-    /// Kills the keeper, and waits until it is dead.
-    pub fn kill_keeper(&self) {
-        kill(self.pid("keeper"));
+    /// Waits until nobody is here any more: a keeper that starts nothing takes a moment to see that.
+    pub fn await_desertion(&self) {
+        while !self.inhabitants().is_empty() {
+            std::thread::yield_now();
+        }
     }
 
     /// Processes that know this place, by their arguments or their environment.
@@ -139,11 +143,23 @@ impl Drop for Place {
     }
 }
 
-/// Kills a process that is not our child, and waits until it is dead.
-pub fn kill(pid: Pid) {
-    let handle = pidfd_open(pid, PidfdFlags::empty()).unwrap();
-    pidfd_send_signal(&handle, Signal::KILL).unwrap();
-    poll(&mut [PollFd::new(&handle, PollFlags::IN)], None).unwrap();
+/// A process that is not our child.
+pub struct Process(OwnedFd);
+
+impl Process {
+    pub fn send(&self, signal: Signal) {
+        pidfd_send_signal(&self.0, signal).unwrap();
+    }
+
+    /// Waits until it is dead.
+    pub fn outlive(&self) {
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], None).unwrap();
+    }
+
+    pub fn kill(&self) {
+        self.send(Signal::KILL);
+        self.outlive();
+    }
 }
 
 /// A program that drives one attempt.

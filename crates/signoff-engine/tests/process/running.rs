@@ -31,12 +31,9 @@ async fn a_program_that_is_not_there_is_told_from_one_that_does_not_start() {
             directory: place.path(directory),
             ..place.launch("", NO_LIMITS)
         };
-        match place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await.exit {
-            Exit::NotStarted { message, missing } => {
-                (message.replace(place.path("").to_str().unwrap(), "[ROOT]/"), missing)
-            }
-            exit => panic!("{exit:?}"),
-        }
+        let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
+        let Exit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
+        (message.replace(place.path("").to_str().unwrap(), "[ROOT]/"), missing)
     };
     let why = |message: &str, missing| (message.to_owned(), missing);
     assert_eq!(
@@ -122,9 +119,14 @@ async fn a_flood_is_kept_whole_in_little_memory() {
     let ended = place.run("head -c 200000000 /dev/zero; grep VmHWM /proc/$PPID/status >&2", NO_LIMITS).await;
     assert_eq!((ended.exit, ended.stdout_bytes), (Exit::Code(0), 200_000_000));
     assert_eq!(fs::metadata(place.dir().stdout()).unwrap().len(), 200_000_000);
-    let memory = fs::read_to_string(place.dir().stderr()).unwrap();
-    let kilobytes: u64 = memory.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
-    assert!(kilobytes < 16 * 1024, "the keeper took {kilobytes} kB");
+    let kilobytes = |status: String| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let keeper = kilobytes(fs::read_to_string(place.dir().stderr()).unwrap());
+    assert!(keeper < 16 * 1024, "the keeper took {keeper} kB");
+    let program = kilobytes(fs::read_to_string("/proc/self/status").unwrap());
+    assert!(program < 64 * 1024, "the program took {program} kB");
 }
 
 #[tokio::test]

@@ -1,0 +1,185 @@
+//! The agent that follows a script.
+
+mod daemon;
+mod git;
+mod program;
+mod record;
+mod step;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::script::{Rule, Script, When};
+use record::Record;
+
+pub use program::program;
+
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Exit(u8),
+    Signal(i32),
+}
+
+/// Why a call goes wrong, as its exit code and a word.
+type Failure = (u8, String);
+
+const NO_RULE: u8 = 95;
+const STEP_FAILED: u8 = 96;
+const NO_SCRIPT: u8 = 97;
+const WAITED: u8 = 98;
+
+/// What one call knows about itself.
+#[derive(Debug, Clone, Default)]
+struct Context {
+    role: String,
+    reviewer: String,
+    phase: String,
+    task: String,
+    cycle: String,
+    attempt: String,
+    nonce: String,
+    base: String,
+    usage_file: String,
+    /// Among those with the same role, reviewer and task, from 1.
+    call: u32,
+}
+
+/// The fake agent's main, with its arguments.
+pub fn run(arguments: &[String]) -> ExitCode {
+    let end = match arguments {
+        [daemon, pid_file, deaf] if daemon == daemon::ARGUMENT => {
+            daemon::hang(Path::new(pid_file), deaf == "deaf")
+        }
+        [script] => follow(Path::new(script)),
+        _ => Err((NO_SCRIPT, "usage: fake_agent SCRIPT".to_owned())),
+    };
+    match end {
+        Ok(End::Exit(code)) => ExitCode::from(code),
+        Ok(End::Signal(signal)) => die(signal),
+        Err((code, message)) => {
+            eprintln!("fake_agent: {message}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Carries out what fits this call, and logs its beginning and its end.
+fn follow(script: &Path) -> Result<End, Failure> {
+    let script: Script = fs::read(script)
+        .map_err(|error| error.to_string())
+        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()))
+        .map_err(|error| (NO_SCRIPT, format!("{}: {error}", script.display())))?;
+    let state = script.state.clone().or_else(|| Some(variable("FAKE_AGENT_STATE")?.into()));
+    let state: PathBuf = state.ok_or_else(|| (NO_SCRIPT, "no state directory".to_owned()))?;
+    let mut context = Context::of_environment();
+    context.call = record::count_call(&state, &context).map_err(failed)?;
+    let unread =
+        script.rules.iter().find(|rule| rule.when.could_fit(&context)).is_some_and(|rule| !rule.read_prompt);
+    let prompt = if unread { String::new() } else { read_prompt().map_err(failed)? };
+    let record = Record::start(&state, &context, &prompt).map_err(failed)?;
+    let end = match script.rules.iter().find(|rule| rule.when.fits(&context, &prompt)) {
+        Some(rule) => carry_out(rule, &context),
+        None => Err((NO_RULE, format!("no rule for {context:?}"))),
+    };
+    record.end(&end).map_err(failed)?;
+    end
+}
+
+fn carry_out(rule: &Rule, context: &Context) -> Result<End, Failure> {
+    for step in &rule.steps {
+        if let Some(end) = step::carry_out(step, context)? {
+            return Ok(end);
+        }
+    }
+    Ok(End::Exit(0))
+}
+
+fn read_prompt() -> io::Result<String> {
+    let mut prompt = Vec::new();
+    io::stdin().lock().read_to_end(&mut prompt)?;
+    Ok(String::from_utf8_lossy(&prompt).into_owned())
+}
+
+fn failed(error: io::Error) -> Failure {
+    (STEP_FAILED, error.to_string())
+}
+
+fn die(signal: i32) -> ExitCode {
+    if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
+        rustix::process::kill_process(rustix::process::getpid(), signal).ok();
+    }
+    // Only signals that do not kill come back.
+    hang()
+}
+
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the fake agent's one door to the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+impl Context {
+    fn of_environment() -> Self {
+        let read = |name: &str| variable(name).unwrap_or_default();
+        Self {
+            role: read("SIGNOFF_ROLE"),
+            reviewer: read("SIGNOFF_REVIEWER"),
+            phase: read("SIGNOFF_PHASE"),
+            task: read("SIGNOFF_TASK_ID"),
+            cycle: read("SIGNOFF_CYCLE"),
+            attempt: read("SIGNOFF_ATTEMPT"),
+            nonce: read("SIGNOFF_NONCE"),
+            base: read("SIGNOFF_BASE"),
+            usage_file: read("SIGNOFF_USAGE_FILE"),
+            call: 0,
+        }
+    }
+
+    /// Puts in what the call knows.
+    fn fill(&self, text: &str) -> Result<String, Failure> {
+        let call = self.call.to_string();
+        let mut filled = text.to_owned();
+        for (name, value) in [
+            ("{role}", &self.role),
+            ("{reviewer}", &self.reviewer),
+            ("{phase}", &self.phase),
+            ("{task}", &self.task),
+            ("{cycle}", &self.cycle),
+            ("{attempt}", &self.attempt),
+            ("{nonce}", &self.nonce),
+            ("{base}", &self.base),
+            ("{call}", &call),
+        ] {
+            filled = filled.replace(name, value);
+        }
+        if filled.contains("{commit}") {
+            filled = filled.replace("{commit}", &git::git(&["rev-parse", "HEAD"])?);
+        }
+        Ok(filled)
+    }
+}
+
+impl When {
+    fn fits(&self, context: &Context, prompt: &str) -> bool {
+        self.could_fit(context) && self.prompt.as_ref().is_none_or(|words| prompt.contains(words))
+    }
+
+    /// Whether all fits that is known before the prompt is read.
+    fn could_fit(&self, context: &Context) -> bool {
+        let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
+        same(&self.role, &context.role)
+            && same(&self.reviewer, &context.reviewer)
+            && same(&self.phase, &context.phase)
+            && same(&self.task, &context.task)
+            && same(&self.cycle.map(|cycle| cycle.to_string()), &context.cycle)
+            && self.call.is_none_or(|call| call == context.call)
+    }
+}

@@ -1,0 +1,78 @@
+//! Counts calls and writes them down.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{Context, End, Failure};
+use crate::calls::{Entry, LOG, Start, prompt_file};
+
+/// A call that has been written down as begun.
+pub struct Record {
+    log: PathBuf,
+    number: u32,
+}
+
+/// The how manieth call with this role, reviewer and task this is.
+pub fn count_call(state: &Path, context: &Context) -> io::Result<u32> {
+    fs::create_dir_all(state)?;
+    let Context { role, reviewer, task, .. } = context;
+    let name = format!("{role}-{reviewer}-{task}").replace('/', "_");
+    take_number(|number| state.join(format!("call-{name}-{number}"))).map(|(number, _)| number)
+}
+
+impl Record {
+    pub fn start(state: &Path, context: &Context, prompt: &str) -> io::Result<Self> {
+        let (number, mut kept) = take_number(|number| prompt_file(state, number))?;
+        kept.write_all(prompt.as_bytes())?;
+        let this = Self { log: state.join(LOG), number };
+        let context = context.clone();
+        this.append(&Entry::Start(Start {
+            number,
+            call: context.call,
+            role: context.role,
+            reviewer: context.reviewer,
+            phase: context.phase,
+            cycle: context.cycle,
+            task: context.task,
+            attempt: context.attempt,
+            pid: std::process::id(),
+            at_ms: now_ms(),
+            prompt_bytes: prompt.len() as u64,
+        }))?;
+        Ok(this)
+    }
+
+    pub fn end(self, end: &Result<End, Failure>) -> io::Result<()> {
+        let how = match end {
+            Ok(End::Exit(code)) | Err((code, _)) => format!("exit {code}"),
+            Ok(End::Signal(signal)) => format!("signal {signal}"),
+        };
+        self.append(&Entry::End { number: self.number, at_ms: now_ms(), how })
+    }
+
+    /// One line in one write, so that lines of several agents do not mix.
+    fn append(&self, entry: &Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        OpenOptions::new().create(true).append(true).open(&self.log)?.write_all(&line)
+    }
+}
+
+/// The first number whose file nobody has made yet.
+fn take_number(path: impl Fn(u32) -> PathBuf) -> io::Result<(u32, File)> {
+    for number in 1.. {
+        match File::create_new(path(number)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((number, made?)),
+        }
+    }
+    Err(io::Error::other("there are no numbers left"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the fake agent's one door to the clock")]
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
