@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::command::{merge_reviews, parse, tasks, workflow};
+use crate::command::{config, init, merge_reviews, parse, tasks, workflow};
 use crate::console::{Console, Talk, say};
 use crate::failure::{Exit, Failure};
 
@@ -40,6 +40,8 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Args),
+    Config(config::Args),
     Parse(parse::Args),
     MergeReviews(merge_reviews::Args),
     Workflow(workflow::Args),
@@ -59,6 +61,8 @@ pub fn run(arguments: Vec<OsString>) -> Exit {
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     let console = cli.global.console();
     match cli.command {
+        Some(Command::Init(args)) => init::run(&args, &console),
+        Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Parse(args)) => parse::run(&args, &console),
         Some(Command::MergeReviews(args)) => merge_reviews::run(&args, &console),
         Some(Command::Workflow(args)) => workflow::run(&args, &console),

@@ -1,8 +1,9 @@
-//! The one door to the command line, the clock and the files a person names.
+//! The one door to the command line, the environment, the clock and files.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use crate::console::read_at_most;
 use crate::failure::Failure;
@@ -41,4 +42,86 @@ pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {
             .at(format!("{name}:{line}"))
             .hint("save it as UTF-8")
     })
+}
+
+/// A file that need not be there.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    match path.symlink_metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Ok(_) | Err(_) => read(path).map(Some),
+    }
+}
+
+/// Writes a file that is not there yet, with the directory it lies in. False if it is there.
+pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
+    let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    match File::create_new(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| true).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.
+pub fn back_up(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let free = |number: usize| {
+        let end = if number == 1 { ".bak".to_owned() } else { format!(".bak{number}") };
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        Some(PathBuf::from(name)).filter(|backup| backup.symlink_metadata().is_err())
+    };
+    let backup = (1..1000).find_map(free).ok_or_else(|| {
+        Failure::failed(format!("{} has too many backups", path.display())).hint("remove some of them")
+    })?;
+    fs::rename(path, &backup)
+        .map_err(|error| Failure::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
+    Ok(Some(backup))
+}
+
+/// A variable of the environment, unless it is empty.
+#[expect(clippy::disallowed_methods, reason = "the environment's one door")]
+pub fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The variables that may be meant for us.
+pub fn own_variables() -> Vec<(String, String)> {
+    let text = |word: OsString| word.to_string_lossy().into_owned();
+    let all = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
+    all.filter(|(name, _)| name.starts_with("SIGNOFF_")).collect()
+}
+
+/// Where the program was started.
+pub fn current_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::usage(format!("the current directory cannot be read: {error}")))
+}
+
+/// The root of the git worktree that holds a directory.
+pub fn repository_root(from: &Path) -> Option<PathBuf> {
+    from.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
+}
+
+/// Whether a program of this name could be started.
+pub fn is_on_path(program: &str) -> bool {
+    let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
+    let path = variable("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| is_executable(&directory.join(&file)))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
 }

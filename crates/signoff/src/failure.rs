@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use signoff_core::config::ConfigError;
 use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 
@@ -86,6 +87,27 @@ impl From<WorkflowError> for Failure {
         Self::usage(&error.message)
             .at(format!("{}:{}", error.file, error.line))
             .hint("`signoff workflow show task` shows the words a workflow is written in")
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let said = error.to_string();
+        match error {
+            ConfigError::File { file, line, message } => Self::usage(message)
+                .at(format!("{file}:{line}"))
+                .hint("mend the file, then look at it with `signoff config`"),
+            ConfigError::Given { name, message } => Self::usage(message).at(name),
+            ConfigError::Nowhere { message } => Self::usage(message),
+            ConfigError::UnknownWorkflow { .. } => {
+                Self::usage(said).hint("`signoff workflow list` shows the presets")
+            }
+            ConfigError::NoAgent => Self::usage(said)
+                .hint("run `signoff init`, or write an [agents.NAME] table into signoff.toml"),
+            ConfigError::Unassigned { .. } => {
+                Self::usage(said).hint("name one as `implement` in [roles] of signoff.toml")
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod command;
 mod console;
 mod door;
 mod failure;
+mod settings;
 mod words;
 
 fn main() -> std::process::ExitCode {

@@ -1,0 +1,49 @@
+//! `signoff config`: every setting, and where it comes from.
+
+use serde::Serialize;
+use signoff_core::config::Row;
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::settings;
+
+/// Show every setting, and where it comes from
+///
+/// Later layers win: what is built in, ~/.config/signoff/config.toml, signoff.toml at the root of the
+/// repository, SIGNOFF_… variables, flags.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff config --show")]
+pub struct Args {
+    /// Show the settings, which is also what happens without it
+    #[arg(long)]
+    show: bool,
+}
+
+/// The settings as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    version: u32,
+    settings: &'a [Row],
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let Args { show: _ } = args;
+    let rows = settings::load(Some(&settings::place()?))?.origins();
+    if console.json {
+        console.json(&Shown { version: 1, settings: &rows })?;
+    } else {
+        console.text(&table(&rows))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// No value is moved further to the right than this by the longest key.
+const WIDEST: usize = 60;
+
+fn table(rows: &[Row]) -> String {
+    let lines: Vec<_> =
+        rows.iter().map(|row| (format!("{} = {}", row.key, row.text()), row.origin.to_string())).collect();
+    let width = lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0).min(WIDEST);
+    lines.iter().map(|(said, origin)| format!("{said:<width$}  # {origin}\n")).collect()
+}

@@ -1,0 +1,122 @@
+//! `signoff init`: finds agents and checks, and writes what a new project starts with.
+
+mod checks;
+mod file;
+
+use std::path::Path;
+
+use serde::Serialize;
+use signoff_core::config::AgentKind;
+
+use crate::console::Console;
+use crate::door;
+use crate::failure::{Exit, Failure};
+use crate::settings;
+
+/// Find the agents of this machine and write signoff.toml
+///
+/// Writes signoff.toml and .signoff/.gitignore at the root of the repository. What is there already is kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff init")]
+pub struct Args {
+    /// Write signoff.toml anew; the old one is kept beside it as a backup
+    #[arg(long)]
+    force: bool,
+}
+
+/// The agents we look for, by the name of their program.
+const PROGRAMS: [AgentKind; 6] = [
+    AgentKind::Claude,
+    AgentKind::Codex,
+    AgentKind::Gemini,
+    AgentKind::Opencode,
+    AgentKind::Qwen,
+    AgentKind::Copilot,
+];
+
+/// The program's own files are nobody's work; only the prompts are shared.
+const IGNORED: &str = "*\n!prompts/\n!prompts/**\n";
+
+/// What was found and done.
+#[derive(Debug, Serialize)]
+struct Report {
+    version: u32,
+    written: Vec<&'static str>,
+    kept: Vec<&'static str>,
+    backup: Option<String>,
+    agents: Vec<AgentKind>,
+    checks: Vec<Check>,
+}
+
+/// A command that judges the project's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    name: &'static str,
+    command: String,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let here = door::current_directory()?;
+    let root = door::repository_root(&here)
+        .ok_or_else(|| Failure::usage("this is not a git repository").hint("run `git init` first"))?;
+    let report = prepare(&root, args.force)?;
+    if console.json {
+        console.json(&report)?;
+    } else {
+        console.text(&told(&report))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn prepare(root: &Path, force: bool) -> Result<Report, Failure> {
+    let agents: Vec<_> = PROGRAMS.into_iter().filter(|agent| door::is_on_path(agent.word())).collect();
+    let checks = checks::find(root)?;
+    let file = root.join(settings::FILE);
+    let backup = if force { door::back_up(&file)? } else { None };
+    let mut report = Report {
+        version: 1,
+        written: Vec::new(),
+        kept: Vec::new(),
+        backup: backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
+        agents,
+        checks,
+    };
+    let text = file::text(&report.agents, &report.checks);
+    for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", IGNORED)] {
+        let list =
+            if door::write_new(&root.join(name), text)? { &mut report.written } else { &mut report.kept };
+        list.push(name);
+    }
+    Ok(report)
+}
+
+fn told(report: &Report) -> String {
+    let mut lines = Vec::new();
+    lines.extend(report.backup.iter().map(|name| format!("kept the old signoff.toml as {name}")));
+    lines.extend(report.written.iter().map(|name| format!("wrote {name}")));
+    lines.extend(report.kept.iter().map(|name| format!("kept {name}, which was there")));
+    let agents: Vec<_> = report.agents.iter().map(|agent| agent.word()).collect();
+    lines.extend((!agents.is_empty()).then(|| format!("agents: {}", agents.join(", "))));
+    lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
+    lines.extend(next(report));
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// What a person does now.
+fn next(report: &Report) -> Vec<String> {
+    if report.kept.contains(&settings::FILE) {
+        return vec![
+            "next: `signoff config` shows what holds; `signoff init --force` writes signoff.toml anew"
+                .to_owned(),
+        ];
+    }
+    if report.agents.is_empty() {
+        let known = PROGRAMS.map(AgentKind::word).join(", ");
+        return vec![
+            format!("no agent was found on PATH, of {known}"),
+            "next: install one and run `signoff init --force`, or describe yours in signoff.toml".to_owned(),
+        ];
+    }
+    vec!["next: look at signoff.toml; `signoff config` shows every setting".to_owned()]
+}

@@ -1,0 +1,51 @@
+//! The configuration as it lies on this machine: the person's file, the repository's, the environment.
+
+use std::path::{Path, PathBuf};
+
+use signoff_core::config::{self, Flag, Layer, Settings};
+
+use crate::door;
+use crate::failure::Failure;
+
+/// The repository's file, at its root.
+pub const FILE: &str = "signoff.toml";
+
+/// Reads what holds in a repository, or outside of any.
+pub fn load(root: Option<&Path>) -> Result<Settings, Failure> {
+    load_with(root, &[])
+}
+
+/// The same, under flags of the command line.
+pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failure> {
+    let mut layers = Vec::new();
+    if let Some((path, name)) = persons_file() {
+        layers.extend(text(&path, &name)?.map(|text| Layer::person(name, text)));
+    }
+    if let Some(root) = root {
+        layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
+    }
+    Ok(config::read(&layers, &door::own_variables(), flags)?)
+}
+
+/// The directory whose settings hold here: the repository's root, else the current directory.
+pub fn place() -> Result<PathBuf, Failure> {
+    let here = door::current_directory()?;
+    Ok(door::repository_root(&here).unwrap_or(here))
+}
+
+fn text(path: &Path, name: &str) -> Result<Option<String>, Failure> {
+    let Some(bytes) = door::read_if_there(path)? else { return Ok(None) };
+    Ok(Some(door::utf8(name, &bytes)?.to_owned()))
+}
+
+/// The person's file, and how people write its name.
+fn persons_file() -> Option<(PathBuf, String)> {
+    let end = Path::new("signoff").join("config.toml");
+    let configured = door::variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(path) = configured.map(|directory| directory.join(&end)) {
+        let name = path.display().to_string();
+        return Some((path, name));
+    }
+    let home = PathBuf::from(door::variable("HOME").or_else(|| door::variable("USERPROFILE"))?);
+    Some((home.join(".config").join(&end), "~/.config/signoff/config.toml".to_owned()))
+}
