@@ -115,15 +115,21 @@ impl From<WorkflowError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        let said = error.to_string();
         match error {
-            ConfigError::File { file, line, message } => Self::usage(message).at(format!("{file}:{line}")),
-            ConfigError::NoAgent => Self::usage("no agent is configured")
-                .hint("`signoff init` looks for the agents that are here and writes signoff.toml"),
-            ConfigError::Given { .. }
-            | ConfigError::Nowhere { .. }
-            | ConfigError::UnknownWorkflow { .. }
-            | ConfigError::Unassigned { .. } => Self::usage(error.to_string())
-                .hint("`signoff config --show` shows every setting and its origin"),
+            ConfigError::File { file, line, message } => Self::usage(message)
+                .at(format!("{file}:{line}"))
+                .hint("mend the file, then look at it with `signoff config`"),
+            ConfigError::Given { name, message } => Self::usage(message).at(name),
+            ConfigError::Nowhere { message } => Self::usage(message),
+            ConfigError::UnknownWorkflow { .. } => {
+                Self::usage(said).hint("`signoff workflow list` shows the presets")
+            }
+            ConfigError::NoAgent => Self::usage(said)
+                .hint("run `signoff init`, or write an [agents.NAME] table into signoff.toml"),
+            ConfigError::Unassigned { .. } => {
+                Self::usage(said).hint("name one as `implement` in [roles] of signoff.toml")
+            }
         }
     }
 }

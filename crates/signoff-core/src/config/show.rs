@@ -17,6 +17,21 @@ pub struct Row {
     pub origin: Origin,
 }
 
+impl Row {
+    /// The value as it would stand in a file.
+    pub fn text(&self) -> String {
+        match &self.value {
+            Value::Array(list) => {
+                let list: Vec<_> = list.iter().map(Value::to_string).collect();
+                format!("[{}]", list.join(", "))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                self.value.to_string()
+            }
+        }
+    }
+}
+
 impl Settings {
     /// Every value that holds, with its origin: first as the file has them, then the gates of the preset in use.
     pub fn origins(&self) -> Vec<Row> {
@@ -44,15 +59,17 @@ impl Settings {
         let is_check = matches!(phase.kind, PhaseKind::Check(_));
         let keys = GateWords::KEYS.iter().filter(|key| !(is_check && OF_REVIEWERS.contains(key)));
         let one = |key: &&str| {
-            let value = gate.as_ref()?.get(key).filter(|value| !value.is_null())?;
+            let value = Some(gate.as_ref()?.get(key)?.clone()).filter(|value| !value.is_null());
+            // A guard that is off is written as 0.
+            let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
             let by = |key: &str| self.gate_origin(&workflow.name, &phase.name, key);
             // "unlimited" is the same under both keys of the bound.
             let origin = by(key).or_else(|| by(other_bound(key)?));
             let origin = origin.or_else(|| self.own_origin(&workflow.name));
             let origin = origin.unwrap_or(Origin::Preset { name: workflow.name.clone() });
-            Some(row(&format!("presets.{}.gates.{}.{key}", workflow.name, phase.name), value, &origin))
+            Some(row(&format!("presets.{}.gates.{}.{key}", workflow.name, phase.name), &value, &origin))
         };
-        keys.filter_map(|key| one(&key)).collect()
+        keys.filter_map(one).collect()
     }
 
     fn own_origin(&self, workflow: &str) -> Option<Origin> {

@@ -26,7 +26,7 @@ impl Settings {
             workflow = lay_preset(workflow, preset);
         }
         self.check_gates(&workflow)?;
-        leave_the_named(&mut workflow, &self.shared_reviewers());
+        leave_the_named(&mut workflow);
         Ok(workflow)
     }
 
@@ -215,10 +215,10 @@ fn expected(workflow: &Workflow, stranger: &ReviewerName) -> String {
     }
 }
 
-/// A workflow keeps its own reviewers, and of the shared ones those that its gates name.
-fn leave_the_named(workflow: &mut Workflow, shared: &Reviewers) {
+/// A workflow has the reviewers that its gates name.
+fn leave_the_named(workflow: &mut Workflow) {
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     let called: BTreeSet<_> =
         phases.filter_map(Phase::judge).flat_map(|judge| judge.gate.reviewers.clone()).collect();
-    workflow.reviewers.retain(|name, _| called.contains(name) || !shared.contains_key(name));
+    workflow.reviewers.retain(|name, _| called.contains(name));
 }

@@ -1,1 +1,59 @@
-//! `docs/configuration.md` stays true.
+//! `docs/configuration.md` stays true: it names every key and variable, and its example can be read.
+
+use std::collections::BTreeSet;
+
+use signoff_core::config::{AgentKind, VARIABLES, keys};
+
+use crate::configured;
+
+const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+
+/// The first cells of the table under a heading.
+fn documented(heading: &str) -> BTreeSet<&'static str> {
+    let start = format!("{heading}\n");
+    let section = GUIDE.split("\n### ").find(|section| section.starts_with(&start));
+    let section = section.unwrap_or_else(|| panic!("a section {heading:?}"));
+    section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect()
+}
+
+#[test]
+fn the_guide_names_every_key_and_no_other() {
+    for (table, keys) in keys() {
+        assert_eq!(documented(&format!("Keys of {table}")), keys.into_iter().collect(), "{table}");
+    }
+}
+
+#[test]
+fn the_guide_names_every_variable_and_every_kind_of_agent() {
+    for (name, _) in VARIABLES {
+        assert!(GUIDE.contains(&format!("`{name}`")), "{name}");
+    }
+    for kind in AgentKind::ALL {
+        assert!(GUIDE.contains(&format!("`\"{}\"`", kind.word())), "{}", kind.word());
+    }
+}
+
+#[test]
+fn the_example_has_every_table_and_can_be_read() {
+    let example = GUIDE.split("```toml file=signoff.toml\n").nth(2).and_then(|rest| rest.split("```").next());
+    let example = example.expect("the second of two");
+    let settings = configured(example);
+    assert_eq!(settings.workflow_names().last(), Some(&"quick"));
+    for table in [
+        "agents",
+        "roles",
+        "reviewers",
+        "gate",
+        "presets",
+        "defaults",
+        "task_types",
+        "limits",
+        "checks",
+        "prompts",
+        "worktree",
+        "workflows",
+    ] {
+        let written = example.lines().any(|line| line.starts_with(&format!("[{table}")));
+        assert!(written, "{table}");
+    }
+}

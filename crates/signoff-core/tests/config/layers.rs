@@ -209,5 +209,7 @@ fn the_gates_of_the_preset_in_use_are_shown() {
     presets.task.gates.review.review_timeout = "10m"  # preset task
     presets.task.gates.review.fix_timeout = "30m"  # preset task
     presets.task.gates.review.rereview = "full"  # preset task
+    presets.task.gates.review.max_same_finding = 0  # preset task
+    presets.task.gates.review.max_noop_fixes = 0  # preset task
     "#);
 }

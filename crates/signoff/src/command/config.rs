@@ -39,11 +39,11 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 /// No value is moved further to the right than this by the longest key.
-const WIDEST: usize = 48;
+const WIDEST: usize = 60;
 
 fn table(rows: &[Row]) -> String {
     let lines: Vec<_> =
-        rows.iter().map(|row| (format!("{} = {}", row.key, row.value), row.origin.to_string())).collect();
+        rows.iter().map(|row| (format!("{} = {}", row.key, row.text()), row.origin.to_string())).collect();
     let width = lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0).min(WIDEST);
     lines.iter().map(|(said, origin)| format!("{said:<width$}  # {origin}\n")).collect()
 }

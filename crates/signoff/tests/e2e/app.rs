@@ -4,12 +4,14 @@ use crate::test_env;
 
 #[test]
 fn without_arguments_it_says_what_can_be_done() {
-    insta::assert_snapshot!(test_env().run(&[]), @r"
+    insta::assert_snapshot!(test_env().run(&[]), @"
     exit 0
     --- stdout
     signoff drives coding agents through implement, review, fix and re-review until the work is signed off.
 
     What it can do today:
+      signoff init                                     find agents here and write signoff.toml
+      signoff config                                   every setting, and where it comes from
       signoff parse --contract markdown < answer.md    read one reviewer's answer
       signoff merge-reviews --spec F --code F          what several reviewers say together
       signoff workflow show task                       how a preset works, phase by phase
@@ -21,7 +23,7 @@ fn without_arguments_it_says_what_can_be_done() {
 
 #[test]
 fn help_lists_the_commands() {
-    insta::assert_snapshot!(test_env().run(&["--help"]), @r"
+    insta::assert_snapshot!(test_env().run(&["--help"]), @"
     exit 0
     --- stdout
     Drives coding agents through implement, review, fix and re-review until the work is signed off
@@ -29,6 +31,8 @@ fn help_lists_the_commands() {
     Usage: signoff [OPTIONS] [COMMAND]
 
     Commands:
+      init           Find the agents of this machine and write signoff.toml
+      config         Show every setting, and where it comes from
       parse          Read a reviewer's answer from stdin and show it in the normal form
       merge-reviews  Merge what `signoff parse` read from several reviewers
       workflow       Show how the presets work, or check a workflow of your own

@@ -1,8 +1,10 @@
 //! The program as people meet it: the built binary in a place of its own.
 
 mod app;
+mod config;
 mod documentation;
 mod house;
+mod init;
 mod merge_reviews;
 mod parse;
 mod tasks;

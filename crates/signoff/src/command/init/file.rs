@@ -112,6 +112,23 @@ mod tests {
 
     #[test]
     fn the_code_is_read_by_the_agent_that_did_not_write_it() {
-        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @"");
+        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @r#"
+        [agents.claude]
+        kind = "claude"
+
+        [agents.codex]
+        kind = "codex"
+
+        [roles]
+        implement = "claude"                 # a role that is not named here is done by this one
+
+        [reviewers.spec]
+        kind = "spec"
+        agent = "claude"
+
+        [reviewers.code]
+        kind = "code"
+        agent = "codex"
+        "#);
     }
 }

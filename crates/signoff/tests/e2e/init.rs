@@ -1,0 +1,267 @@
+//! `signoff init`.
+
+use std::fs;
+
+use signoff_testkit::{Output, TestEnv};
+
+use crate::test_env;
+
+/// Runs the command in a repository where only these agents can be found.
+fn init(env: &TestEnv, agents: &[&str], arguments: &str) -> Output {
+    for agent in agents {
+        env.write(&format!("../agents/{agent}"), "#!/bin/sh\n");
+    }
+    env.shell(&format!(
+        "git init -q; mkdir -p ../agents; chmod +x ../agents/* 2>/dev/null; \
+         signoff=$(command -v signoff); PATH=$PWD/../agents \"$signoff\" init {arguments}"
+    ))
+}
+
+fn read(env: &TestEnv, name: &str) -> String {
+    fs::read_to_string(env.work().join(name)).unwrap()
+}
+
+#[test]
+fn a_new_project_gets_its_files() {
+    let env = test_env();
+    env.write("Cargo.toml", "[package]\n");
+    insta::assert_snapshot!(init(&env, &["claude", "codex"], ""), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    agents: claude, codex
+    check test: cargo test
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
+    insta::assert_snapshot!(read(&env, "signoff.toml"), @r#"
+    # How work is done and signed off in this repository.
+    # `signoff config` shows every setting that holds, and where it comes from.
+
+    preset = "task"                      # implement, review, fix and review again until signed off
+    jobs = 4                             # tasks at once
+
+    [agents.claude]
+    kind = "claude"
+
+    [agents.codex]
+    kind = "codex"
+
+    [roles]
+    implement = "claude"                 # a role that is not named here is done by this one
+
+    [reviewers.spec]
+    kind = "spec"
+    agent = "claude"
+
+    [reviewers.code]
+    kind = "code"
+    agent = "codex"
+
+    [defaults]
+    auto_review = true                   # every task is reviewed; false: only those added with --auto-review
+
+    [gate]
+    reviewers = ["spec", "code"]         # both at once, on the same commit
+    fail_on = "MEDIUM"                   # LOW, MEDIUM, HIGH, NONE: the least severity that has to be fixed
+    max_cycles = 3                       # reviews; one less are fixes
+    on_unclear = ["retry", "ask"]        # an answer that cannot be read
+    on_reviewer_failure = ["retry", "ask"]
+    rereview = "scoped"                  # the fix first, then once the whole
+    max_same_finding = 3                 # a finding that comes back so often stops the task
+    max_noop_fixes = 1                   # so does a fix that changes nothing
+
+    [checks]                             # commands that judge the work by their exit code
+    test = "cargo test"
+
+    [limits]
+    silence = "10m"                      # an agent that says nothing for so long is ended
+    # max_cost_usd = 20.0                # for each task; [limits.run] for all of them
+    "#);
+    insta::assert_snapshot!(env.shell("signoff config | grep -v -e 'built in' -e 'preset task'"), @r#"
+    exit 0
+    --- stdout
+    preset = "task"                                               # signoff.toml:4
+    jobs = 4                                                      # signoff.toml:5
+    agents.claude.kind = "claude"                                 # signoff.toml:8
+    agents.codex.kind = "codex"                                   # signoff.toml:11
+    roles.implement = "claude"                                    # signoff.toml:14
+    reviewers.code.kind = "code"                                  # signoff.toml:21
+    reviewers.code.agent = "codex"                                # signoff.toml:22
+    reviewers.spec.kind = "spec"                                  # signoff.toml:17
+    reviewers.spec.agent = "claude"                               # signoff.toml:18
+    gate.reviewers = ["spec", "code"]                             # signoff.toml:28
+    gate.fail_on = "MEDIUM"                                       # signoff.toml:29
+    gate.max_cycles = 3                                           # signoff.toml:30
+    gate.on_unclear = ["retry", "ask"]                            # signoff.toml:31
+    gate.on_reviewer_failure = ["retry", "ask"]                   # signoff.toml:32
+    gate.rereview = "scoped"                                      # signoff.toml:33
+    gate.max_same_finding = 3                                     # signoff.toml:34
+    gate.max_noop_fixes = 1                                       # signoff.toml:35
+    defaults.auto_review = true                                   # signoff.toml:25
+    limits.silence = "10m"                                        # signoff.toml:41
+    checks.test = "cargo test"                                    # signoff.toml:38
+    presets.task.gates.review.enabled = true                      # signoff.toml:25
+    presets.task.gates.review.reviewers = ["spec", "code"]        # signoff.toml:28
+    presets.task.gates.review.fail_on = "MEDIUM"                  # signoff.toml:29
+    presets.task.gates.review.max_cycles = 3                      # signoff.toml:30
+    presets.task.gates.review.on_unclear = ["retry", "ask"]       # signoff.toml:31
+    presets.task.gates.review.on_reviewer_failure = ["retry", "ask"]  # signoff.toml:32
+    presets.task.gates.review.rereview = "scoped"                 # signoff.toml:33
+    presets.task.gates.review.max_same_finding = 3                # signoff.toml:34
+    presets.task.gates.review.max_noop_fixes = 1                  # signoff.toml:35
+    "#);
+}
+
+#[test]
+fn the_programs_own_files_are_ignored_but_prompts_are_shared() {
+    let env = test_env();
+    init(&env, &["claude"], "");
+    env.shell("mkdir -p .signoff/prompts/deep .signoff/reviews; touch .signoff/signoff.db .signoff/reviews/a.md .signoff/prompts/review.md .signoff/prompts/deep/x.md");
+    insta::assert_snapshot!(env.shell("git status --short -uall"), @"
+    exit 0
+    --- stdout
+    ?? .signoff/prompts/deep/x.md
+    ?? .signoff/prompts/review.md
+    ?? signoff.toml
+    ");
+}
+
+#[test]
+fn without_an_agent_people_are_told_what_to_do() {
+    let env = test_env();
+    insta::assert_snapshot!(init(&env, &[], ""), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    no agent was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
+    next: install one and run `signoff init --force`, or describe yours in signoff.toml
+    ");
+    assert_eq!(env.run(&["config"]).code, Some(0));
+    assert!(read(&env, "signoff.toml").contains("# [agents.mine]\n# kind = \"command\""));
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let env = test_env();
+    env.write("signoff.toml", "jobs = 2\n");
+    env.write(".signoff/.gitignore", "mine\n");
+    insta::assert_snapshot!(init(&env, &["claude"], ""), @"
+    exit 0
+    --- stdout
+    kept signoff.toml, which was there
+    kept .signoff/.gitignore, which was there
+    agents: claude
+    next: `signoff config` shows what holds; `signoff init --force` writes signoff.toml anew
+    ");
+    assert_eq!(
+        (read(&env, "signoff.toml"), read(&env, ".signoff/.gitignore")),
+        ("jobs = 2\n".to_owned(), "mine\n".to_owned())
+    );
+    insta::assert_snapshot!(init(&env, &["claude"], "--force"), @"
+    exit 0
+    --- stdout
+    kept the old signoff.toml as signoff.toml.bak
+    wrote signoff.toml
+    kept .signoff/.gitignore, which was there
+    agents: claude
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
+    assert_eq!(read(&env, "signoff.toml.bak"), "jobs = 2\n");
+    let again = init(&env, &["claude"], "--force --json").json();
+    assert_eq!(again["backup"], "signoff.toml.bak2");
+    assert_eq!(read(&env, "signoff.toml.bak"), "jobs = 2\n");
+}
+
+#[test]
+fn programs_are_told_too() {
+    let env = test_env();
+    env.write("Makefile", "test: build\n\tgo test\nlint:=x\n");
+    env.write("go.mod", "module x\n");
+    insta::assert_snapshot!(init(&env, &["gemini"], "--json"), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "written": [
+        "signoff.toml",
+        ".signoff/.gitignore"
+      ],
+      "kept": [],
+      "backup": null,
+      "agents": [
+        "gemini"
+      ],
+      "checks": [
+        {
+          "name": "test",
+          "command": "make test"
+        },
+        {
+          "name": "lint",
+          "command": "go vet ./..."
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn the_checks_of_a_project_are_found() {
+    let found = |files: &[(&str, &str)]| {
+        let env = test_env();
+        for (name, text) in files {
+            env.write(name, text);
+        }
+        let checks = init(&env, &[], "--json").json()["checks"].clone();
+        let one = |check: &serde_json::Value| {
+            format!("{}: {}", check["name"].as_str().unwrap(), check["command"].as_str().unwrap())
+        };
+        checks.as_array().unwrap().iter().map(one).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(found(&[]), "");
+    assert_eq!(found(&[("Makefile", "lint :\n\tx\ntests:\n")]), "lint: make lint");
+    assert_eq!(found(&[("Cargo.toml", "")]), "test: cargo test");
+    assert_eq!(
+        found(&[("package.json", r#"{"scripts":{"test":"vitest","lint":"eslint ."}}"#)]),
+        "test: npm run test; lint: npm run lint"
+    );
+    assert_eq!(
+        found(&[("package.json", r#"{"scripts":{"test":"x"}}"#), ("pnpm-lock.yaml", "")]),
+        "test: pnpm run test"
+    );
+    assert_eq!(
+        found(&[("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#)]),
+        ""
+    );
+    assert_eq!(found(&[("package.json", "{ broken")]), "");
+    assert_eq!(found(&[("pyproject.toml", "[tool.pytest.ini_options]\n")]), "test: pytest");
+    assert_eq!(found(&[("go.mod", "")]), "test: go test ./...; lint: go vet ./...");
+}
+
+#[test]
+fn outside_a_repository_there_is_nothing_to_prepare() {
+    insta::assert_snapshot!(test_env().run(&["init"]), @"
+    exit 2
+    --- stderr
+    error: this is not a git repository
+    hint: run `git init` first
+    ");
+}
+
+#[test]
+fn from_below_the_root_of_the_repository_is_prepared() {
+    let env = test_env();
+    let said = env.shell(
+        "git init -q; mkdir -p a/b; cd a/b; signoff init -q --json >/dev/null; ls -A; cd ../..; ls -A",
+    );
+    insta::assert_snapshot!(said, @"
+    exit 0
+    --- stdout
+    .git
+    .signoff
+    a
+    signoff.toml
+    ");
+}
