@@ -85,7 +85,7 @@ pub trait Store: Send + Sync {
     /// Puts tasks into the queue; their numbers, in order.
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Calls a task off that no run has taken up. [`StoreError::Taken`] if one has.
+    /// Calls a task off that no run has taken up. [`StoreError::Taken`] if one has; twice is once.
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError>;
 
     /// Numbers for tasks that will be added in a run's own log.
@@ -100,14 +100,18 @@ pub trait Store: Send + Sync {
     /// Whether somebody holds the run's lease now.
     fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
 
-    /// Appends facts to the log of the leased run. A [`signoff_core::wire::LoopFact::Added`] takes its task: if
-    /// another run has it already, nothing is appended and the error is [`StoreError::Taken`].
+    /// Appends facts to the log of the leased run: on the disk when this returns. No facts are no transaction.
+    ///
+    /// A [`signoff_core::wire::LoopFact::Added`] takes its task: if another run has it already or it was called
+    /// off, nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if nobody added it.
+    /// A [`signoff_core::wire::TaskFact::Added`] in a run's log gives the task to that run; its number must be new.
     fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError>;
 
-    /// The log of a run, in order; of the queue with [`signoff_core::wire::QUEUE`].
+    /// The log of a run, in order, its facts numbered from 1; of the queue with [`signoff_core::wire::QUEUE`].
     fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError>;
 
-    /// The runs that have not ended, oldest first.
+    /// The runs in which something is left to do, oldest first: those that have not ended, those that were called
+    /// off before all their loops were, and those of which a person reopened a loop.
     fn open_runs(&self) -> Result<Vec<RunRow>, StoreError>;
 
     fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;

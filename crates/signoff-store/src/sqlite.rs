@@ -9,6 +9,7 @@ mod schema;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -33,6 +34,8 @@ const FILE: &str = "signoff.db";
 pub struct SqliteOptions {
     /// The most pages the database may have: a disk that is full from there on.
     pub max_pages: Option<u32>,
+    /// How long to wait for another program's transaction; 30 seconds if nothing is said.
+    pub patience: Option<Duration>,
 }
 
 pub struct SqliteStore {

@@ -9,7 +9,7 @@ use super::lease_file::LeaseFiles;
 use super::{SqliteOptions, fault, schema};
 use crate::StoreError;
 
-/// How long a program waits for another one's transaction.
+/// How long a program waits for another one's transaction if nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many pages the write-ahead log takes before they are moved into the database, which costs two syncs.
 const CHECKPOINT_PAGES: u32 = 2_000;
@@ -30,18 +30,16 @@ impl Link {
             std::fs::create_dir_all(dir).map_err(fault::of_file)?;
         }
         let mut link = Self { path, options, connection: None, renewals: 0 };
-        let mut connection = link.connect().map_err(fault::of)?;
+        let mut connection = link.connect(OpenFlags::SQLITE_OPEN_CREATE).map_err(fault::of)?;
         schema::bring_up_to_date(&mut connection, leases)?;
         link.connection = Some(connection);
         Ok(link)
     }
 
-    fn connect(&self) -> rusqlite::Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(self.options.patience.unwrap_or(PATIENCE))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         // A fact is on the disk before anybody acts upon it.
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -55,7 +53,8 @@ impl Link {
 
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
-            self.connection = Some(self.connect().map_err(fault::of)?);
+            // A database that is gone by now must not come back empty.
+            self.connection = Some(self.connect(OpenFlags::empty()).map_err(fault::of)?);
             self.renewals += 1;
         }
         self.connection.as_mut().ok_or(StoreError::Busy)

@@ -1,6 +1,7 @@
 //! Full disks, damaged files, rows nobody can read.
 
 use std::sync::Barrier;
+use std::time::Duration;
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{RunId, TaskId};
@@ -19,7 +20,7 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_room() {
     let place = Place::new();
     drop(place.open());
     let pages: u32 = place.ask("PRAGMA page_count").parse().expect("a number");
-    let small = SqliteOptions { max_pages: Some(pages + 12) };
+    let small = SqliteOptions { max_pages: Some(pages + 12), ..SqliteOptions::default() };
     let store = SqliteStore::open_with(&place.dir(), small).expect("a store");
     let lease = store.open_run(say::at(1)).expect("a run");
     store.append(&lease, say::at(1), &[say::opened("loops")]).expect("appended");
@@ -53,7 +54,8 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_room() {
 #[test]
 fn a_store_goes_on_after_a_commit_that_failed() {
     let place = Place::new();
-    let store = SqliteStore::open_with(&place.dir(), SqliteOptions { max_pages: Some(80) }).expect("a store");
+    let small = SqliteOptions { max_pages: Some(80), ..SqliteOptions::default() };
+    let store = SqliteStore::open_with(&place.dir(), small).expect("a store");
     let lease = store.open_run(say::at(1)).expect("a run");
     let many: Vec<_> = (0..5_000).map(|_| say::run(RunEvent::NothingToPick)).collect();
     for _ in 0..3 {
@@ -61,6 +63,19 @@ fn a_store_goes_on_after_a_commit_that_failed() {
         store.append(&lease, say::at(3), &[say::run(RunEvent::Started)]).expect("a small one fits");
     }
     assert_eq!(store.log(lease.run()).expect("a log").len(), 3);
+}
+
+#[test]
+fn a_database_that_somebody_holds_is_busy_until_it_is_free() {
+    let place = Place::new();
+    let hasty = SqliteOptions { patience: Some(Duration::ZERO), ..SqliteOptions::default() };
+    let store = SqliteStore::open_with(&place.dir(), hasty).expect("a store");
+    let other = place.sql();
+    other.execute_batch("BEGIN IMMEDIATE").expect("held");
+    assert!(matches!(store.add_tasks(say::at(1), &[say::task("a")]), Err(StoreError::Busy)));
+    assert_eq!(store.tasks().expect("readers do not wait"), []);
+    other.execute_batch("COMMIT").expect("free");
+    assert_eq!(store.add_tasks(say::at(1), &[say::task("a")]).expect("added"), [TaskId(1)]);
 }
 
 #[test]
