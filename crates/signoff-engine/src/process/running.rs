@@ -92,7 +92,8 @@ impl Running {
 
     /// What can be told of an attempt whose keeper could not tell.
     fn ended_without_a_word(&self, status: Option<ExitStatus>, complaint: String, strays: u32) -> Ended {
-        let started = self.dir.kept().is_some_and(|kept| kept.agent.is_some());
+        // From the moment it left word of itself a keeper may have started the agent.
+        let started = self.dir.kept().is_some();
         let signal = status.and_then(|status| status.signal());
         let exit = match signal {
             Some(signal) if started => Exit::Signal(signal),

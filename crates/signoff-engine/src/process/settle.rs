@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::attempt_dir::Kept;
-use super::table::{self, Identity, Row};
+use super::table::{self, Identity, Members};
 use super::{AttemptDir, Ended, door};
 
 /// A keeper gets this much longer than the agent's grace to end everything and write it down.
@@ -18,6 +18,8 @@ const MARGIN: Duration = Duration::from_secs(6);
 const GRACE: Duration = Duration::from_secs(1);
 /// What is not gone by then hangs in the kernel or is not ours to kill.
 const GIVE_UP: Duration = Duration::from_secs(4);
+/// Who cannot be asked for longer than this is not becoming another program: it has nothing to say.
+const DOUBT: Duration = Duration::from_millis(500);
 const SOON: Duration = Duration::from_millis(5);
 
 /// What became of an attempt whose program was killed.
@@ -148,33 +150,33 @@ fn end_remains(kept: Option<Kept>, cookie: &Path) -> u32 {
     let agent = kept.filter(is_of_this_boot).and_then(|kept| kept.agent);
     let (started, mut met) = (door::now(), BTreeSet::new());
     loop {
-        let left = remains(agent, cookie);
+        let Members { rows: left, unsure } = remains(agent, cookie);
         let elapsed = door::now().duration_since(started);
-        if left.is_empty() || elapsed > GIVE_UP {
+        let nothing = left.is_empty() && (!unsure || elapsed > DOUBT);
+        if nothing || elapsed > GIVE_UP {
             return u32::try_from(met.len()).unwrap_or(u32::MAX);
         }
-        for process in left {
-            if met.insert(process) {
-                process.send(Signal::TERM);
+        for row in left {
+            if met.insert(row.identity) {
+                row.identity.send(Signal::TERM);
             }
             if elapsed > GRACE {
-                process.send(Signal::KILL);
+                row.identity.send(Signal::KILL);
             }
         }
         door::pause(SOON);
     }
 }
 
-fn remains(agent: Option<Identity>, cookie: &Path) -> Vec<Identity> {
+fn remains(agent: Option<Identity>, cookie: &Path) -> Members {
     let rows = table::rows();
-    let known = rows.iter().filter(|row| Some(row.identity) == agent).copied();
-    let mut found: Vec<Row> = table::with_cookie(&rows, cookie).into_iter().chain(known).collect();
-    let pids: Vec<i32> = found.iter().map(|row| row.identity.pid).collect();
-    found.extend(table::descendants(&rows, pids));
+    let mut members = table::members(&rows, cookie);
+    members.rows.extend(rows.iter().filter(|row| Some(row.identity) == agent));
+    let ancestors: Vec<i32> = members.rows.iter().map(|row| row.identity.pid).collect();
+    members.rows.extend(table::descendants(&rows, ancestors));
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    found.retain(|row| !row.zombie && row.identity.pid != own);
-    let found: BTreeSet<Identity> = found.into_iter().map(|row| row.identity).collect();
-    found.into_iter().collect()
+    members.rows.retain(|row| !row.zombie && row.identity.pid != own);
+    members
 }
 
 fn is_of_this_boot(kept: &Kept) -> bool {

@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::COOKIE;
+use super::{COOKIE, KEEP};
 
 /// A process that cannot be mistaken for a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,14 +100,33 @@ pub fn descendants(rows: &[Row], ancestors: impl IntoIterator<Item = i32>) -> Ve
     }
 }
 
-/// Those whose environment says that they belong to the attempt in `directory`.
-pub fn with_cookie(rows: &[Row], directory: &Path) -> Vec<Row> {
-    let wanted = [COOKIE.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
-    let has = |row: &&Row| {
-        fs::read(format!("/proc/{}/environ", row.identity.pid))
-            .is_ok_and(|environment| environment.split(|&byte| byte == 0).any(|entry| entry == wanted))
-    };
-    rows.iter().filter(has).copied().collect()
+/// Those that belong to an attempt.
+#[derive(Debug, Default)]
+pub struct Members {
+    pub rows: Vec<Row>,
+    /// Whether somebody could not be asked, and should be asked again.
+    pub unsure: bool,
+}
+
+/// Those whose environment says that they belong to the attempt in `directory`, and a child of its keeper that
+/// has not yet become the agent: until then it has its parent's arguments and environment.
+pub fn members(rows: &[Row], directory: &Path) -> Members {
+    let cookie = [COOKIE.as_bytes(), b"=", directory.as_os_str().as_bytes()].concat();
+    let keeper = [KEEP.as_bytes(), directory.as_os_str().as_bytes()];
+    let mut members = Members::default();
+    for row in rows.iter().filter(|row| !row.zombie) {
+        let read = |file: &str| fs::read(format!("/proc/{}/{file}", row.identity.pid));
+        let (Ok(environment), Ok(arguments)) = (read("environ"), read("cmdline")) else { continue };
+        let arguments: Vec<&[u8]> = arguments.split(|&byte| byte == 0).collect();
+        let belongs = environment.split(|&byte| byte == 0).any(|entry| entry == cookie)
+            || arguments.windows(2).any(|pair| pair == keeper);
+        if belongs {
+            members.rows.push(*row);
+        }
+        // In the middle of becoming another program a process has neither.
+        members.unsure |= environment.is_empty() && arguments.concat().is_empty();
+    }
+    members
 }
 
 /// What tells this boot of the machine from all others.

@@ -106,6 +106,26 @@ async fn when_the_keeper_is_killed_the_program_ends_what_it_kept() {
     assert_eq!(agent.rest(), "");
 }
 
+#[tokio::test]
+async fn at_whatever_moment_the_keeper_is_killed_nothing_is_left() {
+    type Moment = fn(&Place) -> bool;
+    let moments: [Moment; 3] = [
+        |place| place.dir().keeper().exists(),
+        |place| place.dir().stdout().exists(),
+        |place| place.path("starts").exists(),
+    ];
+    for moment in moments.iter().cycle().take(15) {
+        let place = Place::new();
+        let running =
+            place.start("echo started >> starts; setsid sleep 1000 & exec sleep 1000", NO_LIMITS).await;
+        while !moment(&place) {
+            std::thread::yield_now();
+        }
+        place.keeper_process().kill();
+        assert_eq!(running.wait().await.exit, Exit::Signal(9));
+    }
+}
+
 #[test]
 fn when_both_are_killed_the_next_command_ends_what_is_left() {
     let place = with_pipes();
