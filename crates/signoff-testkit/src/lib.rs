@@ -5,8 +5,10 @@ pub mod calls;
 pub mod console_example;
 pub mod fake_agent;
 mod output;
+mod project;
 pub mod script;
 mod test_env;
 
 pub use output::Output;
+pub use project::{Checkout, Project};
 pub use test_env::TestEnv;

@@ -59,6 +59,38 @@ impl TestEnv {
         fs::write(path, contents).expect("a written file");
     }
 
+    /// Starts the program and goes on, nothing on its stdin.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.start_with(arguments, &[])
+    }
+
+    /// The same with these variables in its environment.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    pub fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Child {
+        let mut command = self.command(self.program(), arguments);
+        command.stdin(Stdio::null()).envs(variables.iter().copied());
+        command.spawn().expect("a started program")
+    }
+
+    /// Waits for a program that was started.
+    ///
+    /// # Panics
+    /// If it cannot be waited for.
+    pub fn finish(&self, child: Child) -> Output {
+        let output = child.wait_with_output().expect("an ended program");
+        Output::new(&output, |text| self.redact(text))
+    }
+
+    /// Runs the program with these variables in its environment.
+    pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        self.finish(self.start_with(arguments, variables))
+    }
+
     /// Runs the program with nothing on stdin.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.run_with_input(arguments, b"")

@@ -7,11 +7,15 @@ mod house;
 mod init;
 mod merge_reviews;
 mod parse;
+mod session;
 mod tasks;
 mod workflow;
 
 use signoff_testkit::TestEnv;
 
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_signoff");
+
 fn test_env() -> TestEnv {
-    TestEnv::new(env!("CARGO_BIN_EXE_signoff"))
+    TestEnv::new(PROGRAM)
 }
