@@ -121,6 +121,8 @@ pub struct Summary {
     pub runs: Vec<(RunId, RunStage)>,
     /// The tasks that were moved, in order of their numbers.
     pub tasks: BTreeSet<TaskId>,
+    /// How many agents were started.
+    pub agents: usize,
     pub interrupted: bool,
     /// What kept a task from going on although no agent is to blame.
     pub troubles: Vec<EngineError>,
