@@ -26,6 +26,7 @@
 //! assert!(parse(Contract::Markdown, quoted, &ask).is_err());
 //! ```
 
+pub mod checks;
 pub mod command;
 pub mod contract;
 pub mod group;

@@ -8,7 +8,20 @@ use crate::prompt::material;
 use crate::source::Mark;
 
 /// What kind of work a task is. It decides which phases of the workflow it goes through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskType {
     #[default]
@@ -136,7 +149,10 @@ mod tests {
     #[test]
     fn the_first_line_that_says_something_is_the_title() {
         let task = TaskSpec::of("\n  \n Add\tlogin \n\nWith OAuth.\n");
-        assert_eq!((task.title.as_str(), task.description.as_str()), ("Add login", "Add\tlogin \n\nWith OAuth."));
+        assert_eq!(
+            (task.title.as_str(), task.description.as_str()),
+            ("Add login", "Add\tlogin \n\nWith OAuth.")
+        );
     }
 
     proptest! {

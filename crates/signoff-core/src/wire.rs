@@ -42,15 +42,9 @@ pub const QUEUE: RunId = RunId(0);
 #[serde(rename_all = "snake_case")]
 pub enum TaskFact {
     /// `auto_review` and `max_review_cycles` are what the configuration made of it at that time.
-    Added {
-        spec: Box<TaskSpec>,
-        auto_review: bool,
-        max_review_cycles: Option<u32>,
-    },
+    Added { spec: Box<TaskSpec>, auto_review: bool, max_review_cycles: Option<u32> },
     /// A person called it off before any run took it up.
-    Withdrawn {
-        by: String,
-    },
+    Withdrawn { by: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +191,8 @@ fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
         Some(("run", name)) => read(kind, name, body, &["opened"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
-            let own = ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said"];
+            let own =
+                ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said"];
             read(kind, name, body, &own).map(|fact| Fact::Loop(loop_id.into(), fact))
         }
         Some(_) | None => Err(WireError::Kind { kind: kind.to_owned() }),
