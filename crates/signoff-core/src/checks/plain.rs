@@ -1,0 +1,97 @@
+//! An output as a person would have read it: without colours, and with paths from where the command ran.
+
+/// The text without escape sequences, and of a line that was written over several times the last writing.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut line_start = 0;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\u{1b}' => rest = after_escape(rest),
+            '\r' if rest.starts_with('\n') || rest.is_empty() => {}
+            '\r' => out.truncate(line_start),
+            '\n' => {
+                out.push(c);
+                line_start = out.len();
+            }
+            '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The text behind an escape sequence, whose first character is gone already. A sequence ends with its line: one
+/// that was cut off must not swallow what follows.
+fn after_escape(rest: &str) -> &str {
+    let behind = |end: usize, length: usize| &rest[(end + length).min(rest.len())..];
+    match rest.as_bytes().first() {
+        Some(b'[') => {
+            let end = rest[1..].find(|c: char| !(' '..='?').contains(&c)).map_or(rest.len(), |at| at + 1);
+            behind(end, usize::from(rest[end..].starts_with(|c: char| ('@'..='~').contains(&c))))
+        }
+        Some(b']') => match rest.find(['\u{7}', '\u{1b}', '\n']) {
+            Some(end) if rest[end..].starts_with('\u{7}') => behind(end, 1),
+            Some(end) if rest[end..].starts_with("\u{1b}\\") => behind(end, 2),
+            Some(end) => behind(end, 0),
+            None => "",
+        },
+        Some(b' '..=b'~') => behind(0, 1),
+        _ => rest,
+    }
+}
+
+/// The output with every path below `directory` told from there: a worktree's own place means nothing to others.
+pub fn relative(output: &str, directory: &str) -> String {
+    let directory = directory.trim_end_matches('/');
+    if directory.is_empty() {
+        return output.to_owned();
+    }
+    let prefix = format!("{directory}/");
+    let mut out = String::with_capacity(output.len());
+    let mut copied = 0;
+    for (at, _) in output.match_indices(&prefix) {
+        let before = &output[..at];
+        let inside = before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'));
+        if !inside || before.ends_with("file://") {
+            out += &output[copied..at];
+            copied = at + prefix.len();
+        }
+    }
+    out + &output[copied..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_and_progress_bars_are_gone() {
+        let text = "\u{1b}[1;31merror\u{1b}[0m: bad\r\n 10%\r 50%\r100%\ndone\u{1b}]0;title\u{7}!\u{1b}[31";
+        insta::assert_snapshot!(plain(text), @r"
+        error: bad
+        100%
+        done!
+        ");
+    }
+
+    #[test]
+    fn a_sequence_that_was_cut_off_swallows_no_line() {
+        assert_eq!(plain("\u{1b}]0;title\nsrc/a.rs:1: bad\u{1b}"), "\nsrc/a.rs:1: bad");
+        assert_eq!(plain("\u{1b}[31\nsrc/a.rs:1: bad"), "\nsrc/a.rs:1: bad");
+    }
+
+    #[test]
+    fn paths_are_told_from_where_the_command_ran() {
+        let told = |text| relative(text, "/home/ada/shop");
+        assert_eq!(told("/home/ada/shop/src/a.rs:3 and \"/home/ada/shop/b\""), "src/a.rs:3 and \"b\"");
+        assert_eq!(told("file:///home/ada/shop/a.js:3"), "file://a.js:3");
+        assert_eq!(
+            told("/home/ada/shopping/a.rs:3 /mnt/home/ada/shop/a.rs"),
+            "/home/ada/shopping/a.rs:3 /mnt/home/ada/shop/a.rs"
+        );
+        assert_eq!(relative("/a.rs:3", "/"), "/a.rs:3");
+    }
+}

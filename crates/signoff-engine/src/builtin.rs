@@ -1,0 +1,4 @@
+//! Programs that come with this one and are started by it like any agent: `signoff __checks`, `signoff __demo`.
+
+pub mod checks;
+pub mod demo;
