@@ -93,10 +93,12 @@ pub const FOR_AGENTS: [&str; 15] = [
     "SIGNOFF_KEEPER",
 ];
 
-/// The settings of an environment. Of other variables only a slip of the pen is an error.
+/// The settings of an environment. An empty variable says nothing; of unknown ones only a slip of the pen is an
+/// error.
 pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, ConfigError> {
     let mut layers = Vec::new();
-    for (name, value) in variables.iter().filter(|(name, _)| name.starts_with("SIGNOFF_")) {
+    let says = |(name, value): &&(String, String)| name.starts_with("SIGNOFF_") && !value.is_empty();
+    for (name, value) in variables.iter().filter(says) {
         match VARIABLES.iter().find(|(known, _)| known == name) {
             Some((_, key)) => {
                 let text = line(key, value);

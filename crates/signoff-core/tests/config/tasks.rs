@@ -47,7 +47,7 @@ fn shown(workflow: &Workflow) -> String {
 }
 
 fn of(text: &str, task: &TaskSpec, flags: &TaskFlags) -> String {
-    shown(&configured(text).task_workflow(task, flags).unwrap())
+    shown(&configured(text).task_workflow(task, flags).expect("a workflow"))
 }
 
 #[test]
