@@ -75,7 +75,7 @@ pub const VARIABLES: [(&str, &str); 7] = [
 ];
 
 /// The variables that agents are given. An agent that calls the program hands them back; they set nothing.
-pub const FOR_AGENTS: [&str; 15] = [
+pub const FOR_AGENTS: [&str; 17] = [
     "SIGNOFF_ROLE",
     "SIGNOFF_PHASE",
     "SIGNOFF_REVIEWER",
@@ -86,6 +86,8 @@ pub const FOR_AGENTS: [&str; 15] = [
     "SIGNOFF_ATTEMPT",
     "SIGNOFF_CYCLE",
     "SIGNOFF_BASE",
+    "SIGNOFF_COMMIT",
+    "SIGNOFF_MODEL",
     "SIGNOFF_NONCE",
     "SIGNOFF_MCP_URL",
     "SIGNOFF_MCP_TOKEN",
