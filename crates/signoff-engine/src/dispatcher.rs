@@ -2,6 +2,7 @@
 //!
 //! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
 
+mod budget;
 mod carry_out;
 mod pick;
 mod recover;

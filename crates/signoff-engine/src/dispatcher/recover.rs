@@ -2,7 +2,7 @@
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Job, Loss, Policy, Stage};
+use signoff_core::machine::{self, Effect, Event, Hold, Job, Loss, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
@@ -76,6 +76,10 @@ impl Dispatcher<'_> {
                 Effect::Spawn(job) => {
                     let known = launched.contains(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
+                }
+                // There may be more money now; if not, the launch is refused again.
+                Effect::Wait { hold: hold @ Hold::Budget } => {
+                    self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
                 }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding
