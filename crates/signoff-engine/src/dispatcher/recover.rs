@@ -102,7 +102,8 @@ impl Dispatcher<'_> {
         known: bool,
     ) -> Result<(), EngineError> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
-        if !path.exists() {
+        // What was never handed to a keeper was never begun.
+        if !AttemptDir::new(&path).launch().exists() {
             if !known {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
