@@ -15,7 +15,7 @@ use crate::assignment::{Assignment, Neighbour};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, place};
+use crate::{attempt, failpoint, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -77,6 +77,7 @@ impl Dispatcher<'_> {
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
             let result = place::make(&shop, &*store, &wish);
+            failpoint::pass("placed");
             tell.send(Input::Placed { run, loop_id, result }).ok();
         });
     }

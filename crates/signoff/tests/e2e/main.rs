@@ -5,6 +5,7 @@ mod config;
 mod documentation;
 mod house;
 mod init;
+mod killed;
 mod merge_reviews;
 mod parse;
 mod session;
