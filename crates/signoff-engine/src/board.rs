@@ -119,7 +119,10 @@ impl Worked {
             LoopFact::AttemptStarted { attempt, .. } => {
                 self.launched.insert(*attempt);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Used { .. } | LoopFact::Said { .. } => {}
+            LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Used { .. }
+            | LoopFact::Said { .. }
+            | LoopFact::Noted { .. } => {}
             LoopFact::Moved(event) => {
                 let Some(policy) = self.policy.clone().or(run_policy.cloned()) else { return };
                 self.moved(event, at, &policy);

@@ -151,6 +151,7 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
+        let ended = (ended, Vec::new());
         tokio::spawn(attempt::conclude(self.shop.clone(), Arc::new(task), ended, self.tell.clone()));
     }
 
