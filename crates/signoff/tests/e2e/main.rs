@@ -7,6 +7,7 @@ mod house;
 mod init;
 mod killed;
 mod merge_reviews;
+mod misbehaving;
 mod parse;
 mod session;
 mod tasks;
