@@ -124,7 +124,7 @@ impl Worked {
             LoopFact::Used { attempt, usage } => {
                 self.usage.insert(*attempt, *usage);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Said { .. } => {}
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Said { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Moved(event) => {
                 let Some(policy) = self.policy.clone().or(run_policy.cloned()) else { return };
                 self.moved(event, at, &policy);

@@ -15,7 +15,7 @@ use crate::assignment::{Assignment, Neighbour};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, place};
+use crate::{attempt, failpoint, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -78,6 +78,7 @@ impl Dispatcher<'_> {
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
             let result = place::make(&shop, &*store, &wish);
+            failpoint::pass("placed");
             tell.send(Input::Placed { run, loop_id, result }).ok();
         });
     }
@@ -156,6 +157,7 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
+        let ended = (ended, Vec::new());
         tokio::spawn(attempt::conclude(self.shop.clone(), Arc::new(task), ended, self.tell.clone()));
     }
 
