@@ -16,6 +16,7 @@ mod invocation;
 mod make;
 mod operation;
 mod patch;
+mod printed;
 mod remove;
 mod repository;
 mod sealed;

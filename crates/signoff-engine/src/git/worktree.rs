@@ -72,10 +72,14 @@ impl Repository {
             return Err(GitError::NotOurs(path.to_owned()));
         }
         failpoint::pass("place");
+        // A new branch is the rule: only where it cannot be made it is asked what there is.
+        let Err(failure) = self.create_branch(new.branch, new.start) else {
+            return self.git_adds(path, Some(new.branch), new.branch);
+        };
         let known = self.known(new.branch)?;
         let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
         match (known.tip, known.base, known.used_by) {
-            (None, _, _) => self.create_branch(new.branch, new.start)?,
+            (None, _, _) => return Err(failure),
             (Some(_), None, by) => return Err(taken(by)),
             (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
             (Some(_), Some(_), None) => {}
@@ -142,14 +146,19 @@ impl Repository {
     /// The worktree's own `.git` is not asked: agents can write to it.
     pub(super) fn registered(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let home = self.common().join("worktrees");
-        let entries = match fs::read_dir(&home) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            entries => entries.map_err(GitError::at(&home))?,
-        };
         let link = path.join(".git");
         let points_there = |git_dir: &PathBuf| {
             let read = fs::read(git_dir.join("gitdir")).unwrap_or_default();
             path_of(read.trim_ascii_end()) == link
+        };
+        // Git names it after the directory unless that name is taken.
+        let usual = path.file_name().map(|name| home.join(name)).filter(points_there);
+        if usual.is_some() {
+            return Ok(usual);
+        }
+        let entries = match fs::read_dir(&home) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(GitError::at(&home))?,
         };
         Ok(entries.flatten().map(|entry| entry.path()).find(points_there))
     }
