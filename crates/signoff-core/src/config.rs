@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
-pub use origin::{Origin, Setting};
+pub use origin::Origin;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
@@ -32,6 +32,7 @@ pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
+use origin::Setting;
 use tables::Written;
 use value::{Amount, Dollars};
 

@@ -1,19 +1,4 @@
-pub mod checks {
-    pub fn run(_: &std::path::Path) -> std::process::ExitCode {
-        std::process::ExitCode::FAILURE
-    }
-}
-pub mod demo {
-    pub fn run() -> std::process::ExitCode {
-        std::process::ExitCode::FAILURE
-    }
-    pub fn tasks() -> Vec<&'static str> {
-        vec![]
-    }
-    pub fn project() -> Vec<(&'static str, &'static str)> {
-        vec![]
-    }
-    pub fn config() -> &'static str {
-        ""
-    }
-}
+//! Programs that come with this one and are started by it like any agent: `signoff __checks`, `signoff __demo`.
+
+pub mod checks;
+pub mod demo;

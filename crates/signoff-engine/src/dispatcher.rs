@@ -2,6 +2,7 @@
 //!
 //! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
 
+mod budget;
 mod carry_out;
 mod pick;
 mod recover;
@@ -27,6 +28,7 @@ use crate::clock;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::process::Stopper;
+use crate::tick;
 
 /// What people are told while it runs.
 #[derive(Debug)]
@@ -217,9 +219,34 @@ impl<'r> Dispatcher<'r> {
             self.stop_all(Interrupt::Kill);
             self.await_agents().await;
         }
+        if end.is_ok() {
+            self.tick_plans().await;
+        }
         let stage = |(run, driven): (&RunId, &Driven)| (*run, driven.board.machine.stage.clone());
         self.summary.runs = self.runs.iter().map(stage).collect();
         end.map(|()| self.summary)
+    }
+
+    /// What is done is ticked in the plan it came from, before the program ends.
+    async fn tick_plans(&mut self) {
+        for (run, driven) in &self.runs {
+            let done = tick::through(&driven.board);
+            let worktree = self.shop.layout.run_worktree(*run);
+            let (shop, in_file) = (self.shop.clone(), self.drive.tick);
+            let ticking = move || {
+                let in_branch = if worktree.is_dir() { tick::in_branch(&shop, &worktree, &done)? } else { 0 };
+                let in_file = if in_file { tick::in_checkout(&shop, &done)? } else { 0 };
+                Ok::<usize, EngineError>(in_branch.max(in_file))
+            };
+            match tokio::task::spawn_blocking(ticking).await {
+                Ok(Ok(0)) | Err(_) => {}
+                Ok(Ok(missed)) => {
+                    let note = format!("{missed} done tasks could not be ticked: their lines have changed");
+                    self.renderer.take(&Notice::Note(&note));
+                }
+                Ok(Err(error)) => self.summary.troubles.push(error),
+            }
+        }
     }
 
     async fn work_off(&mut self) -> Result<(), EngineError> {
@@ -329,12 +356,13 @@ impl<'r> Dispatcher<'r> {
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
         }
-        let used = LoopFact::Used { attempt, usage };
+        let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
+        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();
         match end {
-            End::Event(event) => self.loop_event(run, &loop_id, *event, vec![used]),
+            End::Event(event) => self.loop_event(run, &loop_id, *event, before),
             End::Stopped => {
                 let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
-                self.loop_event(run, &loop_id, lost, vec![used])
+                self.loop_event(run, &loop_id, lost, before)
             }
             End::Trouble(error) => {
                 self.trouble(run, &loop_id, error);

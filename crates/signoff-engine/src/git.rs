@@ -6,6 +6,7 @@
 //! All functions block; callers with other things to do use a thread for blocking work.
 
 mod branch;
+mod checkout;
 mod commit;
 mod copy;
 mod diff;
@@ -26,6 +27,7 @@ mod turn;
 mod undo;
 mod worktree;
 
+pub use checkout::CheckoutState;
 pub use commit::Committed;
 pub use diff::{Diff, LeftOutFile};
 pub use door::Git;

@@ -16,3 +16,4 @@ pub mod layout;
 pub mod open;
 pub mod place;
 pub mod process;
+mod tick;

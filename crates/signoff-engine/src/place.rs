@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::task::TaskSpec;
+use signoff_core::task::{Origin, TaskSpec};
 use signoff_core::workflow::Arrangement;
 use signoff_store::Store;
 
@@ -12,6 +12,7 @@ use crate::board::{Board, Place};
 use crate::dispatcher::Placed;
 use crate::error::EngineError;
 use crate::git::NewWorktree;
+use crate::tick;
 
 /// A loop that needs a place.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Wish {
     pub branch: String,
     /// All loops of the run follow each other in one worktree.
     pub in_turn: bool,
+    /// What is to be ticked first: the tasks before this one.
+    pub done: Vec<Origin>,
 }
 
 impl Wish {
@@ -36,6 +39,7 @@ impl Wish {
             spec,
             branch: worked.branch,
             in_turn,
+            done: tick::through(board),
         })
     }
 }
@@ -82,7 +86,13 @@ fn continued(shop: &Workshop, store: &dyn Store, wish: &Wish, before: TaskId) ->
 /// The next task of a chain begins where the one before ended.
 fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     let start = shop.repository.base()?;
-    attach(shop, &shop.layout.run_worktree(wish.run), &wish.branch, &start)
+    let path = shop.layout.run_worktree(wish.run);
+    let placed = attach(shop, &path, &wish.branch, &start)?;
+    if wish.done.is_empty() {
+        return Ok(placed);
+    }
+    tick::in_branch(shop, &path, &wish.done)?;
+    attach(shop, &path, &wish.branch, &start)
 }
 
 fn attach(shop: &Workshop, path: &Path, branch: &str, start: &Commit) -> Result<Placed, EngineError> {

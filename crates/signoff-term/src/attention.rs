@@ -97,7 +97,10 @@ pub(crate) fn next(task: &TaskRow) -> String {
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
-        (Status::Completed, _) => format!("signoff diff {id}, then signoff merge {id}"),
+        (Status::Completed, _) => {
+            let branch = task.branch.as_deref().unwrap_or("its branch");
+            format!("signoff diff {id}, then git merge {branch}")
+        }
         (Status::Cancelled, _) => "signoff add adds it again".to_owned(),
     }
 }

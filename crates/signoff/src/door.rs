@@ -22,7 +22,6 @@ pub fn program() -> Result<PathBuf, Failure> {
 }
 
 /// The environment as it was given to us.
-#[expect(clippy::disallowed_methods, reason = "the environment's one door")]
 pub fn environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }

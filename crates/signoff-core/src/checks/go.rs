@@ -1,7 +1,7 @@
 //! `go test`: failing tests with the places they log, and panics with their frames.
 
 use super::place;
-use super::remark::{Found, Level, Remark};
+use super::remark::{Found, Level, Remark, clipped};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
@@ -14,6 +14,8 @@ pub(super) struct Go {
 struct Test {
     name: String,
     placed: bool,
+    /// Whether its last place came without a message: testify tells it further down.
+    told_below: bool,
 }
 
 impl Go {
@@ -25,14 +27,19 @@ impl Go {
             }
             self.end(found);
             self.panic = None;
-            self.test = Some(Test { name: name.to_owned(), placed: false });
+            self.test = Some(Test { name: name.to_owned(), placed: false, told_below: false });
             return true;
         }
-        self.logged(line, found) || self.panicked(line) || self.frame(line, found) || self.over(line, found)
+        let vetted = line.strip_prefix("vet: ").is_some_and(|line| place::read(line, found));
+        vetted
+            || self.logged(line, found)
+            || self.panicked(line)
+            || self.frame(line, found)
+            || self.over(line, found)
     }
 
     pub(super) fn end(&mut self, found: &mut Found) {
-        if let Some(Test { name, placed: false }) = self.test.take() {
+        if let Some(Test { name, placed: false, .. }) = self.test.take() {
             found.push(Remark::of(Level::Error, None, &format!("{name} failed")));
         }
     }
@@ -40,13 +47,20 @@ impl Go {
     /// `    calc_test.go:8: got 3, want 4` below the test.
     fn logged(&mut self, line: &str, found: &mut Found) -> bool {
         let Some(test) = &mut self.test else { return false };
-        let Some((place, rest)) = line.strip_prefix(' ').and_then(|line| place::leading(line.trim_start()))
-        else {
-            return false;
-        };
+        let Some(line) = line.strip_prefix(' ').map(str::trim) else { return false };
+        if let Some(error) = line.strip_prefix("Error:").filter(|_| test.told_below) {
+            if let Some(last) = found.remarks.last_mut() {
+                last.message = clipped(&format!("{}: {}", test.name, error.trim()));
+            }
+            test.told_below = false;
+            return true;
+        }
+        let Some((place, rest)) = place::leading(line) else { return false };
         let Some(said) = rest.strip_prefix(':') else { return false };
-        found.push(Remark::error(place, &format!("{}: {}", test.name, said.trim())));
         test.placed = true;
+        test.told_below = said.is_empty();
+        let message = if said.is_empty() { " failed".to_owned() } else { format!(":{said}") };
+        found.push(Remark::error(place, &format!("{}{message}", test.name)));
         true
     }
 
@@ -60,13 +74,11 @@ impl Go {
 
     /// `\t/home/ada/calc/calc.go:4 +0x1d`: the first one outside Go's own library.
     fn frame(&mut self, line: &str, found: &mut Found) -> bool {
-        const FOREIGN: [&str; 3] = ["/src/runtime/", "/src/testing/", "/pkg/mod/"];
         let Some((place, rest)) = line.strip_prefix('\t').and_then(place::leading) else { return false };
-        let foreign = FOREIGN.iter().any(|part| place.file.contains(part));
-        if !rest.starts_with(" +0x") || self.panic.is_none() || foreign {
+        if !rest.is_empty() && !rest.starts_with(" +0x") {
             return false;
         }
-        let panic = self.panic.take().unwrap_or_default();
+        let Some(panic) = self.panic.take_if(|_| !place.is_foreign()) else { return true };
         let message = match &mut self.test {
             Some(test) => {
                 test.placed = true;
@@ -78,7 +90,7 @@ impl Go {
         true
     }
 
-    /// `FAIL`, `ok  	example.com/calc` and the like end a test's lines.
+    /// `FAIL` and the like end a test's lines.
     fn over(&mut self, line: &str, found: &mut Found) -> bool {
         let over = self.panic.is_none() && (line.starts_with("FAIL") || line.starts_with("--- "));
         if over && self.test.is_some() {

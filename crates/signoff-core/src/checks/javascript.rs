@@ -6,21 +6,32 @@ use super::remark::{Found, Remark};
 #[derive(Debug, Default)]
 pub(super) struct JavaScript {
     said: Option<String>,
+    /// Whether only the test's name was said.
+    named: bool,
 }
 
 impl JavaScript {
     pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
-        let line = line.trim_start();
+        let line = line.trim();
         if let Some(place) = frame(line) {
-            if let Some(said) = self.said.take_if(|_| !is_foreign(&place)) {
+            if let Some(said) = self.said.take_if(|_| !place.is_foreign()) {
                 found.push(Remark::error(place, &said));
             }
             return true;
         }
-        // jest names the test, not the kind of error.
-        let said = line.strip_prefix("● ").or_else(|| is_error(line).then_some(line));
-        self.said = said.map(str::to_owned).or(self.said.take());
-        said.is_some()
+        // jest names the test, and says what is wrong below it.
+        let test = line.strip_prefix("● ");
+        let error = is_error(line);
+        match (&self.said, test) {
+            (_, Some(test)) => self.said = Some(test.to_owned()),
+            (Some(test), None) if self.named && !line.is_empty() => {
+                self.said = Some(format!("{test}: {line}"))
+            }
+            (_, None) if error => self.said = Some(line.to_owned()),
+            (_, None) => return false,
+        }
+        self.named = test.is_some();
+        true
     }
 }
 
@@ -39,8 +50,4 @@ fn frame(line: &str) -> Option<Place> {
     let inner = inner.strip_prefix("async ").unwrap_or(inner);
     let (place, rest) = place::leading(inner)?;
     rest.is_empty().then_some(place)
-}
-
-fn is_foreign(place: &Place) -> bool {
-    place.file.starts_with("node:") || place.file.contains("node_modules/")
 }

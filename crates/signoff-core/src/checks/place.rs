@@ -14,8 +14,24 @@ impl Place {
         let file = file.strip_prefix("file://").unwrap_or(file);
         Self { file: file.trim_start_matches("./").to_owned(), line }
     }
+
+    /// Whether it is in a library or a tool: an error that shows there is caused elsewhere.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.file.starts_with("node:") || FOREIGN.iter().any(|part| self.file.contains(part))
+    }
 }
 
+/// Directories of installed code, and what interpreters print instead of a file.
+const FOREIGN: [&str; 8] = [
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python",
+    "<",
+    "node_modules/",
+    "/src/runtime/",
+    "/src/testing/",
+    "/pkg/mod/",
+];
 /// Longer words are no paths.
 const LONGEST: usize = 1024;
 /// Files without an ending that tools complain about.

@@ -10,24 +10,27 @@ use super::traceback;
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
     test: Option<Test>,
-    /// What was told with a place: the summary says it again.
+    /// What was told, and files it was told of: the summary says it again.
     told: BTreeSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Test {
     name: String,
-    /// The frame above the source, in the short form.
-    frame: Option<Place>,
+    /// The last frame of the project's own code, above what is said in the short form.
+    above: Option<Place>,
+    /// The same in the long form, where the last frame of all comes behind what is said.
+    own: Option<Place>,
     /// The first `E` line.
     said: Option<String>,
+    is_told: bool,
 }
 
 impl Pytest {
     pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
         if let Some(name) = heading(line) {
             self.end(found);
-            self.test = Some(Test { name: name.to_owned(), frame: None, said: None });
+            self.test = Some(Test { name: name.to_owned(), ..Test::default() });
             return true;
         }
         if line.starts_with("====") {
@@ -49,16 +52,17 @@ impl Pytest {
     fn explanation(&mut self, line: &str, found: &mut Found) -> bool {
         let (Some(test), Some(said)) = (&mut self.test, line.strip_prefix("E  ")) else { return false };
         if let Some(place) = traceback::named(said) {
-            test.frame = Some(place);
+            test.above = Some(place);
             return true;
         }
         // Below a frame the source is repeated, further to the right than what is said about it.
         let source = said.strip_prefix(' ').is_none_or(|said| said.starts_with(' '));
         let said = said.trim();
-        if let Some(place) = test.frame.take_if(|_| !source) {
+        if let Some(place) = test.above.take_if(|_| !source) {
+            self.told.extend([said.to_owned(), place.file.clone()]);
             found.push(Remark::error(place, &format!("{}: {said}", test.name)));
-            self.told.insert(said.to_owned());
-        } else if test.frame.is_none() {
+            test.is_told = true;
+        } else if test.above.is_none() && !test.is_told {
             test.said.get_or_insert_with(|| said.to_owned());
         }
         true
@@ -66,13 +70,21 @@ impl Pytest {
 
     /// `tests/test_calc.py:5: AssertionError`, or `tests/test_calc.py:5: in test_add` above the source.
     fn location(&mut self, line: &str, found: &mut Found) -> bool {
-        let (Some(test), Some((place, rest))) = (&mut self.test, place::leading(line)) else { return false };
+        let Some((place, rest)) = place::leading(line) else { return false };
         let Some(exception) = rest.strip_prefix(':').map(str::trim) else { return false };
-        if exception.starts_with("in ") {
-            test.frame = Some(place);
+        let Some(test) = &mut self.test else {
+            // The shortest form, which is left to others, is one such line for each test.
+            self.told.insert(exception.to_owned());
+            return false;
+        };
+        if exception.is_empty() {
+            own(&mut test.own, place);
+        } else if exception.starts_with("in ") {
+            own(&mut test.above, place);
         } else if let Some(said) = test.said.take() {
-            let repeats = exception.is_empty() || said.starts_with(exception);
-            let what = if repeats { said.clone() } else { format!("{exception}: {said}") };
+            let what =
+                if said.starts_with(exception) { said.clone() } else { format!("{exception}: {said}") };
+            let place = test.own.take().filter(|_| place.is_foreign()).unwrap_or(place);
             found.push(Remark::error(place, &format!("{}: {what}", test.name)));
             self.told.insert(said);
         }
@@ -98,9 +110,17 @@ impl Pytest {
     }
 
     /// The summary cuts long lines, so a beginning is enough.
-    fn knows(&self, beginning: &str) -> bool {
+    fn knows(&self, said: &str) -> bool {
+        let beginning = said.trim_end_matches("...");
         let mut from = self.told.range::<str, _>((Bound::Included(beginning), Bound::Unbounded));
-        !beginning.is_empty() && from.next().is_some_and(|told| told.starts_with(beginning))
+        from.next().is_some_and(|told| told.starts_with(beginning))
+    }
+}
+
+/// Takes the frame, unless it leads from the project's own code into a library.
+fn own(known: &mut Option<Place>, frame: Place) {
+    if known.is_none() || !frame.is_foreign() {
+        *known = Some(frame);
     }
 }
 

@@ -68,6 +68,7 @@ pub(super) struct Remark {
 
 impl Remark {
     pub(super) fn of(level: Level, place: Option<Place>, message: &str) -> Self {
+        let message = if message.trim().is_empty() { "no message" } else { message };
         Self { level, place, message: clipped(message), suggestion: None }
     }
 

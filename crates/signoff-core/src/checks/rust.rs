@@ -1,4 +1,4 @@
-//! rustc, clippy and rustfmt: a headline, and below it ` --> src/a.rs:3:5`.
+//! rustc, clippy, rustfmt, and who prints like them: a headline, and below it ` --> src/a.rs:3:5`.
 
 use super::place::{self, Place};
 use super::remark::{Found, Level, Remark, clipped};
@@ -8,6 +8,8 @@ pub(super) struct Rust {
     headline: Option<Headline>,
     /// Whether the last remark is ours, and what follows may be help for it.
     open: bool,
+    /// The line before, where it may be a headline.
+    before: Option<String>,
 }
 
 #[derive(Debug)]
@@ -21,7 +23,10 @@ impl Rust {
         if line.is_empty() {
             *self = Self::default();
         }
-        self.headline(line) || self.arrow(line, found) || self.help(line, found) || unformatted(line, found)
+        let taken = self.headline(line) || self.arrow(line, found) || self.help(line, found);
+        // ruff's headlines say only the rule.
+        self.before = (!taken && !line.starts_with(' ')).then(|| clipped(line));
+        taken || unformatted(line, found)
     }
 
     /// `error[E0308]: mismatched types`, `warning: unused variable`, `note: …`.
@@ -51,7 +56,9 @@ impl Rust {
 
     fn arrow(&mut self, line: &str, found: &mut Found) -> bool {
         let Some(place) = line.trim_start().strip_prefix("--> ").and_then(whole) else { return false };
-        match self.headline.take() {
+        let before = self.before.take().filter(|before| !before.is_empty() && !self.open);
+        let unstated = before.map(|message| Headline { level: Level::Unstated, message });
+        match self.headline.take().or(unstated) {
             // A note tells more about the remark before it.
             None | Some(Headline { level: Level::Note, .. }) => {}
             Some(Headline { level, message }) => {

@@ -1,5 +1,7 @@
 //! SARIF 2.1.0: a document that is the whole output, or that starts at one of its lines.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::place::Place;
@@ -149,8 +151,9 @@ impl Document {
 
     pub(super) fn read(&self, found: &mut Found) {
         for run in self.runs.iter().flatten() {
+            let rules = run.tool.driver.rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
             let shown = run.results.iter().flatten().filter(|outcome| outcome.counts());
-            found.remarks.extend(shown.map(|outcome| outcome.remark(&run.tool.driver.rules)));
+            found.remarks.extend(shown.map(|outcome| outcome.remark(&rules)));
         }
     }
 }
@@ -162,8 +165,8 @@ impl Outcome {
         fails && self.suppressions.is_empty() && self.baseline_state.as_deref() != Some("absent")
     }
 
-    fn remark(&self, rules: &[Rule]) -> Remark {
-        let said = self.message.text.as_deref().or(self.message.markdown.as_deref()).unwrap_or("no message");
+    fn remark(&self, rules: &BTreeMap<&str, &Rule>) -> Remark {
+        let said = self.message.text.as_deref().or(self.message.markdown.as_deref()).unwrap_or_default();
         let message = match &self.rule_id {
             Some(rule) => format!("{said} ({rule})"),
             None => said.to_owned(),
@@ -171,9 +174,9 @@ impl Outcome {
         Remark::of(self.level(rules), self.place(), &message)
     }
 
-    fn level(&self, rules: &[Rule]) -> Level {
+    fn level(&self, rules: &BTreeMap<&str, &Rule>) -> Level {
         let of_rule = || {
-            let rule = rules.iter().find(|rule| Some(&rule.id) == self.rule_id.as_ref())?;
+            let rule = rules.get(self.rule_id.as_deref()?)?;
             rule.default_configuration.level.as_deref()
         };
         match self.level.as_deref().or_else(of_rule) {

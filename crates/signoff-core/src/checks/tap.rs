@@ -3,6 +3,9 @@
 use super::place;
 use super::remark::{Found, Level, Remark, clipped};
 
+/// What may come behind an error of several lines.
+const KEYS: [&str; 5] = ["code: ", "name: ", "stack: ", "expected: ", "actual: "];
+
 #[derive(Debug, Default)]
 pub(super) struct Tap {
     failure: Option<Failure>,
@@ -19,7 +22,7 @@ enum Stage {
     /// The line behind `not ok`, where the block begins if there is one.
     Named,
     InBlock,
-    /// The error is told in the line below its key.
+    /// The error is told in the lines below its key.
     ErrorBelow,
 }
 
@@ -58,16 +61,25 @@ impl Failure {
         {
             self.remark.place = Some(place.0);
         }
-        let key = line.strip_prefix("error: ");
-        let told = key.or((self.stage == Stage::ErrorBelow).then_some(line));
-        self.stage = Stage::InBlock;
-        match told {
-            None => {}
-            Some(told) if key.is_some() && told.starts_with(['|', '>']) => self.stage = Stage::ErrorBelow,
-            Some(told) => {
-                let message = format!("{}: {}", self.remark.message, told.trim_matches('\''));
-                self.remark.message = clipped(&message);
+        if let Some(told) = line.strip_prefix("error: ") {
+            let below = told.starts_with(['|', '>']);
+            self.stage = if below { Stage::ErrorBelow } else { Stage::InBlock };
+            if !below {
+                self.say(told.trim_matches('\''));
             }
+        } else if KEYS.iter().any(|key| line.starts_with(key)) {
+            self.stage = Stage::InBlock;
+        } else if self.stage == Stage::ErrorBelow {
+            self.say(line);
+        } else {
+            self.stage = Stage::InBlock;
+        }
+    }
+
+    fn say(&mut self, more: &str) {
+        let said = self.remark.message.trim_end_matches(':');
+        if !more.is_empty() {
+            self.remark.message = clipped(&format!("{said}: {more}"));
         }
     }
 }

@@ -5,21 +5,15 @@ use super::remark::{Found, Remark};
 
 #[derive(Debug, Default)]
 pub(super) struct Traceback {
-    frame: Option<Frame>,
+    frame: Option<Place>,
     /// The test that unittest names above its traceback.
     test: Option<String>,
 }
 
-#[derive(Debug)]
-struct Frame {
-    place: Place,
-    foreign: bool,
-}
-
 impl Traceback {
     pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
-        if let Some(frame) = frame(line) {
-            let better = self.frame.as_ref().is_none_or(|known| known.foreign || !frame.foreign);
+        if let Some(frame) = named(line) {
+            let better = self.frame.as_ref().is_none_or(|known| known.is_foreign() || !frame.is_foreign());
             if better {
                 self.frame = Some(frame);
             }
@@ -46,21 +40,14 @@ impl Traceback {
 
     /// The first line after the frames that is not indented. Source lines and marks below a frame are.
     fn exception(&mut self, line: &str, found: &mut Found) -> bool {
-        if self.frame.is_none() || line.starts_with(' ') || line.is_empty() {
+        if self.frame.is_none() || line.starts_with([' ', '\t']) || line.is_empty() {
             return false;
         }
-        let Some(Frame { place, .. }) = self.frame.take() else { return false };
+        let Some(place) = self.frame.take() else { return false };
         let message = self.test.take().map_or(line.to_owned(), |test| format!("{test}: {line}"));
         found.push(Remark::error(place, &message));
         true
     }
-}
-
-fn frame(line: &str) -> Option<Frame> {
-    const FOREIGN: [&str; 4] = ["site-packages/", "/lib/python", "<", "dist-packages/"];
-    let place = named(line)?;
-    let foreign = FOREIGN.iter().any(|part| place.file.contains(part));
-    Some(Frame { place, foreign })
 }
 
 /// `  File "src/a.py", line 3, in add`

@@ -75,7 +75,7 @@ pub const VARIABLES: [(&str, &str); 7] = [
 ];
 
 /// The variables that agents are given. An agent that calls the program hands them back; they set nothing.
-pub const FOR_AGENTS: [&str; 15] = [
+pub const FOR_AGENTS: [&str; 17] = [
     "SIGNOFF_ROLE",
     "SIGNOFF_PHASE",
     "SIGNOFF_REVIEWER",
@@ -86,6 +86,8 @@ pub const FOR_AGENTS: [&str; 15] = [
     "SIGNOFF_ATTEMPT",
     "SIGNOFF_CYCLE",
     "SIGNOFF_BASE",
+    "SIGNOFF_COMMIT",
+    "SIGNOFF_MODEL",
     "SIGNOFF_NONCE",
     "SIGNOFF_MCP_URL",
     "SIGNOFF_MCP_TOKEN",
@@ -93,10 +95,12 @@ pub const FOR_AGENTS: [&str; 15] = [
     "SIGNOFF_KEEPER",
 ];
 
-/// The settings of an environment. Of other variables only a slip of the pen is an error.
+/// The settings of an environment. An empty variable says nothing; of unknown ones only a slip of the pen is an
+/// error.
 pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, ConfigError> {
     let mut layers = Vec::new();
-    for (name, value) in variables.iter().filter(|(name, _)| name.starts_with("SIGNOFF_")) {
+    let says = |(name, value): &&(String, String)| name.starts_with("SIGNOFF_") && !value.is_empty();
+    for (name, value) in variables.iter().filter(says) {
         match VARIABLES.iter().find(|(known, _)| known == name) {
             Some((_, key)) => {
                 let text = line(key, value);

@@ -56,7 +56,7 @@ impl fmt::Display for Origin {
 
 /// A value with its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting<T> {
+pub(super) struct Setting<T> {
     pub value: T,
     pub origin: Origin,
 }

@@ -65,6 +65,7 @@ fn bound(reason: Reason, cycle: u32) -> String {
     ];
     match told.into_iter().find(|(known, _)| *known == reason) {
         Some((_, text)) => text.to_owned(),
+        None if cycle == 1 => "1 review did not lead to approval".to_owned(),
         None => format!("{cycle} reviews did not lead to approval"),
     }
 }

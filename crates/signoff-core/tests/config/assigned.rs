@@ -21,7 +21,7 @@ impl<'a> Asked<'a> {
     }
 
     fn at<T>(&self, phase: &str, ask: impl FnOnce(Place<'_>) -> T) -> T {
-        let workflow = self.settings.task_workflow(&self.task, &self.flags).unwrap();
+        let workflow = self.settings.task_workflow(&self.task, &self.flags).expect("a workflow");
         let phases: Vec<Phase> = workflow.phases.clone();
         let phase = phases.iter().find(|one| one.name == phase).expect(phase);
         ask(Place { workflow: &workflow, phase, task: &self.task })

@@ -13,7 +13,7 @@ fn written(settings: &Settings) -> String {
     for row in settings.origins() {
         let origin = row.origin.to_string();
         if origin != "built in" && !origin.starts_with("preset ") {
-            writeln!(out, "{} = {}  # {origin}", row.key, row.value).unwrap();
+            writeln!(out, "{} = {}  # {origin}", row.key, row.value).expect("written");
         }
     }
     out
@@ -127,7 +127,8 @@ fn variables_that_agents_are_given_set_nothing() {
         signoff_core::config::FOR_AGENTS.iter().map(|name| ((*name).to_owned(), "3".to_owned())).collect();
     let settings = read(&[], &given, &[]).unwrap();
     assert_eq!(written(&settings), "");
-    let foreign = variables(&[("SIGNOFF_SOMETHING_OF_A_LATER_VERSION", "x"), ("JOBS", "7")]);
+    let foreign =
+        variables(&[("SIGNOFF_SOMETHING_OF_A_LATER_VERSION", "x"), ("JOBS", "7"), ("SIGNOFF_STORE", "")]);
     assert_eq!(written(&read(&[], &foreign, &[]).unwrap()), "");
 }
 

@@ -3,6 +3,7 @@
 mod assigned;
 mod bad;
 mod guide;
+mod laws;
 mod layers;
 mod tasks;
 mod workflows;

@@ -14,7 +14,7 @@ fn gate<'w>(workflow: &'w Workflow, name: &str) -> &'w Restarting {
 }
 
 fn review(settings: &Settings, name: &str) -> Restarting {
-    gate(&settings.workflow(name).unwrap(), "review").clone()
+    gate(&settings.workflow(name).expect(name), "review").clone()
 }
 
 #[test]

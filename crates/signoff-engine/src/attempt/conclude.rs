@@ -117,18 +117,22 @@ fn work(task: &Assignment, worktree: &Worktree, dir: &AttemptDir, ended: &Ended)
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
     let head = worktree.commit_all(&message)?.head;
     failpoint::pass("committed");
-    if let Some(failure) = failure.or_else(|| nothing_done(task, &head)) {
+    if let Some(failure) = failure {
         return Ok(failed(task, failure));
+    }
+    if nothing_done(task, worktree, &head)? {
+        return Ok(failed(task, Failure::NothingDone));
     }
     Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report: report(task, dir, head) })))
 }
 
-/// An agent that says it is done and changed nothing has not done the task. A fix that changes nothing is the
-/// gate's to judge, and where work goes on in attempts the marker tells.
-fn nothing_done(task: &Assignment, head: &Head) -> Option<Failure> {
+/// An agent that says it is done and changed nothing has not done the task, unless an earlier attempt had. A fix
+/// that changes nothing is the gate's to judge, and where work goes on in attempts the marker tells.
+fn nothing_done(task: &Assignment, worktree: &Worktree, head: &Head) -> Result<bool, EngineError> {
     let by_exit = task.policy.workflow.completion == Completion::Exit;
     let writes = matches!(&task.job.kind, JobKind::Work { role, .. } if *role != Role::Fix);
-    (by_exit && writes && head.tree == task.state.head.tree).then_some(Failure::NothingDone)
+    let same = by_exit && writes && head.tree == task.state.head.tree;
+    Ok(same && worktree.diff(&task.place.base)?.is_empty())
 }
 
 fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {

@@ -19,6 +19,7 @@ use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
+use crate::failpoint;
 use crate::process::{AttemptDir, Launch, Limits};
 
 /// What concluding an attempt must know and cannot tell from anything else.
@@ -34,6 +35,7 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
     fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
+    failpoint::pass("prepare");
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
     };
@@ -255,7 +257,7 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
     }
     let attempts = shop.layout.attempts(task.run, &task.loop_id);
     let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
-    before.map(|path| AttemptDir::new(path)).find_map(|dir| super::conclude::writers_message(&dir))
+    before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
 fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {

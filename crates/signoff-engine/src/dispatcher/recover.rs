@@ -2,7 +2,7 @@
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Job, Loss, Policy};
+use signoff_core::machine::{self, Effect, Event, Hold, Job, Loss, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
@@ -15,6 +15,7 @@ impl Dispatcher<'_> {
         let loops: Vec<LoopId> = self.runs[&run].board.loops.keys().cloned().collect();
         for loop_id in &loops {
             self.govern(run, loop_id)?;
+            self.notice_foreign_commits(run, loop_id)?;
             self.recover_loop(run, loop_id)?;
         }
         let wishes = group::outstanding(&self.runs[&run].board.machine);
@@ -35,6 +36,35 @@ impl Dispatcher<'_> {
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(policy) })])
     }
 
+    /// Somebody may have committed to the branch while nobody worked on it. An approval is of the head, so the
+    /// machine must know. What an attempt committed that was under way is told when that attempt is looked after.
+    fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let board = &self.runs[&run].board;
+        let Some(worked) = board.loops.get(loop_id) else { return Ok(()) };
+        let idle = match &worked.state.stage {
+            Stage::Waiting { .. } | Stage::AwaitingLanding { .. } => true,
+            // While it is read, only readers were there, and what they did is undone.
+            Stage::Reviewing(_)
+            | Stage::Checking { .. }
+            | Stage::Queued
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Landing { .. }
+            | Stage::Done(_) => false,
+        };
+        if !idle || worked.branch.is_empty() {
+            return Ok(());
+        }
+        match self.shop.repository.head_of(&worked.branch)? {
+            Some(head) if head != worked.state.head => {
+                self.loop_event(run, loop_id, Event::HeadMoved { head }, Vec::new())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     fn recover_loop(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let board = &self.runs[&run].board;
         let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else {
@@ -46,6 +76,10 @@ impl Dispatcher<'_> {
                 Effect::Spawn(job) => {
                     let known = launched.contains(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
+                }
+                // There may be more money now; if not, the launch is refused again.
+                Effect::Wait { hold: hold @ Hold::Budget } => {
+                    self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
                 }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding
@@ -68,7 +102,8 @@ impl Dispatcher<'_> {
         known: bool,
     ) -> Result<(), EngineError> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
-        if !path.exists() {
+        // What was never handed to a keeper was never begun.
+        if !AttemptDir::new(&path).launch().exists() {
             if !known {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };

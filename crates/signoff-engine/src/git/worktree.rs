@@ -10,6 +10,7 @@ use signoff_core::machine::Head;
 
 use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
+use crate::failpoint;
 
 /// In a worktree's git directory: made by us, and for which branch (none: a throw-away one).
 const MARKER: &str = "signoff-owned";
@@ -70,6 +71,7 @@ impl Repository {
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(GitError::NotOurs(path.to_owned()));
         }
+        failpoint::pass("place");
         // A new branch is the rule: only where it cannot be made it is asked what there is.
         let Err(failure) = self.create_branch(new.branch, new.start) else {
             return self.git_adds(path, Some(new.branch), new.branch);
@@ -82,6 +84,7 @@ impl Repository {
             (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
             (Some(_), Some(_), None) => {}
         }
+        failpoint::pass("branched");
         self.git_adds(path, Some(new.branch), new.branch)
     }
 
@@ -99,6 +102,7 @@ impl Repository {
         let detach = if branch.is_none() { ["--detach"].as_slice() } else { &[] };
         let command = self.sealed(self.here())?.args(["worktree", "add", "--no-checkout"]).args(detach);
         command.args(["--".as_ref(), path.as_os_str(), what.as_ref()]).read()?;
+        failpoint::pass("registered");
         let link = path.join(".git");
         let written = fs::read_to_string(&link).map_err(GitError::at(&link))?;
         let name = Path::new(written.trim_end()).file_name().unwrap_or_default();
@@ -133,6 +137,7 @@ impl Repository {
             remove_if_there(&worktree.git_dir.join("index"))?;
         }
         worktree.link()?;
+        failpoint::pass("owned");
         Ok(worktree)
     }
 

@@ -1,6 +1,6 @@
 //! `signoff add`: a task for the queue.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::ids::TaskId;
@@ -96,8 +96,8 @@ impl Args {
         if spec.title.is_empty() {
             return Err(Failure::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
         }
-        let plan = self.plan.as_ref().map(|path| plan(path)).transpose()?;
-        let prompt = self.prompt_file.as_ref().map(|path| text_of(path)).transpose()?;
+        let plan = self.plan.as_ref().map(|path| plan(path.as_path())).transpose()?;
+        let prompt = self.prompt_file.as_ref().map(|path| text_of(path.as_path())).transpose()?;
         Ok(TaskSpec {
             kind: self.kind,
             auto_review: self.auto_review.then_some(true),
@@ -117,11 +117,11 @@ fn from_stdin(console: &Console) -> Result<String, Failure> {
     door::utf8("stdin", &bytes).map(str::to_owned)
 }
 
-fn plan(path: &PathBuf) -> Result<PlanText, Failure> {
+fn plan(path: &Path) -> Result<PlanText, Failure> {
     Ok(PlanText { path: path.display().to_string(), text: text_of(path)? })
 }
 
-fn text_of(path: &PathBuf) -> Result<String, Failure> {
+fn text_of(path: &Path) -> Result<String, Failure> {
     let bytes = door::read(path)?;
     door::utf8(&path.display().to_string(), &bytes).map(str::to_owned)
 }

@@ -1,12 +1,15 @@
 //! What `answer`, `retry`, `edit`, `cancel` and `dispute` have in common: a person's decision about a loop.
 
+use std::path::Path;
+
 use signoff_core::command::{self, Command};
 use signoff_core::group::{RunEvent, Standing};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine;
+use signoff_core::machine::{self, Event, Head, Stage};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::board::Board;
 use signoff_engine::clock;
+use signoff_engine::git::{Git, GitError, Repository};
 use signoff_store::Store;
 
 use crate::desk::Desk;
@@ -28,7 +31,8 @@ pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Resul
     match try_acquire(&*desk.store, run)? {
         Some(lease) => {
             let board = Board::of(run, &desk.store.log(run)?);
-            let facts = facts(&board, loop_id, wish)?;
+            let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
+            let facts = facts(&board, loop_id, wish, by_hand)?;
             desk.store.append(&lease, clock::now(), &facts)?;
             Ok(Taken::Recorded)
         }
@@ -36,14 +40,50 @@ pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Resul
     }
 }
 
-fn facts(board: &Board, loop_id: &LoopId, wish: Command) -> Result<Vec<Fact>, Failure> {
+/// Whether agents go on after it.
+fn goes_on(wish: &Command) -> bool {
+    match wish {
+        Command::Answer { .. } | Command::Retry { .. } => true,
+        Command::Edit { .. } | Command::Cancel { .. } | Command::Dispute { .. } | Command::Report(_) => false,
+    }
+}
+
+/// What the person did to the branch themselves while nobody worked on it: committed, so that no review undoes it.
+fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
+    let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
+    let Some((worked, place)) = place else { return Ok(None) };
+    let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
+    let head = match repository.worktree(Path::new(&place.worktree)) {
+        Ok(worktree) => Some(worktree.commit_all("Changes by hand")?.head),
+        Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(head.filter(|head| *head != worked.state.head))
+}
+
+fn facts(
+    board: &Board,
+    loop_id: &LoopId,
+    wish: Command,
+    by_hand: Option<Head>,
+) -> Result<Vec<Fact>, Failure> {
     let known = board.loops.get(loop_id).zip(board.policy(loop_id));
     let Some((worked, policy)) = known else {
         return Err(Failure::failed("the log does not know this task"));
     };
-    let event = command::decide(&worked.state, wish, policy)?;
-    let (next, _) = machine::step(worked.state.clone(), event.clone(), policy);
-    let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Moved(event))];
+    let decided = command::decide(&worked.state, wish, policy)?;
+    let moved = by_hand.map(|head| Event::HeadMoved { head });
+    // A loop that waits is told first what it would otherwise go on without; one that ended listens only after.
+    let ended = matches!(worked.state.stage, Stage::Done(_));
+    let events: Vec<Event> = if ended {
+        [decided].into_iter().chain(moved).collect()
+    } else {
+        moved.into_iter().chain([decided]).collect()
+    };
+    let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
+    let next = events.iter().fold(worked.state.clone(), step);
+    let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
+    let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
     let standing = Standing::of(&next);
     if standing != Standing::of(&worked.state) {
         let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };

@@ -4,21 +4,17 @@ use crate::test_env;
 
 #[test]
 fn without_arguments_it_says_what_can_be_done() {
-    insta::assert_snapshot!(test_env().run(&[]), @"
+    insta::assert_snapshot!(test_env().run(&[]), @r#"
     exit 0
     --- stdout
-    signoff drives coding agents through implement, review, fix and re-review until the work is signed off.
+    Nothing to do yet.
 
-    What it can do today:
-      signoff init                                     find agents here and write signoff.toml
-      signoff config                                   every setting, and where it comes from
-      signoff parse --contract markdown < answer.md    read one reviewer's answer
-      signoff merge-reviews --spec F --code F          what several reviewers say together
-      signoff workflow show task                       how a preset works, phase by phase
-      signoff tasks PLAN                               what a plan file contains
+      signoff add "what is to be done" -a    a task, reviewed until it is approved
+      signoff work                           works the tasks
+      signoff run PLAN                       works a plan file or a specification
 
-    `signoff COMMAND --help` shows an example of each; `signoff --help` lists all options.
-    ");
+    `signoff --help` lists all commands.
+    "#);
 }
 
 #[test]
@@ -32,20 +28,44 @@ fn help_lists_the_commands() {
 
     Commands:
       init           Find the agents of this machine and write signoff.toml
+      add            Add a task to the queue
+      work           Work the queue
+      run            Work the tasks of a plan file, in order, each from the approved end of the one
+                     before
+      status         List the tasks and the open questions
+      show           Show a task: its cycles, findings, attempts, costs and files
+      logs           Show what the agents of a task said
+      diff           Show what a task has changed since its base, uncommitted work included
+      review         Review a task's work, or the current branch with its uncommitted changes; nothing
+                     is fixed
+      improve        Improve a task's work from its last review, as a new task on the same branch
+      retry          Go on with a task that failed or stopped, from the failed phase; what was finished
+                     is not repeated
+      edit           Set the final verdict of a task, without a review
+      answer         Answer an open question
+      cancel         Call a task off; its branch and its worktree stay
+      dispute        Say that a finding is wrong: no reviewer opens it again
       config         Show every setting, and where it comes from
+      doctor         Look whether everything is in order here
+      demo           See it work: a task that fails its review, is fixed and approved, and one that
+                     stops for you
       parse          Read a reviewer's answer from stdin and show it in the normal form
       merge-reviews  Merge what `signoff parse` read from several reviewers
       workflow       Show how the presets work, or check a workflow of your own
       tasks          Show the tasks a plan file contains
+      completions    Print a completion script for a shell
       help           Print this message or the help of the given subcommand(s)
 
     Options:
-          --json     Report as JSON
-          --plain    No colours
-      -q, --quiet    Say nothing but the data
-      -v, --verbose  Say more
-      -h, --help     Print help
-      -V, --version  Print version
+          --json         Report as JSON
+          --json-events  Print every recorded fact as a line of JSON
+          --plain        No colours, nothing drawn over
+          --no-ask       Stop instead of asking
+          --strict       Exit with 3 if something needs attention
+      -q, --quiet        Say nothing but the data
+      -v, --verbose      Say more
+      -h, --help         Print help
+      -V, --version      Print version
     ");
 }
 
@@ -77,12 +97,12 @@ fn version_is_one_line() {
 
 #[test]
 fn an_unknown_command_is_wrong_usage() {
-    insta::assert_snapshot!(test_env().run(&["prase"]), @r"
+    insta::assert_snapshot!(test_env().run(&["prase"]), @"
     exit 2
     --- stderr
     error: unrecognized subcommand 'prase'
 
-      tip: a similar subcommand exists: 'parse'
+      tip: some similar subcommands exist: 'answer', 'parse'
 
     Usage: signoff [OPTIONS] [COMMAND]
 

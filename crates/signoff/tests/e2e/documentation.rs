@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use signoff_testkit::console_example::replay;
 
@@ -10,14 +11,20 @@ use crate::test_env;
 /// Runs every example of README.md and docs/*.md. `UPDATE_DOCS=1` writes down what they print today.
 #[test]
 fn every_example_prints_what_the_documentation_shows() {
-    for path in documents() {
-        let document = fs::read_to_string(&path).unwrap();
-        let replayed = replay(&document, &test_env());
-        if update_wanted() {
-            fs::write(&path, replayed).unwrap();
-        } else {
-            assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
+    thread::scope(|scope| {
+        for path in documents() {
+            scope.spawn(move || check(&path));
         }
+    });
+}
+
+fn check(path: &Path) {
+    let document = fs::read_to_string(path).unwrap();
+    let replayed = replay(&document, &test_env());
+    if update_wanted() {
+        fs::write(path, replayed).unwrap();
+    } else {
+        assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
     }
 }
 

@@ -18,7 +18,7 @@ fn init(env: &TestEnv, agents: &[&str], arguments: &str) -> Output {
 }
 
 fn read(env: &TestEnv, name: &str) -> String {
-    fs::read_to_string(env.work().join(name)).unwrap()
+    fs::read_to_string(env.work().join(name)).expect(name)
 }
 
 #[test]

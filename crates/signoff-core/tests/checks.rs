@@ -1,0 +1,231 @@
+//! What the project's own commands print, and the review it gives.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fmt::Write;
+
+use signoff_core::checks::{MOST, Ran, findings, review};
+use signoff_core::ids::ReviewerName;
+use signoff_core::review::{Inconclusive, Review, ReviewerKind, Severity, Verdict};
+
+fn checks(ran: &[Ran]) -> Review {
+    review(&ReviewerName::from("checks"), ReviewerKind::Tests, ran)
+}
+
+fn ran(name: &str, code: i32, output: &str) -> Ran {
+    let command = format!("make {name}");
+    Ran { name: name.to_owned(), command, code: Some(code), output: output.to_owned() }
+}
+
+/// A file of the corpus: `$ command`, `exit CODE` or `ended`, a blank line, the output.
+fn case(text: &str) -> Ran {
+    let mut lines = text.splitn(4, '\n');
+    let command = lines.next().unwrap().strip_prefix("$ ").unwrap().to_owned();
+    let ended = lines.next().unwrap();
+    let code = ended.strip_prefix("exit ").map(|code| code.parse().unwrap());
+    assert!(code.is_some() || ended == "ended");
+    assert_eq!(lines.next(), Some(""));
+    Ran { name: "check".to_owned(), command, code, output: lines.next().unwrap_or_default().to_owned() }
+}
+
+/// The review as a person would read it.
+fn told(review: &Review) -> String {
+    let mut out = format!("{}: {}\n", review.verdict.word(), review.summary);
+    for finding in &review.findings {
+        let place = place(finding.file.as_deref(), finding.line);
+        writeln!(out, "\n[{}] {place}\n  {}", finding.severity.word(), indented(&finding.description))
+            .unwrap();
+        if let Some(suggestion) = &finding.suggestion {
+            writeln!(out, "  Suggestion: {}", indented(suggestion)).unwrap();
+        }
+    }
+    for note in &review.minor {
+        let place = place(note.file.as_deref(), note.line);
+        writeln!(out, "\n(note) {place}\n  {}", indented(&note.description)).unwrap();
+    }
+    out
+}
+
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let line = line.map_or(String::new(), |line| format!(":{line}"));
+    format!("{}{line}", file.unwrap_or("-"))
+}
+
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n  | ")
+}
+
+#[test]
+fn what_each_tool_prints() {
+    insta::glob!("../../../testdata/checks", "*.txt", |path| {
+        let ran = case(&std::fs::read_to_string(path).unwrap());
+        insta::assert_snapshot!(told(&checks(&[ran])));
+    });
+}
+
+#[test]
+fn one_failing_check_is_enough() {
+    let review = checks(&[ran("test", 0, "fine\n"), ran("lint", 2, "src/a.c:3:5: error: bad\n")]);
+    insta::assert_snapshot!(told(&review), @r"
+    changes_requested: 1 of 2 checks passed; `lint` (`make lint`) exited with 2.
+
+    [critical] src/a.c:3
+      bad
+    ");
+    insta::assert_snapshot!(review.checked.join("\n"), @r"
+    `test` (`make test`) exited with 0
+    `lint` (`make lint`) exited with 2
+    ");
+    insta::assert_snapshot!(review.findings[0].requirement.as_deref().unwrap(), @"`make lint` exits with 0");
+}
+
+#[test]
+fn nothing_run_is_nothing_known() {
+    let review = checks(&[]);
+    assert_eq!(review.verdict, Verdict::Inconclusive(Inconclusive::Missing("no check was run".to_owned())));
+}
+
+#[test]
+fn what_two_commands_say_alike_is_told_once_and_still_fails_both() {
+    let said = "src/a.c:3:5: error: bad\n";
+    let review = checks(&[ran("build", 2, said), ran("test", 2, said)]);
+    insta::assert_snapshot!(told(&review), @r"
+    changes_requested: 0 of 2 checks passed; `build` (`make build`) exited with 2; `test` (`make test`) exited with 2.
+
+    [critical] src/a.c:3
+      bad
+    ");
+}
+
+#[test]
+fn a_flood_is_counted_and_hides_no_error() {
+    let mut output: String = (0..MOST + 20).map(|line| format!("a.c:{line}: warning: unused\n")).collect();
+    output += "b.c:1: error: this one\n";
+    let found = findings(&ReviewerName::from("checks"), &[ran("build", 2, &output)]);
+    assert_eq!(found.len(), MOST + 1);
+    assert_eq!((found[0].severity, found[0].description.as_str()), (Severity::Critical, "this one"));
+    insta::assert_snapshot!(found[MOST].description, @"`build` reports 21 more like these.");
+}
+
+#[test]
+fn the_same_failure_keeps_its_id_though_its_output_tells_the_time() {
+    let id = |output| findings(&ReviewerName::from("checks"), &[ran("test", 1, output)])[0].id.clone();
+    assert_eq!(id("2 failed in 0.31 s"), id("2 failed in 0.29 s, see /tmp/log.8861"));
+}
+
+#[test]
+fn equal_messages_in_one_file_are_told_apart_by_their_lines() {
+    let output = "a.c:9: error: unused\na.c:3: error: unused\n";
+    let found = findings(&ReviewerName::from("checks"), &[ran("build", 2, output)]);
+    assert_ne!(found[0].id, found[1].id);
+}
+
+mod laws {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    /// Pieces of every tool's output, whole and broken.
+    const PIECES: &[&str] = &[
+        "\n",
+        "\n\n",
+        "\r\n",
+        "\r",
+        " ",
+        "\t",
+        "E   ",
+        "E     File \"a.py\", line 3\n",
+        "src/a.rs:3:5",
+        "src/a.rs:3",
+        ": ",
+        ":",
+        "a.py:7: in f\n",
+        "a.py:7: ValueError\n",
+        "error",
+        "error[E0308]: bad\n",
+        "warning: odd\n",
+        "note: so\n",
+        "help: try\n",
+        "  --> src/a.rs:3:5\n",
+        " = help: do\n",
+        "thread 't' panicked at src/a.rs:3:5:\n",
+        "---- t stdout ----\n",
+        "Error: no\n",
+        "Traceback (most recent call last):\n",
+        "  File \"a.py\", line 3, in f\n",
+        "ValueError: x\n",
+        "____ test_x ____\n",
+        "====\n",
+        "FAILED a.py::t - x\n",
+        "src/a.ts(3,5): error TS1: x\n",
+        "src/a.js\n",
+        "  3:5  error  bad  rule\n",
+        "--- FAIL: TestX (0.00s)\n",
+        "    a_test.go:3: bad\n",
+        "panic: x\n",
+        "\ta.go:3 +0x1d\n",
+        "FAIL\n",
+        "not ok 1 - t\n",
+        "  ---\n",
+        "  location: 'a.js:3:5'\n",
+        "  error: |-\n",
+        "  ...\n",
+        "    at f (a.js:3:5)\n",
+        "● t\n",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"runs\"",
+        "{\"version\":\"2.1.0\",\"runs\":[",
+        "{}",
+        "]}",
+        "\u{1b}[31m",
+        "\u{1b}",
+        "\u{1b}]0;",
+        "\u{7}",
+        "é",
+        "…",
+        "\u{0}",
+        "99999999999",
+        "(",
+        ")",
+        "%",
+    ];
+
+    fn outputs() -> impl Strategy<Value = String> {
+        prop_oneof![vec(select(PIECES), 0..40).prop_map(|pieces| pieces.concat()), any::<String>()]
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_gives_a_review(outputs in vec((outputs(), any::<Option<i32>>()), 1..4)) {
+            let ran: Vec<_> = outputs
+                .into_iter()
+                .map(|(output, code)| Ran { code, ..ran("test", 0, &output) })
+                .collect();
+            let review = checks(&ran);
+            let failed = ran.iter().any(|ran| ran.code != Some(0));
+            prop_assert_eq!(review.verdict == Verdict::ChangesRequested, failed);
+            prop_assert_eq!(review.verdict == Verdict::Approved, !failed);
+            prop_assert_eq!(review.findings.iter().any(|finding| finding.severity == Severity::Critical), failed);
+            prop_assert!(review.findings.len() <= ran.len() * (MOST + 2));
+            prop_assert!(review.minor.len() <= ran.len() * (MOST + 1));
+            prop_assert!(review.findings.iter().all(|finding| !finding.description.trim().is_empty()));
+            let ids: std::collections::BTreeSet<_> = review.findings.iter().map(|finding| &finding.id).collect();
+            prop_assert_eq!(ids.len(), review.findings.len());
+        }
+    }
+
+    /// Megabytes of any one piece, and of one line: whoever reads a line again for each line is still at it tomorrow.
+    #[test]
+    fn a_flood_is_read_in_linear_time() {
+        for piece in PIECES {
+            let flood = format!("\"runs\"\n{}", piece.repeat(100_000 / piece.len()));
+            let found = findings(&ReviewerName::from("checks"), &[ran("test", 1, &flood)]);
+            assert!((1..=MOST + 2).contains(&found.len()), "{piece:?} gives {}", found.len());
+        }
+    }
+}

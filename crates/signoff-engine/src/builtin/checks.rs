@@ -1,0 +1,135 @@
+//! `signoff __checks FILE`: runs the project's commands, one after the other, and prints how each went.
+//!
+//! A failing command is data, not a failure of this program. It runs under the same limits as any agent, so it sets
+//! none itself.
+
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+
+use serde::{Deserialize, Serialize};
+use signoff_core::checks::{Ran, relative};
+
+mod kept;
+
+use kept::Kept;
+
+/// The most that is kept of one command's output, in bytes: half of it from the start, half from the end.
+pub const MOST_OUTPUT: usize = 256 * 1024;
+
+/// One command of the project, as the file given to `__checks` lists them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    pub name: String,
+    pub command: String,
+}
+
+/// Why the checks could not be run. That one of them fails is no error.
+#[derive(Debug, thiserror::Error)]
+pub enum ChecksError {
+    #[error("{}: {cause}", path.display())]
+    List { path: PathBuf, cause: io::Error },
+    #[error("{}: not a list of checks: {cause}", path.display())]
+    Format { path: PathBuf, cause: serde_json::Error },
+    #[error("`{command}` could not be run: {cause}")]
+    Start { command: String, cause: io::Error },
+    #[error("the results could not be printed: {0}")]
+    Print(io::Error),
+}
+
+/// The program: exit 0 when all commands could be run, however they went, and 1 when not.
+pub fn run(list: &Path) -> ExitCode {
+    match print(list) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell when stderr is gone.
+            let _ = writeln!(io::stderr(), "signoff: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(list: &Path) -> Result<(), ChecksError> {
+    let path = list.to_owned();
+    let text = fs::read(list).map_err(|cause| ChecksError::List { path: path.clone(), cause })?;
+    let checks: Vec<Check> =
+        serde_json::from_slice(&text).map_err(|cause| ChecksError::Format { path, cause })?;
+    let ran = run_each(&checks, Path::new("."))?;
+    let told = serde_json::to_string(&ran).map_err(|cause| ChecksError::Print(cause.into()))?;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{told}").and_then(|()| stdout.flush()).map_err(ChecksError::Print)
+}
+
+/// Runs each command with `sh -c` in the directory; paths below it are told from there.
+pub fn run_each(checks: &[Check], directory: &Path) -> Result<Vec<Ran>, ChecksError> {
+    checks
+        .iter()
+        .map(|check| {
+            let command = check.command.clone();
+            run_one(check, directory).map_err(|cause| ChecksError::Start { command, cause })
+        })
+        .collect()
+}
+
+fn run_one(check: &Check, directory: &Path) -> io::Result<Ran> {
+    let (reader, writer) = io::pipe()?;
+    let mut mark = [0; 32];
+    getrandom::fill(&mut mark).map_err(io::Error::other)?;
+    let child = start(&check.command, directory, &writer)?;
+    let waiting = announce_end(child, writer, mark);
+    let output = read_until(reader, &mark)?;
+    let status = waiting.join().map_err(|_| io::Error::other("the wait for it failed"))??;
+    let output = match fs::canonicalize(directory)?.to_str() {
+        Some(directory) => relative(&output, directory),
+        None => output,
+    };
+    Ok(Ran { name: check.name.clone(), command: check.command.clone(), code: status.code(), output })
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that starts a check")]
+fn start(command: &str, directory: &Path, writer: &PipeWriter) -> io::Result<Child> {
+    Command::new("sh")
+        .args(["-c", command])
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer.try_clone()?)
+        .spawn()
+}
+
+/// Writes the mark behind the output when the command has ended. The end of the pipe would not do: a server that the
+/// command left running in the background holds it open.
+fn announce_end(
+    mut child: Child,
+    mut writer: PipeWriter,
+    mark: [u8; 32],
+) -> JoinHandle<io::Result<ExitStatus>> {
+    thread::spawn(move || {
+        let status = child.wait();
+        writer.write_all(&mark)?;
+        status
+    })
+}
+
+fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<String> {
+    let mut kept = Kept::new(MOST_OUTPUT);
+    let mut chunk = vec![0; 64 * 1024];
+    // What may be the beginning of the mark waits for the next chunk.
+    let mut unsure = Vec::new();
+    loop {
+        let length = reader.read(&mut chunk)?;
+        unsure.extend_from_slice(&chunk[..length]);
+        if let Some(end) = unsure.windows(mark.len()).position(|window| window == mark) {
+            kept.push(&unsure[..end]);
+            return Ok(kept.into_text());
+        }
+        let sure = if length == 0 { unsure.len() } else { unsure.len().saturating_sub(mark.len() - 1) };
+        kept.push(&unsure[..sure]);
+        unsure.drain(..sure);
+        if length == 0 {
+            return Ok(kept.into_text());
+        }
+    }
+}

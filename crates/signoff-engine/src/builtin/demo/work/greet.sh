@@ -1,0 +1,4 @@
+#!/bin/sh
+# Says hello to somebody.
+name=$1
+echo "Hello, $name!"

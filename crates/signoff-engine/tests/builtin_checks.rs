@@ -1,0 +1,86 @@
+//! The project's commands, run for real, and what comes of their output.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fs;
+use std::process::ExitCode;
+
+use signoff_core::checks::{Ran, review};
+use signoff_core::review::{ReviewerKind, Verdict};
+use signoff_engine::builtin::checks::{Check, MOST_OUTPUT, run, run_each};
+
+fn checks(commands: &[&str]) -> Vec<Ran> {
+    let directory = tempfile::tempdir().unwrap();
+    let check = |command: &&str| Check { name: "test".to_owned(), command: (*command).to_owned() };
+    let checks: Vec<_> = commands.iter().map(check).collect();
+    run_each(&checks, directory.path()).unwrap()
+}
+
+fn output(command: &str) -> String {
+    checks(&[command]).remove(0).output
+}
+
+#[test]
+fn a_failing_command_is_data_and_the_next_one_runs() {
+    let ran = checks(&["exit 3", "kill -9 $$", "nosuchcommand 2> /dev/null", "echo fine"]);
+    let codes: Vec<_> = ran.iter().map(|ran| ran.code).collect();
+    assert_eq!(codes, [Some(3), None, Some(127), Some(0)]);
+    assert_eq!(ran[3].output, "fine\n");
+}
+
+#[test]
+fn stdout_and_stderr_come_as_they_were_written() {
+    assert_eq!(output("echo one; echo two >&2; echo three"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn nobody_answers_a_command_that_asks() {
+    assert_eq!(output("cat; echo over"), "over\n");
+}
+
+#[test]
+fn paths_are_told_from_the_directory() {
+    assert_eq!(output("echo \"$(pwd -P)/src/a.c:3: bad\""), "src/a.c:3: bad\n");
+}
+
+#[test]
+fn a_flood_keeps_its_start_and_its_end() {
+    let said = output("echo first; yes | head -c 10000000; echo last");
+    assert!(said.starts_with("first\ny\n") && said.ends_with("y\nlast\n"), "{} bytes", said.len());
+    assert!(said.contains(" bytes left out]"));
+    assert!(said.len() <= MOST_OUTPUT + 100, "{} bytes", said.len());
+}
+
+#[test]
+fn a_process_left_in_the_background_holds_up_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    // It waits for a reader of the pipe, which comes only when the check is over.
+    let command = format!("mkfifo {0}; (echo gone > {0}) & echo started", pipe.display());
+    assert_eq!(output(&command), "started\n");
+    assert_eq!(fs::read_to_string(pipe).unwrap(), "gone\n");
+}
+
+#[test]
+fn any_bytes_become_text() {
+    assert_eq!(output(r"printf 'a\377b'"), "a\u{fffd}b");
+}
+
+#[test]
+fn what_ran_becomes_a_review() {
+    let ran = checks(&["echo 'src/a.c:3:5: error: bad'; exit 1"]);
+    let review = review(&"checks".into(), ReviewerKind::Tests, &ran);
+    assert_eq!(review.verdict, Verdict::ChangesRequested);
+    assert_eq!(review.findings[0].file.as_deref(), Some("src/a.c"));
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("checks.json");
+    assert_eq!(run(&list), ExitCode::FAILURE);
+    fs::write(&list, "{}").unwrap();
+    assert_eq!(run(&list), ExitCode::FAILURE);
+    fs::write(&list, r#"[{"name": "test", "command": "exit 1"}]"#).unwrap();
+    assert_eq!(run(&list), ExitCode::SUCCESS);
+}

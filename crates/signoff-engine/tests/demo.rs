@@ -1,0 +1,251 @@
+//! The demo's agent carried through its two tasks, with the real prompts and the real readers of answers.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::fs;
+use std::path::Path;
+
+use signoff_core::contract::{self, Ask, Contract};
+use signoff_core::prompt::{
+    self, Depth, DiffContext, FixContext, ImplementContext, ReviewContext, Subject, TaskBrief, Work,
+};
+use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Verdict};
+use signoff_engine::builtin::checks::{Check, run_each};
+use signoff_engine::builtin::demo::{self, Environment, Files, Unable, answer};
+
+const NONCE: &str = "k7Qm2xVt";
+
+/// One task in the demo's repository.
+struct Demo {
+    task: &'static str,
+    files: Files,
+}
+
+impl Demo {
+    fn of(task: usize) -> Self {
+        let files = demo::project().into_iter().map(|(name, text)| (name, text.to_owned())).collect();
+        Self { task: demo::tasks()[task], files }
+    }
+
+    fn brief(&self) -> TaskBrief<'static> {
+        let (title, description) = self.task.split_once('\n').unwrap();
+        TaskBrief { id: "1", title, description: description.trim(), ..TaskBrief::default() }
+    }
+
+    /// Lets the agent play a role, and keeps what it changed.
+    fn play(&mut self, role: &str, reviewer: &str, prompt: &str) -> String {
+        let environment =
+            Environment { role: role.to_owned(), reviewer: reviewer.to_owned(), nonce: NONCE.to_owned() };
+        let answer = answer(prompt, &environment, &self.files).unwrap();
+        assert!(role != "review" || answer.changed.is_empty());
+        self.files.extend(answer.changed);
+        answer.message
+    }
+
+    fn implement(&mut self) -> String {
+        let prompt = prompt::implement(&ImplementContext {
+            opening: None,
+            task: self.brief(),
+            worktree: "worktree",
+            other_loops: &[],
+            agents_at_once: 2,
+            attempt: 1,
+            previous_message: None,
+            findings: &[],
+            ends_with_marker: false,
+            may_stop_picking: false,
+        });
+        self.play("implement", "", &prompt)
+    }
+
+    fn review(&mut self, kind: ReviewerKind, contract: Contract) -> Review {
+        let ask = ask(kind);
+        let work = Work {
+            task: self.brief(),
+            worktree: "worktree",
+            other_loops: &[],
+            agents_at_once: 2,
+            diff: DiffContext { base: None, stat: "", diff: "", left_out: &[] },
+            author_output: None,
+        };
+        let prompt = prompt::review(&ReviewContext {
+            opening: None,
+            contract,
+            ask: &ask,
+            depth: Depth::Standard,
+            subject: Subject::Task(work),
+            rereview: None,
+        });
+        let said = self.play("review", kind.word(), &prompt);
+        let answer = contract::Answer { text: said.as_bytes(), tool: None };
+        contract::parse(contract, answer, &ask).unwrap_or_else(|why| panic!("{why}\n{said}"))
+    }
+
+    fn fix(&mut self, findings: &[&Finding]) -> String {
+        let prompt = prompt::fix(&FixContext {
+            opening: None,
+            task: self.brief(),
+            worktree: "worktree",
+            findings,
+            conflicts: &[],
+            follow_up: None,
+            unread_review: None,
+            guidance: None,
+            earlier: &[],
+            settled: &[],
+            only_files: &[],
+            diff: None,
+            may_stop_picking: false,
+        });
+        self.play("fix", "", &prompt)
+    }
+
+    /// What the project's own check says of the files as they are.
+    fn check(&self) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in &self.files {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        let run = |command: &str| run_in(directory.path(), command);
+        run("sh test.sh; echo \"exit $?\"")
+    }
+}
+
+fn run_in(directory: &Path, command: &str) -> String {
+    let check = Check { name: "test".to_owned(), command: command.to_owned() };
+    run_each(&[check], directory).unwrap().remove(0).output
+}
+
+/// The nonce and the commit are demanded, as strictly as can be.
+fn ask(kind: ReviewerKind) -> Ask {
+    Ask {
+        reviewer: kind.word().into(),
+        kind,
+        nonce: Some(NONCE.into()),
+        require_nonce: true,
+        fail_on: Bar::Medium,
+        commit: Some("9d1be07".into()),
+        loop_id: Some("1".into()),
+        task: Some("1".to_owned()),
+    }
+}
+
+fn told(review: &Review) -> String {
+    let findings = review.findings.iter().map(|finding| {
+        let place = format!("{}:{}", finding.file.as_deref().unwrap(), finding.line.unwrap());
+        format!("\n- {place} {}", finding.description)
+    });
+    format!("{}{}", review.verdict.word(), findings.collect::<String>())
+}
+
+#[test]
+fn the_project_passes_its_own_check_before_anything_is_done() {
+    assert_eq!(Demo::of(0).check(), "exit 0\n");
+}
+
+#[test]
+fn a_greeting_is_implemented_reviewed_fixed_and_approved() {
+    let mut demo = Demo::of(0);
+    insta::assert_snapshot!(demo.implement(), @"`greet.sh` takes a name now, and `test_greet.sh` checks that it is greeted.");
+    assert_eq!(demo.check(), "exit 0\n");
+
+    let spec = demo.review(ReviewerKind::Spec, Contract::Auto);
+    insta::assert_snapshot!(told(&spec), @r"
+    changes_requested
+    - README.md:5 The README still shows the call without a name
+    ");
+    let code = demo.review(ReviewerKind::Code, Contract::Xml);
+    insta::assert_snapshot!(told(&code), @r"
+    changes_requested
+    - greet.sh:3 The name is not checked: called without one, the script prints `Hello, !` and exits 0
+    ");
+    assert!(code.findings[0].suggestion.is_some());
+
+    let findings: Vec<_> = spec.findings.iter().chain(&code.findings).collect();
+    insta::assert_snapshot!(demo.fix(&findings), @r"
+    - README.md: fixed. Show `sh greet.sh NAME`
+    - greet.sh: fixed. Without a name, print the usage on stderr and exit 2
+    ");
+    insta::assert_snapshot!(demo.files["greet.sh"], @r#"
+    #!/bin/sh
+    # Says hello to somebody.
+    name=$1
+    if [ -z "$name" ]; then
+        echo "usage: greet.sh NAME" >&2
+        exit 2
+    fi
+    echo "Hello, $name!"
+    "#);
+    assert_eq!(demo.check(), "exit 0\n");
+    assert_eq!(demo.review(ReviewerKind::Spec, Contract::Auto).verdict, Verdict::Approved);
+    assert_eq!(demo.review(ReviewerKind::Code, Contract::Xml).verdict, Verdict::Approved);
+}
+
+#[test]
+fn a_fix_repairs_what_it_is_told_of_and_nothing_else() {
+    let mut demo = Demo::of(0);
+    demo.implement();
+    let code = demo.review(ReviewerKind::Code, Contract::Xml);
+    demo.fix(&[&code.findings[0]]);
+    assert_eq!(demo.review(ReviewerKind::Code, Contract::Xml).verdict, Verdict::Approved);
+    assert_eq!(demo.review(ReviewerKind::Spec, Contract::Auto).verdict, Verdict::ChangesRequested);
+}
+
+#[test]
+fn a_goodbye_needs_a_person_who_may_let_the_fixer_decide() {
+    let mut demo = Demo::of(1);
+    demo.implement();
+    assert_eq!(demo.check(), "exit 0\n");
+    assert_eq!(demo.review(ReviewerKind::Code, Contract::Xml).verdict, Verdict::Approved);
+    for contract in [Contract::Auto, Contract::Markdown] {
+        let spec = demo.review(ReviewerKind::Spec, contract);
+        assert_eq!(spec.verdict, Verdict::NeedsDiscussion);
+    }
+    // A person says: go on.
+    insta::assert_snapshot!(demo.fix(&[]), @"- bye.sh: fixed. Take the language from LANG, and English where it is not known");
+    assert_eq!(demo.check(), "exit 0\n");
+    assert_eq!(demo.review(ReviewerKind::Spec, Contract::Auto).verdict, Verdict::Approved);
+    assert_eq!(demo.review(ReviewerKind::Code, Contract::Xml).verdict, Verdict::Approved);
+}
+
+#[test]
+fn every_reviewer_answers_in_the_format_it_is_asked_for() {
+    let mut demo = Demo::of(0);
+    demo.implement();
+    for contract in [Contract::Xml, Contract::Markdown, Contract::Auto] {
+        for kind in ReviewerKind::ALL {
+            let review = demo.review(kind, contract);
+            assert_eq!(review.verdict, Verdict::ChangesRequested, "{kind:?} in {contract:?}");
+        }
+    }
+}
+
+#[test]
+fn work_that_is_there_is_not_done_again() {
+    let mut demo = Demo::of(0);
+    demo.implement();
+    let findings: Vec<Finding> = demo.review(ReviewerKind::Code, Contract::Xml).findings;
+    demo.fix(&[&findings[0]]);
+    let before = demo.files.clone();
+    demo.implement();
+    assert_eq!(demo.files, before);
+    demo.fix(&[&findings[0]]);
+    assert_eq!(demo.files["greet.sh"], before["greet.sh"]);
+}
+
+#[test]
+fn what_the_agent_does_not_know_it_does_not_pretend_to_do() {
+    let files = Demo::of(0).files;
+    let environment = Environment { role: "implement".to_owned(), ..Environment::default() };
+    let prompt = "# IMPLEMENT PHASE\n\n## Task\n**Write a compiler**\n\n## Other Loops\n- a greeting\n";
+    assert_eq!(answer(prompt, &environment, &files), Err(Unable::Task));
+    let environment = Environment { role: "plan".to_owned(), ..environment };
+    let prompt = "# PLAN PHASE\n\n## Task\n**Add a greeting by name**\n";
+    assert_eq!(answer(prompt, &environment, &files), Err(Unable::Role("plan".to_owned())));
+}
+
+#[test]
+fn the_configuration_names_the_agent_and_the_tasks_have_titles() {
+    assert!(demo::config().contains("kind = \"demo\""));
+    assert!(demo::tasks()[0].starts_with("Add a greeting") && demo::tasks()[1].starts_with("Say goodbye"));
+}
