@@ -83,7 +83,8 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     runtime.shutdown_background();
     let summary = summary?;
     let (git, commits) = (shop.repository.git().processes(), commits.commits());
-    console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    console
+        .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     Ok(Came { bench: shop, store, summary })
 }
 

@@ -2,6 +2,7 @@
 
 mod app;
 mod config;
+mod cost;
 mod documentation;
 mod house;
 mod init;
