@@ -73,19 +73,23 @@ impl Repository {
         }
         failpoint::pass("place");
         // A new branch is the rule: only where it cannot be made it is asked what there is.
-        let Err(failure) = self.create_branch(new.branch, new.start) else {
-            return self.git_adds(path, Some(new.branch), new.branch);
-        };
-        let known = self.known(new.branch)?;
-        let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
-        match (known.tip, known.base, known.used_by) {
-            (None, _, _) => return Err(failure),
-            (Some(_), None, by) => return Err(taken(by)),
-            (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
-            (Some(_), Some(_), None) => {}
+        if let Err(failure) = self.create_branch(new.branch, new.start) {
+            self.take_over_branch(new.branch, failure)?;
         }
         failpoint::pass("branched");
         self.git_adds(path, Some(new.branch), new.branch)
+    }
+
+    /// Sees to it that a branch which is there may be used: it must be ours, and no living worktree may have it.
+    fn take_over_branch(&self, branch: &str, failure: GitError) -> Result<(), GitError> {
+        let known = self.known(branch)?;
+        let taken = |by| GitError::BranchTaken { branch: branch.to_owned(), by };
+        match (known.tip, known.base, known.used_by) {
+            (None, _, _) => Err(failure),
+            (Some(_), None, by) => Err(taken(by)),
+            (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by))),
+            (Some(_), Some(_), None) => Ok(()),
+        }
     }
 
     /// Forgets a worktree of ours whose directory was deleted.
