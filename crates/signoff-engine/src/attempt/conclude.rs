@@ -9,7 +9,7 @@ use signoff_core::contract::{self, Answer, MAX_BYTES};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Judged, Note, Review, Usage};
+use signoff_core::review::{Judged, Note, Review, Usage, Violation, ViolationCode};
 use signoff_core::workflow::{Completion, Role};
 
 use super::prepare::{self, Memo};
@@ -204,6 +204,7 @@ fn review(
         let message = agent.final_message(text.clone());
         let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
         contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
+            .and_then(within_reason)
             .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
     };
     let reviews = shop.layout.reviews();
@@ -221,6 +222,19 @@ fn review(
         description: format!("the reviewer changed the work, which was undone: {change}"),
     }));
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
+}
+
+/// No review by a reviewer in its senses has more findings, and nobody would fix them one by one.
+const MOST_FINDINGS: usize = 10_000;
+
+/// Every finding is kept in the ledger for good, and compared with all that come after it.
+fn within_reason(review: Review) -> Result<Review, Violation> {
+    let count = review.findings.len() + review.minor.len();
+    if count <= MOST_FINDINGS {
+        return Ok(review);
+    }
+    let message = format!("the answer has {count} findings; at most {MOST_FINDINGS} are taken");
+    Err(Violation::new(ViolationCode::TooLarge, 0, message))
 }
 
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
