@@ -57,9 +57,9 @@ impl Worktree {
     /// Tells whether there was a difference to commit; a status may see one where the content is the same.
     fn commit_staged(&self, message: &str) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
-        let command =
-            self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-F", "-"]);
-        let ended = command.input(format!("{}\n", message.trim_end())).run()?;
+        // Not through a pipe: if this program is killed while git waits for the rest, git would take what it has.
+        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-m"]);
+        let ended = command.args([format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
             let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;

@@ -74,6 +74,7 @@ impl Repository {
         failpoint::pass("place");
         // A new branch is the rule: only where it cannot be made it is asked what there is.
         let Err(failure) = self.create_branch(new.branch, new.start) else {
+            failpoint::pass("branched");
             return self.git_adds(path, Some(new.branch), new.branch);
         };
         let known = self.known(new.branch)?;
@@ -84,7 +85,6 @@ impl Repository {
             (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
             (Some(_), Some(_), None) => {}
         }
-        failpoint::pass("branched");
         self.git_adds(path, Some(new.branch), new.branch)
     }
 
