@@ -123,6 +123,8 @@ pub struct Summary {
     pub runs: Vec<(RunId, RunStage)>,
     /// The tasks that were moved, in order of their numbers.
     pub tasks: BTreeSet<TaskId>,
+    /// How many agents were started.
+    pub agents: usize,
     pub interrupted: bool,
     /// What kept a task from going on although no agent is to blame.
     pub troubles: Vec<EngineError>,
@@ -202,10 +204,10 @@ impl<'r> Dispatcher<'r> {
         let run = lease.run();
         let board = Board::new(run);
         self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
-        self.append(run, facts)?;
-        let wishes = group::outstanding(&self.runs[&run].board.machine);
-        self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
-        Ok(())
+        match pick::begun(&facts) {
+            Some(begun) => self.record_and_pick(run, facts, begun),
+            None => self.append(run, facts),
+        }
     }
 
     /// Works until nothing is left that could go on without a person.

@@ -124,8 +124,9 @@ pub trait Store: Send + Sync {
     /// What was asked for.
     fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError>;
 
-    /// Tasks that no run has taken up and that were not withdrawn, by number.
-    fn queued(&self) -> Result<Vec<(TaskId, TaskSpec)>, StoreError>;
+    /// Tasks that no run has taken up and that were not withdrawn, by number, each with what it depends on: at
+    /// most so many of those after the one named.
+    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
 
     /// The loop that works a task, and its run.
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;

@@ -161,17 +161,18 @@ impl Store for MemoryStore {
         Ok(spec)
     }
 
-    fn queued(&self) -> Result<Vec<(TaskId, TaskSpec)>, StoreError> {
+    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
         let inner = lock(&self.inner);
         let mut queued = BTreeMap::new();
         for recorded in &inner.shelf.events {
             if let Fact::Task(task, TaskFact::Added { spec, .. }) = &recorded.fact
+                && *task > after
                 && inner.shelf.holder(*task)? == Some(Holder::Nobody)
             {
-                queued.entry(*task).or_insert_with(|| (**spec).clone());
+                queued.entry(*task).or_insert_with(|| spec.depends_on.clone());
             }
         }
-        Ok(queued.into_iter().collect())
+        Ok(queued.into_iter().take(most).collect())
     }
 
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

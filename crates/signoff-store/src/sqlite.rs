@@ -173,8 +173,8 @@ impl Store for SqliteStore {
         self.read(|connection| query::task_spec(connection, task))
     }
 
-    fn queued(&self) -> Result<Vec<(TaskId, TaskSpec)>, StoreError> {
-        self.read(query::queued)
+    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
+        self.read(|connection| query::queued(connection, after, most))
     }
 
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

@@ -17,7 +17,7 @@ use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
 use signoff_core::view::{RunView, Status};
-use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded, TaskFact};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded, RunFact, TaskFact};
 
 use crate::record::{Key, ReviewRecord, Row, TaskAdded, TaskMoved, TaskTaken};
 use track::Track;
@@ -98,12 +98,15 @@ impl Teller {
                 self.view.apply(recorded);
                 self.fresh.push(task_row(self.run, recorded.at, *task, fact));
             }
-            Fact::Run(_) => {
+            Fact::Run(fact) => {
+                let before = self.is_blocked();
                 self.view.apply(recorded);
                 let done = matches!(self.view.stage(), RunStage::Done(_));
                 self.ended_at = done.then(|| self.ended_at.unwrap_or(recorded.at));
-                // Whether the run is blocked shows in every loop.
-                self.stale.extend(self.loops.keys().cloned());
+                // Its policy and whether it is blocked show in every loop, and nothing else of it does.
+                if matches!(fact, RunFact::Opened { .. }) || self.is_blocked() != before {
+                    self.stale.extend(self.loops.keys().cloned());
+                }
             }
             Fact::Loop(loop_id, fact) => {
                 let review = self.review(recorded, loop_id, fact);
@@ -115,6 +118,10 @@ impl Teller {
                 self.link(loop_id);
             }
         }
+    }
+
+    fn is_blocked(&self) -> bool {
+        matches!(self.view.stage(), RunStage::Blocked { .. })
     }
 
     fn watch(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last: &mut u64) {

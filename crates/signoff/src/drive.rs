@@ -52,7 +52,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-    let store: Arc<dyn Store> = bench.store.clone();
+    let (commits, store): (_, Arc<dyn Store>) = (bench.store.clone(), bench.store.clone());
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let program = door::program()?;
     let shop = Arc::new(Workshop {
@@ -81,7 +81,10 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     shown.finish();
     // What still hangs in a thread must not keep the program from ending.
     runtime.shutdown_background();
-    Ok(Came { bench: shop, store, summary: summary? })
+    let summary = summary?;
+    let (git, commits) = (shop.repository.git().processes(), commits.commits());
+    console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    Ok(Came { bench: shop, store, summary })
 }
 
 /// First Ctrl-C: finish what is at work. Second: stop the agents. Third: at once.

@@ -3,23 +3,37 @@
 use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind, Place, TaskFlags};
+use signoff_core::ids::TaskId;
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{PhaseKind, Role, Workflow};
 use signoff_engine::agent;
 use signoff_engine::git::At;
+use signoff_store::Store as _;
 
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::Failure;
 
 /// Whether these tasks can be begun here.
-pub fn check<'a>(bench: &Bench, specs: impl IntoIterator<Item = &'a TaskSpec>) -> Result<(), Failure> {
+pub fn check_all(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {
     check_repository(bench)?;
-    for spec in specs {
-        let workflow = bench.settings.task_workflow(spec, &TaskFlags::default())?;
-        check_agents(bench, &workflow, spec)?;
+    for task in tasks {
+        if let Some(spec) = bench.store.task_spec(*task)? {
+            check_task(bench, &spec)?;
+        }
     }
     Ok(())
+}
+
+/// Whether what was asked for can be begun here.
+pub fn check(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
+    check_repository(bench)?;
+    check_task(bench, spec)
+}
+
+fn check_task(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
+    let workflow = bench.settings.task_workflow(spec, &TaskFlags::default())?;
+    check_agents(bench, &workflow, spec)
 }
 
 /// The same for tasks that follow a workflow by name.

@@ -146,6 +146,7 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
+        self.summary.agents += 1;
         tokio::spawn(attempt::carry_out(self.shop.clone(), Arc::new(task), self.tell.clone()));
         Ok(())
     }

@@ -3,42 +3,81 @@
 use std::collections::BTreeMap;
 
 use signoff_core::config::TaskFlags;
-use signoff_core::group::RunEvent;
+use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{Status, TaskRow};
-use signoff_core::wire::{Fact, LoopFact};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_store::{Store, StoreError};
 
-use super::Dispatcher;
+use super::{Dispatcher, Todo};
 use crate::error::EngineError;
 
+/// So many tasks of the queue are looked at in one go.
+const PAGE: usize = 64;
+
 impl Dispatcher<'_> {
-    /// Takes the next task that is ready. Another program may be faster: then the one after it.
+    /// Fills the free slots of a run with tasks that are ready.
     pub(super) fn pick(&mut self, run: RunId) -> Result<(), EngineError> {
-        if self.interrupt.is_some() {
-            return Ok(());
-        }
-        for (task, spec) in ready(&*self.store, &self.drive.only)? {
-            match self.take_task(run, task, &spec) {
-                Err(EngineError::Store(StoreError::Taken(_))) => {}
-                taken => return taken,
-            }
-        }
-        self.run_event(run, RunEvent::NothingToPick, Vec::new())
+        let Some(board) = self.runs.get(&run).map(|driven| &driven.board) else { return Ok(()) };
+        let Some(policy) = board.run_policy().cloned() else { return Ok(()) };
+        self.record_and_pick(run, Vec::new(), (board.machine.clone(), policy))
     }
 
-    fn take_task(&mut self, run: RunId, task: TaskId, spec: &TaskSpec) -> Result<(), EngineError> {
-        let loop_id = loop_id(task);
-        let workflow = self.shop.settings.task_workflow(spec, &TaskFlags::default())?;
+    /// Records `first`, which make `machine` of the run, and in the same transaction the tasks that fill its free
+    /// slots. Another program may be faster: then other tasks are chosen, as long as there are any.
+    pub(super) fn record_and_pick(
+        &mut self,
+        run: RunId,
+        first: Vec<Fact>,
+        (machine, policy): (Run, RunPolicy),
+    ) -> Result<(), EngineError> {
+        let before = group::outstanding(&self.runs[&run].board.machine);
+        loop {
+            let picks = self.picks(machine.clone(), &policy)?;
+            match self.append(run, first.iter().cloned().chain(picks).collect()) {
+                Err(EngineError::Store(StoreError::Taken(_))) => {}
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        let now = group::outstanding(&self.runs[&run].board.machine);
+        let new = now.into_iter().filter(|wish| !before.contains(wish));
+        self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
+        Ok(())
+    }
+
+    /// What fills the free slots: tasks that are ready, and nothing where there are not enough.
+    fn picks(&self, mut machine: Run, policy: &RunPolicy) -> Result<Vec<Fact>, EngineError> {
+        let mut facts = Vec::new();
+        if self.interrupt.is_some() || machine.picks == 0 {
+            return Ok(facts);
+        }
+        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks)?.into_iter();
+        while machine.picks > 0 {
+            let (event, own) = match tasks.next() {
+                Some(task) => (RunEvent::TaskPicked { loop_id: loop_id(task) }, self.taken(task)?),
+                None => (RunEvent::NothingToPick, Vec::new()),
+            };
+            facts.push(Fact::Run(RunFact::Moved(event.clone())));
+            facts.extend(own);
+            machine = group::step(machine, event, policy).0;
+        }
+        Ok(facts)
+    }
+
+    /// The facts that make a task ours.
+    fn taken(&self, task: TaskId) -> Result<Vec<Fact>, EngineError> {
+        let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
+        let workflow = self.shop.settings.task_workflow(&spec, &TaskFlags::default())?;
         let policy = Policy { workflow, no_ask: self.drive.no_ask };
-        let own = |fact| Fact::Loop(loop_id.clone(), fact);
-        let facts = vec![
-            own(LoopFact::Added { task, title: spec.title.clone(), branch: self.branch(task, spec)? }),
+        let branch = self.branch(task, &spec)?;
+        let own = |fact| Fact::Loop(loop_id(task), fact);
+        Ok(vec![
+            own(LoopFact::Added { task, title: spec.title, branch }),
             own(LoopFact::Governed { policy: Box::new(policy) }),
-        ];
-        self.run_event(run, RunEvent::TaskPicked { loop_id: loop_id.clone() }, facts)
+        ])
     }
 
     /// The branch a task is worked on: its own, or the one it goes on with.
@@ -53,25 +92,64 @@ pub fn loop_id(task: TaskId) -> LoopId {
     LoopId::new(task.to_string())
 }
 
-/// The queued tasks whose dependencies are through, in the order they are to be worked.
-pub fn ready(store: &dyn Store, only: &[TaskId]) -> Result<Vec<(TaskId, TaskSpec)>, StoreError> {
-    let queued = store.queued()?;
-    if queued.is_empty() {
-        return Ok(queued);
+/// The run that its first facts make, with the policy they give it.
+pub(super) fn begun(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
+    let facts = || facts.iter().filter_map(|fact| if let Fact::Run(fact) = fact { Some(fact) } else { None });
+    let opened =
+        |fact: &RunFact| if let RunFact::Opened { policy, .. } = fact { Some(policy.clone()) } else { None };
+    let moved = |fact: &RunFact| if let RunFact::Moved(event) = fact { Some(event.clone()) } else { None };
+    let policy = facts().find_map(opened)?;
+    Some((group::replay(facts().filter_map(moved), &policy), policy))
+}
+
+/// The queued tasks whose dependencies are through, in the order they are to be worked: at most so many.
+pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<TaskId>, StoreError> {
+    let mut known = BTreeMap::new();
+    let mut found = Vec::new();
+    let mut after = TaskId(0);
+    loop {
+        let page = if only.is_empty() { store.queued(after, PAGE)? } else { named(store, only)? };
+        let last = page.last().map(|(task, _)| *task);
+        for (task, depends_on) in page {
+            if found.len() == most {
+                return Ok(found);
+            }
+            if are_through(store, &depends_on, &mut known)? {
+                found.push(task);
+            }
+        }
+        match last.filter(|_| only.is_empty()) {
+            Some(last) => after = last,
+            None => return Ok(found),
+        }
     }
-    let depends = queued.iter().any(|(_, spec)| !spec.depends_on.is_empty());
-    let rows: BTreeMap<u64, TaskRow> =
-        if depends { store.tasks()?.into_iter().map(|row| (row.id, row)).collect() } else { BTreeMap::new() };
-    let through = |task: &TaskId| rows.get(&task.0).is_some_and(is_through);
-    let wanted = |task: TaskId| only.is_empty() || only.contains(&task);
-    let mut ready: Vec<_> = queued
-        .into_iter()
-        .filter(|(task, spec)| wanted(*task) && spec.depends_on.iter().all(through))
-        .collect();
-    if !only.is_empty() {
-        ready.sort_by_key(|(task, _)| only.iter().position(|one| one == task));
+}
+
+/// Those of the named tasks that are queued.
+fn named(store: &dyn Store, only: &[TaskId]) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
+    let mut queued = Vec::new();
+    for task in only {
+        let row = store.task(*task)?.filter(|row| row.status == Status::Pending && row.run_id.is_none());
+        queued.extend(row.map(|row| (*task, row.depends_on.into_iter().map(TaskId).collect())));
     }
-    Ok(ready)
+    Ok(queued)
+}
+
+fn are_through(
+    store: &dyn Store,
+    tasks: &[TaskId],
+    known: &mut BTreeMap<TaskId, bool>,
+) -> Result<bool, StoreError> {
+    for task in tasks {
+        let through = match known.get(task) {
+            Some(through) => *through,
+            None => *known.entry(*task).or_insert(store.task(*task)?.as_ref().is_some_and(is_through)),
+        };
+        if !through {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether others may build on a task.

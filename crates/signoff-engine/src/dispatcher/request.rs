@@ -44,7 +44,7 @@ impl Dispatcher<'_> {
     fn open_for_new_tasks(&mut self) -> Result<(), EngineError> {
         if !self.drive.watch
             || self.interrupt.is_some()
-            || pick::ready(&*self.store, &self.drive.only)?.is_empty()
+            || pick::ready(&*self.store, &self.drive.only, 1)?.is_empty()
         {
             return Ok(());
         }

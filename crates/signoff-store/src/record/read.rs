@@ -154,7 +154,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
         read(&text).ok_or_else(|| odd("a word it knows", text))
     }
 
-    fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {
+    pub fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {
         let text = self.text()?;
         serde_json::from_str(&text).map_err(|_| odd("a list", text))
     }

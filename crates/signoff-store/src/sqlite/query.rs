@@ -108,14 +108,18 @@ pub(super) fn task_spec(connection: &Connection, task: TaskId) -> Result<Option<
     Ok(found.flatten().map(|(_, spec)| spec))
 }
 
-pub(super) fn queued(connection: &Connection) -> Result<Vec<(TaskId, TaskSpec)>, StoreError> {
-    let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM events WHERE position IN (
-             SELECT MIN(position) FROM tasks JOIN events ON task_id = tasks.id AND kind = 'task.added'
-             WHERE tasks.run_id IS NULL AND status = 'pending' GROUP BY tasks.id
-         ) ORDER BY task_id"
-    );
-    Ok(select(connection, &sql, [], added)?.into_iter().flatten().collect())
+pub(super) fn queued(
+    connection: &Connection,
+    after: TaskId,
+    most: usize,
+) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
+    let sql = "SELECT id, depends_on FROM tasks
+               WHERE run_id IS NULL AND status = 'pending' AND id > ? ORDER BY id LIMIT ?";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    select(connection, sql, [number(after.0), most], |row| {
+        let mut cells = cells(row);
+        Ok((TaskId(cells.number()?), cells.list()?.into_iter().map(TaskId).collect()))
+    })
 }
 
 pub(super) fn loop_of(connection: &Connection, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

@@ -21,7 +21,7 @@ fn told(store: &dyn Store) -> String {
         store.findings("").expect("findings"),
         store.open_runs().expect("runs"),
         store.run(RunId(1)).expect("a run"),
-        store.queued().expect("the queue"),
+        crate::queue::queued(store),
     )
 }
 

@@ -16,8 +16,13 @@ pub fn added(id: TaskId, title: &str) -> Fact {
 }
 
 fn titles(store: &dyn Store) -> Vec<String> {
-    let queued = store.queued().expect("the queue");
-    queued.into_iter().map(|(id, spec)| format!("{id} {}", spec.title)).collect()
+    let spec = |id| store.task_spec(id).expect("looked").expect("a spec");
+    queued(store).into_iter().map(|(id, _)| format!("{id} {}", spec(id).title)).collect()
+}
+
+/// The whole queue.
+pub fn queued(store: &dyn Store) -> Vec<(TaskId, Vec<TaskId>)> {
+    store.queued(TaskId(0), usize::MAX).expect("the queue")
 }
 
 pub fn tasks_are_numbered_in_order(house: &dyn House) {
@@ -31,6 +36,8 @@ pub fn tasks_are_numbered_in_order(house: &dyn House) {
     assert!(store.add_tasks(say::at(2), &[]).expect("nothing").is_empty());
 
     assert_eq!(titles(&*store), ["1 Read the header", "2 Write the parser", "3 Third"]);
+    assert_eq!(store.queued(TaskId(1), 1).expect("the queue"), [(TaskId(2), vec![TaskId(1)])]);
+    assert_eq!(store.queued(TaskId(3), 1).expect("the queue"), []);
     assert_eq!(store.task_spec(TaskId(2)).expect("a spec"), Some(second.spec));
     assert_eq!(store.task_spec(TaskId(9)).expect("none"), None);
     let row = store.task(TaskId(2)).expect("a row").expect("a task");
@@ -93,7 +100,7 @@ pub fn a_task_of_a_runs_own_log_is_its_own(house: &dyn House) {
         (store.open_run(say::at(1)).expect("a run"), store.open_run(say::at(1)).expect("a run"));
     let id = store.reserve_tasks(1).expect("a number")[0];
     store.append(&mine, say::at(2), &[added(id, "from a plan")]).expect("appended");
-    assert_eq!(store.queued().expect("the queue"), []);
+    assert_eq!(queued(&*store), []);
     assert!(matches!(store.append(&yours, say::at(3), &[say::taken("A", id)]), Err(StoreError::Taken(_))));
     let again = [added(id, "the same number")];
     assert!(matches!(store.append(&yours, say::at(3), &again), Err(StoreError::Taken(_))));

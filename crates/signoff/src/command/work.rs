@@ -50,11 +50,11 @@ pub fn work(
         resumed: resumable(&bench, tasks)?,
         ..Wanted::default()
     };
-    let queue = ready(&*bench.store, tasks)?;
+    let queue = ready(&*bench.store, tasks, usize::MAX)?;
     if wanted.resumed.is_empty() && queue.is_empty() && !watch {
         return nothing(&bench, tasks, console);
     }
-    preflight::check(&bench, queue.iter().map(|(_, spec)| spec))?;
+    preflight::check_all(&bench, &queue)?;
     if !queue.is_empty() {
         let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
         let facts = open::queue(&bench.settings, jobs, no_ask)?;
