@@ -11,7 +11,7 @@ mod reading;
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
@@ -24,7 +24,7 @@ use crate::assignment::Assignment;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{CheckoutState, Repository, Worktree};
+use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 
@@ -42,6 +42,8 @@ pub struct Workshop {
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
     pub readings: Readings,
+    /// Held while a worktree that somebody deleted is made again.
+    pub mending: Mutex<()>,
 }
 
 /// How an attempt ended, for the dispatcher.
@@ -68,7 +70,24 @@ pub enum End {
 impl Workshop {
     /// The worktree of an assignment.
     fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
-        Ok(self.repository.worktree(Path::new(&task.place.worktree))?)
+        match self.repository.worktree(Path::new(&task.place.worktree)) {
+            Err(GitError::WorktreeGone(_)) => self.worktree_with_files(task),
+            found => Ok(found?),
+        }
+    }
+
+    /// The same with its files: whoever deleted them lost only what was not committed.
+    fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
+        // The readers of one worktree begin at the same time.
+        let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = Path::new(&task.place.worktree);
+        if path.exists() || task.branch.is_empty() {
+            return Ok(self.repository.worktree(path)?);
+        }
+        let new = NewWorktree { path, branch: &task.branch, start: &task.place.base };
+        let worktree = self.repository.add_worktree(&new)?;
+        worktree.copy_files(self.settings.copied_into_worktrees())?;
+        Ok(worktree)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::attempt::Workshop;
 use crate::board::{Board, Place};
 use crate::dispatcher::Placed;
 use crate::error::EngineError;
-use crate::git::NewWorktree;
+use crate::git::{GitError, NewWorktree};
 use crate::tick;
 
 /// A loop that needs a place.
@@ -54,6 +54,10 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
         return continued(shop, store, wish, before);
     }
     let start = start(shop, store, &wish.spec)?;
+    // A killed program leaves the branch as it made it. Work that the log knows nothing of is not this task's.
+    if shop.repository.holds_work(&wish.branch)? {
+        return Err(GitError::BranchTaken { branch: wish.branch.clone(), by: None }.into());
+    }
     let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
     let base = forked(shop, &start, &placed.head.commit)?;
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })

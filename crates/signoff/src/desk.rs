@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
@@ -9,7 +10,7 @@ use signoff_core::view::TaskRow;
 use signoff_engine::git::{Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
-use signoff_store::{SqliteStore, Store};
+use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::door;
 use crate::failure::Failure;
@@ -69,15 +70,34 @@ impl Bench {
 
     /// Opens the repository around a directory.
     pub fn at(directory: &Path) -> Result<Self, Failure> {
-        let git = Git::new(door::environment());
+        let git = persons_git();
         let repository = Repository::discover(&git, directory)?;
         let settings = settings::load(Some(repository.root()))?;
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
-        let store = Arc::new(SqliteStore::open(layout.root())?);
+        let store = Arc::new(SqliteStore::open_with(layout.root(), store_options())?);
         end_strays(layout.root());
         Ok(Self { repository, layout, settings, store })
     }
+}
+
+/// Git in the person's environment.
+fn persons_git() -> Git {
+    let git = Git::new(door::environment());
+    match patience() {
+        Some(patience) => git.with_patience(patience),
+        None => git,
+    }
+}
+
+fn store_options() -> SqliteOptions {
+    let max_pages = door::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
+    SqliteOptions { max_pages, patience: patience() }
+}
+
+/// How long others' locks are waited for, where a test says so.
+fn patience() -> Option<Duration> {
+    door::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
 }
 
 fn unknown_task(task: TaskId) -> Failure {
@@ -98,7 +118,7 @@ fn root() -> Result<PathBuf, Failure> {
             return Ok(directory.to_owned());
         }
         if git.is_file() {
-            let repository = Repository::discover(&Git::new(door::environment()), &here)?;
+            let repository = Repository::discover(&persons_git(), &here)?;
             return Ok(repository.root().to_owned());
         }
     }

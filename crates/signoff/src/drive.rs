@@ -1,6 +1,6 @@
 //! Driving runs from the command line: runtime, signals, renderer, exit code.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
@@ -65,6 +65,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         subject: wanted.subject,
         base: wanted.base,
         readings: Readings::default(),
+        mending: Mutex::default(),
     });
     let mut shown = Shown::new(console);
     let summary = runtime.block_on(async {
@@ -83,7 +84,8 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     runtime.shutdown_background();
     let summary = summary?;
     let (git, commits) = (shop.repository.git().processes(), commits.commits());
-    console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    console
+        .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     Ok(Came { bench: shop, store, summary })
 }
 

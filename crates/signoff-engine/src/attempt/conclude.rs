@@ -60,7 +60,7 @@ pub fn conclude(
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
         | JobKind::Combine
-        | JobKind::Land => work(task, &worktree, dir, ended)?,
+        | JobKind::Land => work(task, &shop.worktree_with_files(task)?, dir, ended)?,
     };
     Ok(Concluded { end, usage, notes })
 }

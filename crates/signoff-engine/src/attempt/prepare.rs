@@ -36,6 +36,7 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
     let dir = directory(shop, task);
     fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
     failpoint::pass("prepare");
+    shop.worktree_with_files(task)?;
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
     };

@@ -66,7 +66,10 @@ impl Repository {
 
     fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         if let Some(git_dir) = self.registered(path)? {
-            return self.take_up(path, git_dir, new.branch);
+            if path.exists() || marked(&git_dir).is_none() || self.leads_to(&git_dir, new.branch)? {
+                return self.take_up(path, git_dir, new.branch);
+            }
+            self.forget_if_gone(path)?;
         }
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(GitError::NotOurs(path.to_owned()));
@@ -86,6 +89,16 @@ impl Repository {
             (Some(_), Some(_), None) => {}
         }
         self.git_adds(path, Some(new.branch), new.branch)
+    }
+
+    /// Whether a worktree whose directory is gone can be filled again: its branch was neither renamed nor deleted.
+    /// Where `HEAD` is on no branch it may be all that holds a commit.
+    fn leads_to(&self, git_dir: &Path, branch: &str) -> Result<bool, GitError> {
+        let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
+        match head.trim_end().strip_prefix("ref: refs/heads/") {
+            Some(name) => Ok(name == branch && self.has_branch(branch)?),
+            None => Ok(true),
+        }
     }
 
     /// Forgets a worktree of ours whose directory was deleted.

@@ -1,6 +1,7 @@
 //! The program as people meet it: the built binary in a place of its own.
 
 mod app;
+mod bad_input;
 mod config;
 mod documentation;
 mod house;
