@@ -19,10 +19,10 @@ fn every_example_prints_what_the_documentation_shows() {
 }
 
 fn check(path: &Path) {
-    let document = fs::read_to_string(path).unwrap();
+    let document = fs::read_to_string(path).expect("a readable file");
     let replayed = replay(&document, &test_env());
     if update_wanted() {
-        fs::write(path, replayed).unwrap();
+        fs::write(path, replayed).expect("a written file");
     } else {
         assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
     }
