@@ -2,6 +2,7 @@
 
 mod app;
 mod config;
+mod demo;
 mod documentation;
 mod house;
 mod init;
