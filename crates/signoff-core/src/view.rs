@@ -129,7 +129,7 @@ impl RunView {
                 fold.since = Some(at);
             }
             LoopFact::Governed { policy } => fold.policy = Some(policy.clone()),
-            LoopFact::CheckpointReviewed { .. } => {}
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Placed { base, worktree } => {
                 (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
             }

@@ -94,6 +94,11 @@ pub enum LoopFact {
         attempt: AttemptId,
         line: String,
     },
+    /// Something about an attempt that people should know and that changes nothing.
+    Noted {
+        attempt: AttemptId,
+        note: String,
+    },
     Moved(Event),
 }
 
@@ -181,6 +186,10 @@ pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
     Ok(Recorded { run: RunId(number("run_id")?), seq: number("seq")?, at, fact: fact(value, kind)? })
 }
 
+/// Facts of loops that are no events of their machine.
+const OF_LOOPS: [&str; 8] =
+    ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said", "noted"];
+
 fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
     let body = value.get("body").cloned().unwrap_or(Value::Null);
     match kind.split_once('.') {
@@ -191,9 +200,7 @@ fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
         Some(("run", name)) => read(kind, name, body, &["opened"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
-            let own =
-                ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said"];
-            read(kind, name, body, &own).map(|fact| Fact::Loop(loop_id.into(), fact))
+            read(kind, name, body, &OF_LOOPS).map(|fact| Fact::Loop(loop_id.into(), fact))
         }
         Some(_) | None => Err(WireError::Kind { kind: kind.to_owned() }),
     }

@@ -13,6 +13,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, Workflow};
 
 use crate::clock;
+use crate::failpoint;
 
 /// What an artifact is about, and so its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +84,14 @@ pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -
     Ok(path)
 }
 
-/// All of a file or nothing of it, so that a kill leaves no half of one.
+/// All of a file or nothing of it, so that a kill leaves no half of one. Nobody else writes the same file, and who
+/// was killed writes it again: the draft's name is always the same, so that none is left behind.
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    let draft = path.with_extension(format!("draft-{}", std::process::id()));
+    let draft = path.with_extension("draft");
     fs::write(&draft, contents)?;
+    failpoint::pass("artifact");
     fs::rename(draft, path)
 }
 

@@ -24,7 +24,7 @@ use crate::assignment::Assignment;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{Repository, Worktree};
+use crate::git::{CheckoutState, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 
@@ -81,6 +81,7 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
         Ok(Err(unstarted)) => return report(&task, unstarted.into_end(&task), Vec::new(), &tell),
         Err(error) => return report(&task, End::Trouble(error), Vec::new(), &tell),
     };
+    let before = look(&shop).await;
     failpoint::pass("spawn");
     let ended = match shop.keeper.start(&launch, &dir).await {
         Ok(running) => watch(running, &task, &tell).await,
@@ -90,8 +91,30 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
         }
     };
     failpoint::pass("exit");
-    conclude(shop, task, ended, tell).await;
+    let notes = strayed(&task, before, look(&shop).await).into_iter().collect();
+    conclude(shop, task, (ended, notes), tell).await;
 }
+
+/// The person's checkout. One that cannot be looked at now is nobody's fault and holds nobody up.
+async fn look(shop: &Arc<Workshop>) -> Option<CheckoutState> {
+    let looking = shop.clone();
+    blocking(move || Ok(looking.repository.checkout_state()?)).await.ok()
+}
+
+/// Agents are to stay in their worktree. Nothing is undone in the checkout: the person may have been at work there.
+fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
+    let changes = after?.changes_since(&before?);
+    let who = task.launch.reviewer.as_ref().map_or(task.launch.role.clone(), ToString::to_string);
+    let named: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
+    let more = changes.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = named.join(", ");
+    (!changes.is_empty())
+        .then(|| format!("your checkout changed while {who} was at work, and is left so: {named}{more}"))
+}
+
+/// So many changes are named.
+const NAMED: usize = 5;
 
 /// Passes on what the agent says until it ends.
 async fn watch(
@@ -112,23 +135,24 @@ async fn watch(
     running.wait().await
 }
 
-/// Makes an event of how an attempt ended.
+/// Makes an event of how an attempt ended, with what was noticed meanwhile.
 pub async fn conclude(
     shop: Arc<Workshop>,
     task: Arc<Assignment>,
-    ended: Ended,
+    (ended, mut notes): (Ended, Vec<String>),
     tell: UnboundedSender<Input>,
 ) {
     let dir = directory(&shop, &task);
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes }) => {
+        Ok(conclude::Concluded { end, usage, notes: more }) => {
+            notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
             let report = Report { run, loop_id, attempt, end, usage, notes };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
-        Err(error) => report(&task, End::Trouble(error), Vec::new(), &tell),
+        Err(error) => report(&task, End::Trouble(error), notes, &tell),
     }
 }
 

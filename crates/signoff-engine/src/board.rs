@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use signoff_core::group::{self, Run, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use signoff_core::machine::{self, Event, Loop, Panel, Policy, Stage};
-use signoff_core::review::Review;
+use signoff_core::review::{Review, Usage};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, TaskFact};
 
@@ -35,6 +35,8 @@ pub struct Worked {
     pub started: Option<Timestamp>,
     pub state: Loop,
     pub policy: Option<Policy>,
+    /// What the attempts that ended have used.
+    pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is on record.
     pub launched: BTreeSet<AttemptId>,
     /// The answers of the round at hand, readable or not.
@@ -119,7 +121,10 @@ impl Worked {
             LoopFact::AttemptStarted { attempt, .. } => {
                 self.launched.insert(*attempt);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Used { .. } | LoopFact::Said { .. } => {}
+            LoopFact::Used { attempt, usage } => {
+                self.usage.insert(*attempt, *usage);
+            }
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Said { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Moved(event) => {
                 let Some(policy) = self.policy.clone().or(run_policy.cloned()) else { return };
                 self.moved(event, at, &policy);

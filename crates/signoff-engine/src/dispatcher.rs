@@ -2,6 +2,7 @@
 //!
 //! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
 
+mod budget;
 mod carry_out;
 mod pick;
 mod recover;
@@ -353,12 +354,13 @@ impl<'r> Dispatcher<'r> {
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
         }
-        let used = LoopFact::Used { attempt, usage };
+        let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
+        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();
         match end {
-            End::Event(event) => self.loop_event(run, &loop_id, *event, vec![used]),
+            End::Event(event) => self.loop_event(run, &loop_id, *event, before),
             End::Stopped => {
                 let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
-                self.loop_event(run, &loop_id, lost, vec![used])
+                self.loop_event(run, &loop_id, lost, before)
             }
             End::Trouble(error) => {
                 self.trouble(run, &loop_id, error);

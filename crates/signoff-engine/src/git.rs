@@ -6,6 +6,7 @@
 //! All functions block; callers with other things to do use a thread for blocking work.
 
 mod branch;
+mod checkout;
 mod commit;
 mod copy;
 mod diff;
@@ -15,6 +16,7 @@ mod invocation;
 mod make;
 mod operation;
 mod patch;
+mod printed;
 mod remove;
 mod repository;
 mod sealed;
@@ -25,6 +27,7 @@ mod turn;
 mod undo;
 mod worktree;
 
+pub use checkout::CheckoutState;
 pub use commit::Committed;
 pub use diff::{Diff, LeftOutFile};
 pub use door::Git;

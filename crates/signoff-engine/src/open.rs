@@ -71,7 +71,9 @@ pub const REVIEW: &str = "review";
 /// One gate over the checkout, no fixing.
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
+    let governed = LoopFact::Governed { policy: Box::new(Policy { workflow: workflow.clone(), no_ask }) };
     let mut facts = opened(policy, Policy { workflow, no_ask });
+    facts.push(Fact::Loop(LoopId::new(REVIEW), governed));
     let groups = vec![vec![LoopId::new(REVIEW)]];
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts

@@ -117,6 +117,9 @@ fn of_checkout(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
 
 /// Where two lines of work parted; the first one itself if they have nothing in common.
 fn forked(shop: &Workshop, one: &Commit, other: &Commit) -> Result<Commit, EngineError> {
+    if one == other {
+        return Ok(one.clone());
+    }
     let parted = shop.repository.merge_base(one.as_str(), other.as_str())?;
     Ok(parted.unwrap_or_else(|| one.clone()))
 }

@@ -120,7 +120,7 @@ impl Teller {
     fn watch(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last: &mut u64) {
         let track = self.loops.entry(loop_id.clone()).or_default();
         match fact {
-            LoopFact::Said { .. } => return,
+            LoopFact::Said { .. } | LoopFact::Noted { .. } => return,
             LoopFact::Added { task, branch, .. } => {
                 track.task = Some(*task);
                 self.takers.insert(*task, loop_id.clone());
@@ -175,7 +175,8 @@ impl Teller {
             | LoopFact::Placed { .. }
             | LoopFact::AttemptStarted { .. }
             | LoopFact::Used { .. }
-            | LoopFact::Said { .. } => return None,
+            | LoopFact::Said { .. }
+            | LoopFact::Noted { .. } => return None,
         };
         let own = Some(review.usage).filter(|usage| *usage != Usage::default());
         let record = ReviewRecord {

@@ -5,6 +5,7 @@ pub mod calls;
 pub mod console_example;
 pub mod fake_agent;
 mod output;
+pub mod processes;
 mod project;
 pub mod script;
 mod test_env;

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Output {
     /// None if a signal ended the program.
     pub code: Option<i32>,
+    /// The signal that ended the program.
+    pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -14,7 +16,8 @@ pub struct Output {
 impl Output {
     pub(crate) fn new(output: &std::process::Output, redact: impl Fn(&str) -> String) -> Self {
         let text = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes));
-        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        let (code, signal) = (output.status.code(), signal(output.status));
+        Self { code, signal, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
     /// Stdout as the one JSON document it must be.
@@ -36,6 +39,16 @@ impl fmt::Display for Output {
         section(f, "stdout", &self.stdout)?;
         section(f, "stderr", &self.stderr)
     }
+}
+
+#[cfg(unix)]
+fn signal(status: std::process::ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_status: std::process::ExitStatus) -> Option<i32> {
+    None
 }
 
 fn section(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {

@@ -32,6 +32,11 @@ impl TestEnv {
         this
     }
 
+    /// The directory that holds all the others. Everything that runs here has it in its environment.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     /// The working directory.
     pub fn work(&self) -> PathBuf {
         self.root.path().join("work")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_core::wire::Fact;
 use signoff_engine::attempt::{Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary};
@@ -114,13 +114,34 @@ fn listen(door: UnboundedSender<Input>) -> Result<(), EngineError> {
 }
 
 impl Came {
-    /// The tasks that were moved, as they stand now, and the questions they ask.
+    /// The tasks that were moved or are not through, as they stand now, and the questions they ask.
     pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
-        let ids: Vec<u64> = self.summary.tasks.iter().map(|task| task.0).collect();
-        let tasks = self.store.tasks()?.into_iter().filter(|row| ids.contains(&row.id)).collect();
-        let own = |row: &QuestionRow| row.task_id.is_some_and(|task| ids.contains(&task));
-        let questions = self.store.questions()?.into_iter().filter(own).collect();
+        let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
+        let own = |row: &TaskRow| self.is_moved(row.id) || (driven(row) && !is_over(row.status));
+        let tasks: Vec<TaskRow> = self.store.tasks()?.into_iter().filter(own).collect();
+        let asked = |row: &QuestionRow| tasks.iter().any(|task| row.task_id == Some(task.id));
+        let questions = self.store.questions()?.into_iter().filter(asked).collect();
         Ok((tasks, questions))
+    }
+
+    fn is_moved(&self, task: u64) -> bool {
+        self.summary.tasks.contains(&TaskId(task))
+    }
+
+    /// Says what waits for the person although nothing happened to it now.
+    fn remind(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
+        for row in tasks.iter().filter(|row| !self.is_moved(row.id)) {
+            let id = row.id;
+            match questions.iter().find(|question| question.task_id == Some(id)) {
+                Some(question) => console.note(&format!(
+                    "Task #{id} waits for you ({}): {}\n  signoff answer {id} {}",
+                    question.id,
+                    question.text,
+                    question.choices.join("|"),
+                )),
+                None => console.note(&format!("Task #{id} is {}", row.status.word())),
+            }
+        }
     }
 
     /// Takes the throw-away copy of a review away. What cannot be taken away now is no reason to fail.
@@ -134,6 +155,7 @@ impl Came {
     /// Tells the exit code, and with `--json` what came of it.
     pub fn conclude(self, console: &Console, drive_no_ask: bool) -> Result<Exit, Failure> {
         let (tasks, questions) = self.rows()?;
+        self.remind(&tasks, &questions, console);
         if console.json {
             let run = self.summary.runs.last().map(|(run, stage)| (run.0, stage));
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
@@ -153,6 +175,14 @@ impl Came {
             return Err(Failure::from(trouble));
         }
         Ok(Exit::of(code))
+    }
+}
+
+/// Whether nothing more happens to a task by itself.
+fn is_over(status: Status) -> bool {
+    match status {
+        Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => true,
+        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
     }
 }
 

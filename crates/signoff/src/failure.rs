@@ -198,12 +198,16 @@ impl From<GitError> for Failure {
             GitError::DiskFull => {
                 Self::failed(message).hint("make room and type the same again: nothing was lost")
             }
+            GitError::Astray { branch, .. } => Self::failed(message).hint(format!(
+                "put there what you want to keep, on {branch}; then `signoff work` goes on where it was"
+            )),
+            GitError::Unfinished { operation, .. } => Self::failed(message).hint(format!(
+                "end the {operation} there or give it up; then `signoff work` goes on where it was"
+            )),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
             | GitError::BranchTaken { .. }
             | GitError::BranchGone(_)
-            | GitError::Astray { .. }
-            | GitError::Unfinished(_)
             | GitError::UncommittedWork(_)
             | GitError::OutsideWorktree(_)
             | GitError::StillChanging(_)

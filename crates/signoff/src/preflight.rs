@@ -29,16 +29,22 @@ pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Re
 }
 
 fn check_repository(bench: &Bench) -> Result<(), Failure> {
-    if let At::Unborn { branch } = bench.repository.at()? {
-        return Err(Failure::usage(format!("the repository has no commit yet (branch {branch})"))
-            .hint("make the first one: git commit --allow-empty -m \"Start\""));
-    }
-    let submodules = bench.repository.submodules()?;
+    let submodules = match bench.repository.submodules() {
+        Ok(submodules) => submodules,
+        Err(error) => return Err(unborn(bench).unwrap_or_else(|| error.into())),
+    };
     if !submodules.is_empty() {
         return Err(Failure::usage(format!("submodules are not supported yet: {}", submodules.join(", ")))
             .hint("work in a repository without submodules, or vendor them"));
     }
     Ok(())
+}
+
+/// What to say of a repository in which there is nothing to start from.
+fn unborn(bench: &Bench) -> Option<Failure> {
+    let At::Unborn { branch } = bench.repository.at().ok()? else { return None };
+    let failure = Failure::usage(format!("the repository has no commit yet (branch {branch})"));
+    Some(failure.hint("make the first one: git commit --allow-empty -m \"Start\""))
 }
 
 pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Result<(), Failure> {

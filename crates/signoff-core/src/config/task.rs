@@ -143,7 +143,7 @@ fn reviewing(mut workflow: Workflow) -> Workflow {
     workflow.phases = gates_of_work(&workflow);
     for policy in workflow.phases.iter_mut().filter_map(Phase::judge_mut) {
         policy.gate.enabled = true;
-        policy.gate.on_failure = OnFailure::Stop;
+        policy.gate.on_failure = OnFailure::Proceed;
         policy.gate.on_exhausted = OnExhausted::Stop;
         policy.gate.bound = Bound::MaxCycles(1);
     }

@@ -61,7 +61,7 @@ fn each_type_has_its_phases() {
     improve: fix 30m
     review: off MiniLoop MaxCycles(3) 10m 30m
     ");
-    insta::assert_snapshot!(plain(TaskType::Review), @"review: on Stop MaxCycles(1) 10m 30m");
+    insta::assert_snapshot!(plain(TaskType::Review), @"review: on Proceed MaxCycles(1) 10m 30m");
     insta::assert_snapshot!(plain(TaskType::Plan), @"plan: plan 1h");
 }
 
@@ -81,7 +81,7 @@ fn the_keys_of_a_task_type_reach_their_phases() {
                 improve: fix 20m
                 review: on MiniLoop MaxCycles(5) 4m 8m
                 "),
-                TaskType::Review => insta::assert_snapshot!(shown, @"review: on Stop MaxCycles(1) 4m 8m"),
+                TaskType::Review => insta::assert_snapshot!(shown, @"review: on Proceed MaxCycles(1) 4m 8m"),
                 TaskType::Plan => insta::assert_snapshot!(shown, @"plan: plan 20m"),
             }
         }
@@ -179,7 +179,7 @@ fn a_review_of_the_phases_workflow_judges_the_work() {
             .phases
             .iter()
             .filter_map(Phase::judge)
-            .all(|policy| policy.gate.on_failure == OnFailure::Stop)
+            .all(|policy| policy.gate.on_failure == OnFailure::Proceed)
     );
     assert!(workflow.before.is_empty() && workflow.after.is_empty());
 }

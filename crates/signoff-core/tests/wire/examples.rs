@@ -142,7 +142,8 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
             LoopFact::Used { attempt, usage }
         }
         LoopFact::Used { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
-        LoopFact::Said { .. } => LoopFact::Moved(Event::Started { head: head() }),
+        LoopFact::Said { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
+        LoopFact::Noted { .. } => LoopFact::Moved(Event::Started { head: head() }),
         LoopFact::Moved(event) => LoopFact::Moved(after(event)?),
     })
 }

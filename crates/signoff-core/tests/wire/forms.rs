@@ -48,6 +48,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.attempt_started {"attempt":4,"launch":{"agent":"claude","cycle":0,"model":null,"phase":"","reviewer":null,"role":""}}
     loop.used {"attempt":4,"usage":{"cost_micro_usd":1,"duration_ms":4,"input_tokens":2,"output_tokens":3}}
     loop.said {"attempt":4,"line":"Reading src/a.rs"}
+    loop.noted {"attempt":4,"note":"your checkout changed"}
     loop.started {"head":{"commit":"c1","tree":"t1"}}
     loop.imported {"at":{"item":0,"pass":2,"phase":3},"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"fixes":1,"head":{"commit":"c1","tree":"t1"}}
     loop.items_planned {"count":2}

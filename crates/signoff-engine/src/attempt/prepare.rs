@@ -19,6 +19,7 @@ use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
+use crate::failpoint;
 use crate::process::{AttemptDir, Launch, Limits};
 
 /// What concluding an attempt must know and cannot tell from anything else.
@@ -34,6 +35,7 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
     fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
+    failpoint::pass("prepare");
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
     };

@@ -39,7 +39,7 @@ impl Readings {
         let snapshot = worktree.snapshot_of(commit)?;
         // Whatever an earlier reader left behind is not part of the work.
         worktree.undo_since(&snapshot)?;
-        let diff = Arc::new(worktree.diff(since)?);
+        let diff = Arc::new(worktree.diff_between(since, commit)?);
         *reading =
             Some(Reading { commit: commit.clone(), since: since.clone(), snapshot, diff: diff.clone() });
         Ok(diff)

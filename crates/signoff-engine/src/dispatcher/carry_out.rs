@@ -15,27 +15,28 @@ use crate::assignment::{Assignment, Neighbour};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, place};
+use crate::{attempt, failpoint, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
         while let Some(todo) = self.todo.pop_front() {
             match todo {
-                Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect),
+                Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
                 Todo::Run(run, effect) => self.run_effect(run, effect)?,
             }
         }
         Ok(())
     }
 
-    fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) {
+    fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) -> Result<(), EngineError> {
         match effect {
-            Effect::Spawn(job) => self.spawn(run, loop_id, job),
+            Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
             Effect::Wait { hold } => self.wait(run, loop_id, hold),
             // The question is in the log; whoever shows it shows it from there. A finished loop needs nothing.
             Effect::Ask(_) | Effect::AwaitLanding | Effect::Finish(_) => {}
         }
+        Ok(())
     }
 
     fn run_effect(&mut self, run: RunId, effect: RunEffect) -> Result<(), EngineError> {
@@ -77,6 +78,7 @@ impl Dispatcher<'_> {
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
             let result = place::make(&shop, &*store, &wish);
+            failpoint::pass("placed");
             tell.send(Input::Placed { run, loop_id, result }).ok();
         });
     }
@@ -130,17 +132,22 @@ impl Dispatcher<'_> {
         Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
     }
 
-    fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) {
+    fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
             // It stays outstanding: the next drive starts it.
-            return;
+            return Ok(());
         }
         let attempt = job.attempt;
-        let Some(task) = self.assignment(run, loop_id, job) else { return };
+        if let Some(refusal) = self.over_budget(run, loop_id, attempt) {
+            self.renderer.take(&Notice::Note(&format!("Paused: {refusal} (task {loop_id})")));
+            return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
+        }
+        let Some(task) = self.assignment(run, loop_id, job) else { return Ok(()) };
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
         tokio::spawn(attempt::carry_out(self.shop.clone(), Arc::new(task), self.tell.clone()));
+        Ok(())
     }
 
     /// Ends what a killed program left half done, from what is on disk.
@@ -150,6 +157,7 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
+        let ended = (ended, Vec::new());
         tokio::spawn(attempt::conclude(self.shop.clone(), Arc::new(task), ended, self.tell.clone()));
     }
 
@@ -196,9 +204,9 @@ impl Dispatcher<'_> {
                     tell.send(Input::Elapsed { run, loop_id, hold }).ok();
                 });
             }
-            Hold::Budget => self.renderer.take(&Notice::Note("Paused: the budget is used up.")),
-            // The run's own machine knows when it is over.
-            Hold::Checkpoint => {}
+            // A cap is raised in the configuration, which the next drive reads; the run's own machine knows when
+            // a checkpoint is over.
+            Hold::Budget | Hold::Checkpoint => {}
         }
     }
 }

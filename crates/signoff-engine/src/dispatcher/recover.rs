@@ -2,7 +2,7 @@
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Job, Loss, Policy, Stage};
+use signoff_core::machine::{self, Effect, Event, Hold, Job, Loss, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
@@ -77,6 +77,10 @@ impl Dispatcher<'_> {
                     let known = launched.contains(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
                 }
+                // There may be more money now; if not, the launch is refused again.
+                Effect::Wait { hold: hold @ Hold::Budget } => {
+                    self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
+                }
                 Effect::Wait { .. }
                 | Effect::AwaitLanding
                 | Effect::Ask(_)
@@ -98,7 +102,8 @@ impl Dispatcher<'_> {
         known: bool,
     ) -> Result<(), EngineError> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
-        if !path.exists() {
+        // What was never handed to a keeper was never begun.
+        if !AttemptDir::new(&path).launch().exists() {
             if !known {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };

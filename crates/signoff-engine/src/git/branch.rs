@@ -16,6 +16,15 @@ const USUAL: [&str; 3] = ["main", "master", "trunk"];
 
 const REMOTE_HEAD: &str = "refs/remotes/origin/HEAD";
 
+/// The branches as one look at the repository shows them.
+#[derive(Debug, Default)]
+pub(super) struct Branches {
+    /// The default branch's ref and its commit: here if it is here, else the remote's.
+    pub(super) default: Option<(String, Commit)>,
+    /// The commit of the branch that is checked out; none if there is no such branch yet or `HEAD` is detached.
+    pub(super) checked_out: Option<Commit>,
+}
+
 /// What git knows of a branch's name.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -29,7 +38,7 @@ pub(super) struct Known {
 impl Repository {
     /// The branch work is meant for in the end.
     pub fn default_branch(&self) -> Result<String, GitError> {
-        if let Some(name) = self.default_ref()? {
+        if let Some((name, _)) = self.branches()?.default {
             let short = name.strip_prefix("refs/heads/").or(name.strip_prefix("refs/remotes/origin/"));
             return Ok(short.unwrap_or(&name).to_owned());
         }
@@ -39,19 +48,29 @@ impl Repository {
         }
     }
 
-    /// The default branch's ref: here if it is here, else the remote's.
-    pub(super) fn default_ref(&self) -> Result<Option<String>, GitError> {
-        let asked = ["for-each-ref", "--format=%(refname) %(symref)", "refs/heads", REMOTE_HEAD];
-        let printed = self.sealed(self.here())?.args(asked).read_line()?;
-        let refs: Vec<(&str, &str)> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+    pub(super) fn branches(&self) -> Result<Branches, GitError> {
+        let asked = ["--format=%(HEAD)%(refname) %(objectname) %(symref)", "refs/heads", REMOTE_HEAD];
+        let printed = self.sealed(self.here())?.args(["for-each-ref"]).args(asked).read()?;
+        let printed = String::from_utf8_lossy(&printed);
+        let lines = printed.lines().filter_map(|line| line.split_at_checked(1));
+        let checked_out = |(mark, rest): (&str, &str)| {
+            (mark == "*").then(|| rest.split(' ').nth(1).map(Commit::new)).flatten()
+        };
+        let checked_out = lines.clone().find_map(checked_out);
+        let refs: Vec<[&str; 3]> =
+            lines.filter_map(|(_, rest)| rest.split(' ').collect::<Vec<_>>().try_into().ok()).collect();
+        Ok(Branches { default: self.default_of(&refs)?, checked_out })
+    }
+
+    fn default_of(&self, refs: &[[&str; 3]]) -> Result<Option<(String, Commit)>, GitError> {
         let local = |name: &str| {
             let full = format!("refs/heads/{name}");
-            refs.iter().any(|(existing, _)| *existing == full).then_some(full)
+            let found = refs.iter().find(|[existing, ..]| *existing == full);
+            found.map(|[_, commit, _]| (full, Commit::new(*commit)))
         };
-        let remote = refs.iter().find(|(name, _)| *name == REMOTE_HEAD).map(|(_, target)| *target);
-        if let Some(target) = remote {
+        if let Some([_, commit, target]) = refs.iter().find(|[name, ..]| *name == REMOTE_HEAD) {
             let short = target.strip_prefix("refs/remotes/origin/").unwrap_or(target);
-            return Ok(Some(local(short).unwrap_or_else(|| target.to_owned())));
+            return Ok(Some(local(short).unwrap_or_else(|| ((*target).to_owned(), Commit::new(*commit)))));
         }
         let configured = self.seal()?.default_branch();
         Ok(configured.into_iter().chain(USUAL).find_map(local))

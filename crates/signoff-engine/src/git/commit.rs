@@ -28,7 +28,7 @@ impl Worktree {
         match unfinished {
             // Its commits are half here and half there; only who began it can tell what was meant.
             Some(operation @ (Operation::Rebase | Operation::Bisect)) => {
-                return Err(GitError::Unfinished(operation));
+                return Err(GitError::Unfinished { worktree: self.path().to_owned(), operation });
             }
             Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
         }
@@ -89,7 +89,8 @@ impl Worktree {
                 .read()
                 .map(drop)
         } else {
-            Err(GitError::Astray { branch: branch.to_owned(), head: head.clone() })
+            let worktree = self.path().to_owned();
+            Err(GitError::Astray { worktree, branch: branch.to_owned(), head: head.clone() })
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,17 +42,20 @@ const KEPT: [&str; 8] = [
 /// Starts git, and counts how often it did. Clones share the count.
 #[derive(Debug, Clone)]
 pub struct Git {
+    /// Where git is. Named by its path it can be started without a copy of our own address space.
+    program: Arc<Path>,
     environment: Arc<[(OsString, OsString)]>,
     patience: Duration,
-    pub(super) limit: Duration,
+    limit: Duration,
     processes: Arc<AtomicU64>,
 }
 
 impl Git {
     /// Git in the given environment, which is the person's; little of `GIT_*` gets through.
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let environment = environment.into_iter().filter(|(name, _)| gets_through(name)).collect();
-        Self { environment, patience: PATIENCE, limit: LIMIT, processes: Arc::default() }
+        let environment: Arc<[_]> = environment.into_iter().filter(|(name, _)| gets_through(name)).collect();
+        let program = find(&environment).into();
+        Self { program, environment, patience: PATIENCE, limit: LIMIT, processes: Arc::default() }
     }
 
     /// Waits for locks no longer than `patience`.
@@ -62,6 +66,11 @@ impl Git {
     /// Ends a git that takes longer than `limit`.
     pub fn with_limit(self, limit: Duration) -> Self {
         Self { limit, ..self }
+    }
+
+    /// When a git that is started now has taken too long.
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline(now() + self.limit)
     }
 
     /// How many git processes were started so far.
@@ -93,7 +102,7 @@ impl Git {
     #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
     pub(super) fn spawn(&self, invocation: &Invocation<'_>) -> Result<Child, GitError> {
         self.processes.fetch_add(1, Ordering::Relaxed);
-        let mut command = Command::new("git");
+        let mut command = Command::new(&*self.program);
         command
             .arg("--no-pager")
             .args(&invocation.arguments)
@@ -121,6 +130,27 @@ impl Git {
                 GitError::WorktreeGone(invocation.directory.clone())
             }
         })
+    }
+}
+
+/// Git on the path of this environment. Where none is found the bare name fails as it should.
+fn find(environment: &[(OsString, OsString)]) -> PathBuf {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let directories = path.iter().flat_map(std::env::split_paths).filter(|directory| directory.is_absolute());
+    let runs = |file: &PathBuf| {
+        file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    directories.map(|directory| directory.join("git")).find(runs).unwrap_or_else(|| PathBuf::from("git"))
+}
+
+/// The moment at which a git is given up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    /// What is left until then; none when it is over.
+    pub(super) fn left(self) -> Option<Duration> {
+        Some(self.0.saturating_duration_since(now())).filter(|left| !left.is_zero())
     }
 }
 

@@ -37,10 +37,10 @@ pub enum GitError {
     #[error("the branch {0} is gone")]
     BranchGone(String),
     /// The agent left the loop's branch, and what it made cannot be brought back there without losing something.
-    #[error("the worktree is at {head}, which does not continue its branch {branch}")]
-    Astray { branch: String, head: Commit },
-    #[error("a {0} was left unfinished")]
-    Unfinished(Operation),
+    #[error("{} is at {head}, which does not continue its branch {branch}", .worktree.display())]
+    Astray { worktree: PathBuf, branch: String, head: Commit },
+    #[error("a {operation} was left unfinished in {}", .worktree.display())]
+    Unfinished { worktree: PathBuf, operation: Operation },
     #[error("{} holds work that is not committed", .0.display())]
     UncommittedWork(PathBuf),
     #[error("{} leads out of the worktree", .0.display())]

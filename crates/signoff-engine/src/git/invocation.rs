@@ -3,14 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdout, ExitStatus};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::process::ExitStatus;
 use std::thread;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use super::printed::Printed;
 use super::{Git, GitError};
+
+/// So many bytes fit into any pipe, whether or not anybody reads.
+const FITS: usize = 4096;
 
 /// One git command, not yet run.
 #[derive(Debug)]
@@ -83,38 +83,39 @@ impl<'a> Invocation<'a> {
     /// Hands what it prints to `reader` while it prints it.
     pub(super) fn stream(
         self,
-        mut reader: impl FnMut(&mut BufReader<ChildStdout>) -> io::Result<()>,
+        mut reader: impl FnMut(&mut BufReader<Printed>) -> io::Result<()>,
     ) -> Result<(), GitError> {
         self.run_once(|stdout, _| reader(stdout))?.success().map(drop)
     }
 
     fn run_once(
         &self,
-        reader: impl FnOnce(&mut BufReader<ChildStdout>, &mut Vec<u8>) -> io::Result<()>,
+        reader: impl FnOnce(&mut BufReader<Printed>, &mut Vec<u8>) -> io::Result<()>,
     ) -> Result<Ended, GitError> {
         let mut child = self.git.spawn(self)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut printed = Vec::new();
-        let mut complaints = Vec::new();
-        let (done, ended) = mpsc::channel();
-        let number = child.id();
-        let (read, stuck) = thread::scope(|scope| {
-            let watch = scope.spawn(move || end_if_stuck(number, &ended, self.git.limit));
+        let stdin = child.stdin.take();
+        let printed = Printed::of(&mut child, self.git.deadline());
+        let mut stdout = Vec::new();
+        let (read, complaints, stuck) = thread::scope(|scope| {
             // A git that ends without reading everything has said why on stderr.
-            scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(&self.input)));
-            let complaining = scope.spawn(|| stderr.map(|mut stderr| stderr.read_to_end(&mut complaints)));
-            let read = stdout.map_or(Ok(()), |stdout| reader(&mut BufReader::new(stdout), &mut printed));
-            complaining.join().ok();
-            // Before it is waited for: afterwards its number may be another process's.
-            drop(done);
-            (read, watch.join().unwrap_or_default())
+            match stdin {
+                Some(mut stdin) if self.input.len() > FITS => {
+                    scope.spawn(move || stdin.write_all(&self.input));
+                }
+                Some(mut stdin) => drop(stdin.write_all(&self.input)),
+                None => {}
+            }
+            let mut printed = BufReader::new(printed);
+            let read = reader(&mut printed, &mut stdout);
+            let (complaints, stuck) = printed.into_inner().finish();
+            (read, complaints, stuck)
         });
-        let status = child.wait().and_then(|status| read.map(|()| status));
-        let status = status.map_err(GitError::at(Path::new("git")))?;
+        let status = child.wait().map_err(GitError::at(Path::new("git")))?;
         if stuck {
             return Err(GitError::Stuck { command: self.words() });
         }
-        Ok(Ended { status, stdout: printed, stderr: complaints, command: self.words() })
+        read.map_err(GitError::at(Path::new("git")))?;
+        Ok(Ended { status, stdout, stderr: complaints, command: self.words() })
     }
 
     /// The command as a person would type it, without what only we care about.
@@ -123,16 +124,6 @@ impl<'a> Invocation<'a> {
         let words: Vec<_> = words.take_while(|word| word != "--").take(6).collect();
         format!("git {}", words.join(" "))
     }
-}
-
-/// Kills a git, and what it started, unless `done` comes in time. Tells whether it did.
-fn end_if_stuck(number: u32, done: &Receiver<()>, limit: Duration) -> bool {
-    let stuck = done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-    if stuck {
-        let group = i32::try_from(number).ok().and_then(Pid::from_raw);
-        group.map(|group| kill_process_group(group, Signal::KILL));
-    }
-    stuck
 }
 
 impl Ended {

@@ -43,7 +43,8 @@ impl Worktree {
                 if self.repository.is_ancestor(head.as_str(), &tip)? {
                     return Ok(());
                 }
-                Err(GitError::Astray { branch: branch.to_owned(), head })
+                let worktree = self.path().to_owned();
+                Err(GitError::Astray { worktree, branch: branch.to_owned(), head })
             }
             (_, _) => Ok(()),
         }

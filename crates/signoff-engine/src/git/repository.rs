@@ -159,12 +159,20 @@ impl Repository {
     /// Where work started from `HEAD` is counted from: the merge-base with the default branch, or `HEAD` where
     /// the two have nothing in common.
     pub fn base(&self) -> Result<Commit, GitError> {
-        let head = match self.at()? {
-            At::Branch { commit, .. } | At::Detached { commit } => commit,
-            At::Unborn { .. } => return Err(GitError::NoCommits),
+        let branches = self.branches()?;
+        let head = match branches.checked_out {
+            Some(commit) => commit,
+            None => match self.at()? {
+                At::Branch { commit, .. } | At::Detached { commit } => commit,
+                At::Unborn { .. } => return Err(GitError::NoCommits),
+            },
         };
-        let Some(default) = self.default_ref()? else { return Ok(head) };
-        Ok(self.merge_base(head.as_str(), &default)?.unwrap_or(head))
+        match branches.default {
+            Some((name, commit)) if commit != head => {
+                Ok(self.merge_base(head.as_str(), &name)?.unwrap_or(head))
+            }
+            Some(_) | None => Ok(head),
+        }
     }
 
     /// The best common ancestor of two revisions, if they have one.

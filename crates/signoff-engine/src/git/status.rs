@@ -45,10 +45,13 @@ pub(super) enum FileState {
 }
 
 impl Repository {
-    /// Looks at a worktree; writes nothing, not even a fresher index.
+    /// Looks at a worktree; writes nothing, not even a fresher index. Only an index of our own is freshened, so
+    /// that the next look need not read all files again.
     pub(super) fn status(&self, place: Place<'_>) -> Result<Status, GitError> {
         let asked = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
-        let printed = self.sealed(place)?.args(asked).args(["--ignore-submodules=none"]).read()?;
+        let freshen = if place.index.is_some() { "1" } else { "0" };
+        let command = self.sealed(place)?.env("GIT_OPTIONAL_LOCKS", freshen).args(asked);
+        let printed = command.args(["--ignore-submodules=none"]).read()?;
         Ok(Status::parse(&printed))
     }
 }

@@ -10,6 +10,7 @@ use signoff_core::machine::Head;
 
 use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
+use crate::failpoint;
 
 /// In a worktree's git directory: made by us, and for which branch (none: a throw-away one).
 const MARKER: &str = "signoff-owned";
@@ -70,14 +71,20 @@ impl Repository {
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(GitError::NotOurs(path.to_owned()));
         }
+        failpoint::pass("place");
+        // A new branch is the rule: only where it cannot be made it is asked what there is.
+        let Err(failure) = self.create_branch(new.branch, new.start) else {
+            return self.git_adds(path, Some(new.branch), new.branch);
+        };
         let known = self.known(new.branch)?;
         let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
         match (known.tip, known.base, known.used_by) {
-            (None, _, _) => self.create_branch(new.branch, new.start)?,
+            (None, _, _) => return Err(failure),
             (Some(_), None, by) => return Err(taken(by)),
             (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
             (Some(_), Some(_), None) => {}
         }
+        failpoint::pass("branched");
         self.git_adds(path, Some(new.branch), new.branch)
     }
 
@@ -95,6 +102,7 @@ impl Repository {
         let detach = if branch.is_none() { ["--detach"].as_slice() } else { &[] };
         let command = self.sealed(self.here())?.args(["worktree", "add", "--no-checkout"]).args(detach);
         command.args(["--".as_ref(), path.as_os_str(), what.as_ref()]).read()?;
+        failpoint::pass("registered");
         let link = path.join(".git");
         let written = fs::read_to_string(&link).map_err(GitError::at(&link))?;
         let name = Path::new(written.trim_end()).file_name().unwrap_or_default();
@@ -129,6 +137,7 @@ impl Repository {
             remove_if_there(&worktree.git_dir.join("index"))?;
         }
         worktree.link()?;
+        failpoint::pass("owned");
         Ok(worktree)
     }
 
@@ -137,14 +146,19 @@ impl Repository {
     /// The worktree's own `.git` is not asked: agents can write to it.
     pub(super) fn registered(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let home = self.common().join("worktrees");
-        let entries = match fs::read_dir(&home) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            entries => entries.map_err(GitError::at(&home))?,
-        };
         let link = path.join(".git");
         let points_there = |git_dir: &PathBuf| {
             let read = fs::read(git_dir.join("gitdir")).unwrap_or_default();
             path_of(read.trim_ascii_end()) == link
+        };
+        // Git names it after the directory unless that name is taken.
+        let usual = path.file_name().map(|name| home.join(name)).filter(points_there);
+        if usual.is_some() {
+            return Ok(usual);
+        }
+        let entries = match fs::read_dir(&home) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(GitError::at(&home))?,
         };
         Ok(entries.flatten().map(|entry| entry.path()).find(points_there))
     }

@@ -142,7 +142,10 @@ fn an_unfinished_rebase_is_reported_and_left_alone() {
     let worktree = conflict(&place);
     assert!(!place.try_in(worktree.path(), &["rebase", "main"]).0);
     let tip = place.run(&["rev-parse", "loop/one"]);
-    assert!(matches!(worktree.commit_all("x"), Err(GitError::Unfinished(Operation::Rebase))));
+    assert!(matches!(
+        worktree.commit_all("x"),
+        Err(GitError::Unfinished { operation: Operation::Rebase, .. })
+    ));
     assert_eq!(place.run(&["rev-parse", "loop/one"]), tip);
     place.run_in(worktree.path(), &["rebase", "--abort"]);
     assert!(!worktree.commit_all("x").unwrap().made);

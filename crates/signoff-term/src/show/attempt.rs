@@ -33,23 +33,27 @@ pub struct Attempt {
     /// Null while it runs.
     #[schemars(extend("enum" = [
         "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
-        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "not_started", "lost",
+        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done",
+        "not_started", "lost",
         "interrupted", "rate_limited", "over_budget", "stopped", null,
     ]))]
     pub outcome: Option<&'static str>,
     /// What the outcome leaves open: the exit code, the reason it gave up.
     pub detail: Option<String>,
+    /// What else people should know: files a reviewer changed, changes in the checkout.
+    pub notes: Vec<String>,
     pub duration_ms: u64,
     pub cost_usd: f64,
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
 
-/// When an attempt started, and when and how it ended.
+/// When an attempt started, when and how it ended, and what was noted about it.
 #[derive(Default)]
 struct Times {
     started: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
+    notes: Vec<String>,
 }
 
 /// All attempts whose start is on record.
@@ -80,6 +84,9 @@ fn times(log: &[Recorded], loop_id: &LoopId) -> BTreeMap<AttemptId, Times> {
         if let LoopFact::AttemptStarted { attempt, .. } = fact {
             times.entry(*attempt).or_default().started = Some(recorded.at);
         }
+        if let LoopFact::Noted { attempt, note } = fact {
+            times.entry(*attempt).or_default().notes.push(note.clone());
+        }
         if let LoopFact::Moved(event) = fact
             && let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event))
         {
@@ -108,6 +115,7 @@ impl Attempt {
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),
             detail: ended.and_then(|(.., detail)| detail.clone()),
+            notes: times.notes.clone(),
             duration_ms: if usage.duration_ms == 0 { passed } else { usage.duration_ms },
             cost_usd: usd(usage),
             input_tokens: usage.input_tokens,

@@ -8,12 +8,13 @@ use super::{Attempt, Cycle, LedgerLine, Report, ReviewLine, Settled};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
 use crate::{attention, status, words};
 
-/// Title, facts, cycles, findings, attempts, artifacts, question, and what to type next.
+/// Title, facts, cycles, findings, attempts, notes, artifacts, question, and what to type next.
 pub fn text(report: &Report) -> String {
     let mut parts = vec![head(report)];
     parts.extend(report.cycles.iter().map(cycle));
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
     parts.extend(section("Attempts", table(report.attempts.iter().map(attempt).collect())));
+    parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
     parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::asked(question))));
     if report.question.is_none() {
@@ -147,6 +148,10 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
         format!("${:.2}", attempt.cost_usd),
         outcome + &detail.unwrap_or_default(),
     ]
+}
+
+fn notes(attempt: &Attempt) -> Vec<String> {
+    attempt.notes.iter().map(|note| format!("{}  {}", attempt.id, cut(note, 400))).collect()
 }
 
 /// Cells in columns, two spaces apart.

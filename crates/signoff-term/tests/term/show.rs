@@ -189,200 +189,202 @@ fn the_json_of_a_task() {
     json["cycles"].as_array_mut().unwrap().truncate(1);
     json["attempts"].as_array_mut().unwrap().truncate(2);
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
+    {
+      "artifacts": [
+        ".signoff/reviews/20260129-task-29-review-1.md",
+        ".signoff/reviews/20260129-task-29-review-2.md"
+      ],
+      "attempts": [
         {
-          "artifacts": [
-            ".signoff/reviews/20260129-task-29-review-1.md",
-            ".signoff/reviews/20260129-task-29-review-2.md"
-          ],
-          "attempts": [
+          "agent": "claude",
+          "cost_usd": 0.12,
+          "cycle": 0,
+          "detail": null,
+          "duration_ms": 20000,
+          "ended_at": "2026-01-29T10:01:40Z",
+          "id": "a1",
+          "input_tokens": 900,
+          "model": "large",
+          "notes": [],
+          "outcome": "complete",
+          "output_tokens": 80,
+          "phase": "implement",
+          "reviewer": null,
+          "role": "implement",
+          "started_at": "2026-01-29T10:01:10Z"
+        },
+        {
+          "agent": "claude",
+          "cost_usd": 0.12,
+          "cycle": 1,
+          "detail": "changes_requested",
+          "duration_ms": 20000,
+          "ended_at": "2026-01-29T10:02:30Z",
+          "id": "a2",
+          "input_tokens": 900,
+          "model": "large",
+          "notes": [],
+          "outcome": "reviewed",
+          "output_tokens": 80,
+          "phase": "review",
+          "reviewer": "spec",
+          "role": "review",
+          "started_at": "2026-01-29T10:02:00Z"
+        }
+      ],
+      "cycles": [
+        {
+          "commit": "c1",
+          "ended_at": "2026-01-29T10:03:00Z",
+          "merged": "a merged review",
+          "n": 1,
+          "pass": 1,
+          "phase": "review",
+          "reviews": [
             {
-              "agent": "claude",
+              "checked": [],
+              "confidence": "high",
               "cost_usd": 0.12,
-              "cycle": 0,
-              "detail": null,
               "duration_ms": 20000,
-              "ended_at": "2026-01-29T10:01:40Z",
-              "id": "a1",
+              "findings": [
+                {
+                  "description": "two logins race",
+                  "file": "src/auth.rs",
+                  "id": "f-3848bab3b9",
+                  "kind": "bug",
+                  "line": 78,
+                  "requirement": null,
+                  "severity": "important",
+                  "sources": [
+                    "code"
+                  ],
+                  "suggestion": null
+                }
+              ],
+              "follow_up_prompt": null,
               "input_tokens": 900,
-              "model": "large",
-              "outcome": "complete",
+              "intent_satisfied": null,
+              "interpreted_intent": null,
+              "kind": "code",
+              "minor": [
+                {
+                  "description": "a magic number",
+                  "file": "src/auth.rs",
+                  "line": 30
+                }
+              ],
               "output_tokens": 80,
-              "phase": "implement",
-              "reviewer": null,
-              "role": "implement",
-              "started_at": "2026-01-29T10:01:10Z"
+              "raw": null,
+              "reason": null,
+              "reviewer": "code",
+              "summary": "Good, but for one thing.",
+              "verdict": "changes_requested"
             },
             {
-              "agent": "claude",
+              "checked": [],
+              "confidence": "high",
               "cost_usd": 0.12,
-              "cycle": 1,
-              "detail": "changes_requested",
               "duration_ms": 20000,
-              "ended_at": "2026-01-29T10:02:30Z",
-              "id": "a2",
+              "findings": [
+                {
+                  "description": "missing input validation",
+                  "file": "src/auth.rs",
+                  "id": "f-84289c36aa",
+                  "kind": "bug",
+                  "line": 12,
+                  "requirement": null,
+                  "severity": "critical",
+                  "sources": [
+                    "spec"
+                  ],
+                  "suggestion": null
+                }
+              ],
+              "follow_up_prompt": null,
               "input_tokens": 900,
-              "model": "large",
-              "outcome": "reviewed",
+              "intent_satisfied": null,
+              "interpreted_intent": null,
+              "kind": "spec",
+              "minor": [],
               "output_tokens": 80,
-              "phase": "review",
+              "raw": null,
+              "reason": null,
               "reviewer": "spec",
-              "role": "review",
-              "started_at": "2026-01-29T10:02:00Z"
+              "summary": "",
+              "verdict": "changes_requested"
             }
           ],
-          "cycles": [
+          "scope": "full",
+          "verdict": "CHANGES_REQUESTED"
+        }
+      ],
+      "ledger": [
+        {
+          "decisions": [
+            {
+              "by": "ann",
+              "by_kind": "person",
+              "commit": null,
+              "evidence": "there is a lock",
+              "state": "refuted"
+            }
+          ],
+          "description": "two logins race",
+          "file": "src/auth.rs",
+          "id": "f-3848bab3b9",
+          "kind": "bug",
+          "line": 78,
+          "requirement": null,
+          "seen": [
             {
               "commit": "c1",
-              "ended_at": "2026-01-29T10:03:00Z",
-              "merged": "a merged review",
-              "n": 1,
+              "cycle": 1,
               "pass": 1,
-              "phase": "review",
-              "reviews": [
-                {
-                  "checked": [],
-                  "confidence": "high",
-                  "cost_usd": 0.12,
-                  "duration_ms": 20000,
-                  "findings": [
-                    {
-                      "description": "two logins race",
-                      "file": "src/auth.rs",
-                      "id": "f-3848bab3b9",
-                      "kind": "bug",
-                      "line": 78,
-                      "requirement": null,
-                      "severity": "important",
-                      "sources": [
-                        "code"
-                      ],
-                      "suggestion": null
-                    }
-                  ],
-                  "follow_up_prompt": null,
-                  "input_tokens": 900,
-                  "intent_satisfied": null,
-                  "interpreted_intent": null,
-                  "kind": "code",
-                  "minor": [
-                    {
-                      "description": "a magic number",
-                      "file": "src/auth.rs",
-                      "line": 30
-                    }
-                  ],
-                  "output_tokens": 80,
-                  "raw": null,
-                  "reason": null,
-                  "reviewer": "code",
-                  "summary": "Good, but for one thing.",
-                  "verdict": "changes_requested"
-                },
-                {
-                  "checked": [],
-                  "confidence": "high",
-                  "cost_usd": 0.12,
-                  "duration_ms": 20000,
-                  "findings": [
-                    {
-                      "description": "missing input validation",
-                      "file": "src/auth.rs",
-                      "id": "f-84289c36aa",
-                      "kind": "bug",
-                      "line": 12,
-                      "requirement": null,
-                      "severity": "critical",
-                      "sources": [
-                        "spec"
-                      ],
-                      "suggestion": null
-                    }
-                  ],
-                  "follow_up_prompt": null,
-                  "input_tokens": 900,
-                  "intent_satisfied": null,
-                  "interpreted_intent": null,
-                  "kind": "spec",
-                  "minor": [],
-                  "output_tokens": 80,
-                  "raw": null,
-                  "reason": null,
-                  "reviewer": "spec",
-                  "summary": "",
-                  "verdict": "changes_requested"
-                }
-              ],
-              "scope": "full",
-              "verdict": "CHANGES_REQUESTED"
+              "phase": "review"
             }
           ],
-          "ledger": [
+          "severity": "important",
+          "sources": [
+            "code"
+          ],
+          "state": "refuted",
+          "suggestion": null
+        },
+        {
+          "decisions": [
             {
-              "decisions": [
-                {
-                  "by": "ann",
-                  "by_kind": "person",
-                  "commit": null,
-                  "evidence": "there is a lock",
-                  "state": "refuted"
-                }
-              ],
-              "description": "two logins race",
-              "file": "src/auth.rs",
-              "id": "f-3848bab3b9",
-              "kind": "bug",
-              "line": 78,
-              "requirement": null,
-              "seen": [
-                {
-                  "commit": "c1",
-                  "cycle": 1,
-                  "pass": 1,
-                  "phase": "review"
-                }
-              ],
-              "severity": "important",
-              "sources": [
-                "code"
-              ],
-              "state": "refuted",
-              "suggestion": null
-            },
-            {
-              "decisions": [
-                {
-                  "by": "spec",
-                  "by_kind": "reviewer",
-                  "commit": "c2",
-                  "evidence": "approved without reporting it again in cycle 2 of pass 1",
-                  "state": "fixed"
-                }
-              ],
-              "description": "missing input validation",
-              "file": "src/auth.rs",
-              "id": "f-84289c36aa",
-              "kind": "bug",
-              "line": 12,
-              "requirement": null,
-              "seen": [
-                {
-                  "commit": "c1",
-                  "cycle": 1,
-                  "pass": 1,
-                  "phase": "review"
-                }
-              ],
-              "severity": "critical",
-              "sources": [
-                "spec"
-              ],
-              "state": "fixed",
-              "suggestion": null
+              "by": "spec",
+              "by_kind": "reviewer",
+              "commit": "c2",
+              "evidence": "approved without reporting it again in cycle 2 of pass 1",
+              "state": "fixed"
             }
           ],
-          "question": null,
-          "task": "the row of `status --json`",
-          "version": 1
+          "description": "missing input validation",
+          "file": "src/auth.rs",
+          "id": "f-84289c36aa",
+          "kind": "bug",
+          "line": 12,
+          "requirement": null,
+          "seen": [
+            {
+              "commit": "c1",
+              "cycle": 1,
+              "pass": 1,
+              "phase": "review"
+            }
+          ],
+          "severity": "critical",
+          "sources": [
+            "spec"
+          ],
+          "state": "fixed",
+          "suggestion": null
         }
+      ],
+      "question": null,
+      "task": "the row of `status --json`",
+      "version": 1
+    }
     "#);
 }

@@ -33,7 +33,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let shown =
         |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
     let artifacts = artifacts.into_iter().map(shown).collect();
-    let report = Report::of(row, &log, &loop_id, artifacts);
+    let mut report = Report::of(row, &log, &loop_id, artifacts);
+    // People know a question by the number it has in the whole repository.
+    report.question = desk.store.questions()?.into_iter().find(|row| row.task_id == Some(args.task.0));
     if console.json {
         console.json(&report)?
     } else {

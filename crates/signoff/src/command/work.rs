@@ -52,7 +52,7 @@ pub fn work(
     };
     let queue = ready(&*bench.store, tasks)?;
     if wanted.resumed.is_empty() && queue.is_empty() && !watch {
-        return nothing(&bench, console);
+        return nothing(&bench, tasks, console);
     }
     preflight::check(&bench, queue.iter().map(|(_, spec)| spec))?;
     if !queue.is_empty() {
@@ -79,8 +79,14 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
 }
 
 /// Nothing could be done: because there is nothing, or because it waits for something.
-fn nothing(bench: &Bench, console: &Console) -> Result<Exit, Failure> {
-    let rows = bench.store.tasks()?;
+fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
+    let mut rows = bench.store.tasks()?;
+    if !tasks.is_empty() {
+        rows.retain(|row| tasks.contains(&TaskId(row.id)));
+    }
+    if let Some(over) = rows.iter().find(|row| row.run_id.is_some() && row.status != Status::InProgress) {
+        console.note(&format!("Task #{} is {}: `signoff show {}`", over.id, over.status.word(), over.id));
+    }
     let waiting = rows.iter().filter(|row| row.status == Status::Pending).count();
     let elsewhere = rows.iter().filter(|row| row.status == Status::InProgress).count();
     if console.json {

@@ -1,0 +1,333 @@
+//! The program is killed wherever that could matter, and started again: all ends as if nothing had happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use signoff_testkit::calls::Call;
+use signoff_testkit::processes::{self, until};
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+/// Something that is killed in the middle.
+#[derive(Clone, Copy)]
+struct Story {
+    begin: &'static [&'static str],
+    resume: &'static [&'static str],
+    tasks: usize,
+}
+
+/// Five tasks of the queue, two at a time.
+const QUEUE: Story = Story { begin: &["work", "-j", "2"], resume: &["work", "-j", "2"], tasks: 5 };
+
+/// Three tasks of a plan, one after the other.
+const PLAN: Story = Story { begin: &["run", "plan.md"], resume: &["run", "--resume"], tasks: 3 };
+
+/// The places where the program can be killed.
+const PLACES: [&str; 13] = [
+    "append",
+    "appended",
+    "artifact",
+    "branched",
+    "commit",
+    "committed",
+    "exit",
+    "owned",
+    "place",
+    "placed",
+    "prepare",
+    "registered",
+    "spawn",
+];
+
+const REVIEWERS: &str = r#"
+[reviewers.spec]
+kind = "spec"
+contract = "markdown"
+[reviewers.code]
+kind = "code"
+contract = "markdown"
+[gate]
+reviewers = ["spec", "code"]
+"#;
+
+/// Every other task needs a fix. What an agent does twice is as if it had done it once.
+fn agent(script: Script) -> Script {
+    let refused = "- file.txt:1 [HIGH] task {task} lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
+    let refuses = |task| Rule::role("review").reviewer("code").cycle(1).task(task).say(refused);
+    script
+        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("Done.\n"))
+        .rule(Rule::role("fix").write("task-{task}-fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
+        .rule(refuses("1"))
+        .rule(refuses("3"))
+        .rule(refuses("5"))
+        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+}
+
+impl Story {
+    fn set_up(self) -> Project {
+        let project = Project::with_agent(PROGRAM, agent);
+        project.configure(REVIEWERS);
+        if self.begin == QUEUE.begin {
+            for number in 1..=self.tasks {
+                assert_eq!(project.run(&["add", &format!("Part {number}"), "-a"]).code, Some(0));
+            }
+        } else {
+            let tasks =
+                (1..=self.tasks).map(|number| format!("### Task {number}: Part {number}\n\nDo it.\n\n"));
+            project.env.write("plan.md", format!("# Plan\n\n{}", tasks.collect::<String>()));
+            project.commit("Plan");
+        }
+        project
+    }
+
+    /// Takes the work up until it is done. What was killed before it wrote anything is begun again.
+    fn go_on(self, project: &Project, variables: &[(&str, &str)]) -> Output {
+        let known = project.run(&["status", "--json"]).json();
+        let begun = known["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
+        project.env.run_with(if begun { self.resume } else { self.begin }, variables)
+    }
+
+    /// How often each place is passed when nobody is killed, and how it ends.
+    fn undisturbed(self) -> (BTreeMap<String, u64>, Ending) {
+        let project = self.set_up();
+        let log = project.env.root().join("passed");
+        let variables = [("SIGNOFF_FAILPOINTS", log.to_str().unwrap())];
+        let output = project.env.run_with(self.begin, &variables);
+        assert_eq!(output.code, Some(0), "{output}");
+        let mut passed = BTreeMap::new();
+        for name in fs::read_to_string(&log).unwrap().lines() {
+            *passed.entry(name.to_owned()).or_default() += 1;
+        }
+        (passed, Ending::of(&project))
+    }
+
+    /// Killed at these places one after the other, then left alone.
+    fn killed_at(self, places: &[(&str, u64)], undisturbed: &Ending) {
+        let project = self.set_up();
+        let before = project.checkout();
+        for (number, (place, count)) in places.iter().enumerate() {
+            let trap = format!("{place}:{count}");
+            let variables = [("SIGNOFF_FAILPOINT", trap.as_str())];
+            let output = if number == 0 {
+                project.env.run_with(self.begin, &variables)
+            } else {
+                self.go_on(&project, &variables)
+            };
+            assert_eq!(output.signal, Some(9), "killed at {trap}: {output}");
+        }
+        let output = self.go_on(&project, &[]);
+        assert_eq!(output.code, Some(0), "after a kill at {places:?}: {output}");
+        assert_eq!(&Ending::of(&project), undisturbed, "after a kill at {places:?}");
+        assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {places:?}");
+        until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+        let doctor = project.run(&["doctor"]);
+        assert_eq!(doctor.code, Some(0), "after a kill at {places:?}: {doctor}");
+        assert_eq!(project.checkout(), before, "after a kill at {places:?}");
+    }
+}
+
+/// All that must be the same however often the program was killed.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    status: String,
+    /// Each branch of ours with its commits and its changes.
+    branches: Vec<String>,
+    /// The reviews, without the day in their names.
+    artifacts: BTreeMap<String, String>,
+    /// Which jobs were done.
+    jobs: BTreeSet<[String; 4]>,
+}
+
+impl Ending {
+    fn of(project: &Project) -> Self {
+        let names = project.git("for-each-ref --format='%(refname:short)' refs/heads/signoff");
+        let told = |name: &str| {
+            let changes = project.git(&format!("diff main {name}"));
+            format!("{name}\n{}{changes}", project.subjects(name))
+        };
+        Self {
+            status: project.run(&["status"]).stdout,
+            branches: names.lines().map(told).collect(),
+            artifacts: artifacts(project),
+            jobs: project.calls().all().iter().map(job).collect(),
+        }
+    }
+}
+
+fn artifacts(project: &Project) -> BTreeMap<String, String> {
+    let names = project.list(".signoff/reviews");
+    let told = |name: String| {
+        let text = project.read(&format!(".signoff/reviews/{name}"));
+        (name.get(9..).unwrap_or(&name).to_owned(), text)
+    };
+    names.into_iter().map(told).collect()
+}
+
+fn job(call: &Call) -> [String; 4] {
+    let start = call.start.clone();
+    [start.role, start.reviewer, start.task, start.cycle]
+}
+
+/// Jobs that an agent brought to its own end more than once.
+fn finished_twice(project: &Project) -> Vec<String> {
+    let mut finished = BTreeSet::new();
+    let calls = project.calls();
+    let own = calls.all().iter().filter(|call| call.end.is_some() && ended_by_itself(project, call));
+    own.map(job).filter(|job| !finished.insert(job.clone())).map(|job| job.join(" ")).collect()
+}
+
+/// An agent may be on its way out in the moment the program is killed: then it was ended with it, whatever it
+/// wrote down last.
+fn ended_by_itself(project: &Project, call: &Call) -> bool {
+    let runs = project.env.work().join(".signoff/runs");
+    let dirs = fs::read_dir(runs).unwrap().flatten();
+    let dir = |run: PathBuf| run.join(&call.start.task).join(format!("a{}", call.start.attempt));
+    let result = dirs.map(|run| dir(run.path()).join("result.json")).find(|path| path.exists());
+    result.is_some_and(|path| exit(&path).get("code").is_some())
+}
+
+fn exit(result: &Path) -> serde_json::Value {
+    let ended: serde_json::Value = serde_json::from_slice(&fs::read(result).unwrap()).unwrap();
+    ended["exit"].clone()
+}
+
+/// The first time a place is passed, some time in the middle, and the last time.
+fn some(count: u64) -> BTreeSet<u64> {
+    [1, count / 2 + 1, count].into()
+}
+
+fn every(count: u64) -> BTreeSet<u64> {
+    (1..=count).collect()
+}
+
+fn killed_at(story: Story, places: &[&str], counts: fn(u64) -> BTreeSet<u64>) {
+    let (passed, undisturbed) = story.undisturbed();
+    for place in places {
+        for count in counts(passed[*place]) {
+            story.killed_at(&[(place, count)], &undisturbed);
+        }
+    }
+}
+
+#[test]
+fn undisturbed_every_place_is_passed() {
+    let (passed, undisturbed) = QUEUE.undisturbed();
+    assert_eq!(passed.keys().map(String::as_str).collect::<Vec<_>>(), PLACES);
+    insta::assert_snapshot!(undisturbed.status, @"
+    ✓ 1. implement Part 1    completed  APPROVED (2 cycles)
+    ✓ 2. implement Part 2    completed  APPROVED (1 cycle)
+    ✓ 3. implement Part 3    completed  APPROVED (2 cycles)
+    ✓ 4. implement Part 4    completed  APPROVED (1 cycle)
+    ✓ 5. implement Part 5    completed  APPROVED (2 cycles)
+    ");
+    insta::assert_snapshot!(undisturbed.branches[0], @"
+    signoff/task-1-part-1
+    Part 1 - initial implementation
+    Address review feedback (cycle 1)
+    diff --git a/task-1-fix-1.txt b/task-1-fix-1.txt
+    new file mode 100644
+    index 0000000..eaaa2f8
+    --- /dev/null
+    +++ b/task-1-fix-1.txt
+    @@ -0,0 +1 @@
+    +fixed
+    diff --git a/task-1.txt b/task-1.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-1.txt
+    @@ -0,0 +1 @@
+    +work
+    ");
+    assert_eq!((undisturbed.artifacts.len(), undisturbed.jobs.len()), (24, 24));
+}
+
+#[test]
+fn killed_while_a_fact_is_recorded() {
+    killed_at(QUEUE, &["append", "appended"], some);
+}
+
+#[test]
+fn killed_while_a_worktree_is_made() {
+    killed_at(QUEUE, &["place", "branched", "registered", "owned", "placed"], some);
+}
+
+#[test]
+fn killed_around_an_agent() {
+    killed_at(QUEUE, &["prepare", "spawn", "exit"], some);
+}
+
+#[test]
+fn killed_while_work_is_kept() {
+    killed_at(QUEUE, &["commit", "committed", "artifact"], some);
+}
+
+#[test]
+fn a_plan_is_taken_up_wherever_it_was_killed() {
+    killed_at(PLAN, &PLACES, |count| [count / 2 + 1].into());
+}
+
+#[test]
+fn killed_again_while_it_recovers() {
+    let (_, undisturbed) = QUEUE.undisturbed();
+    QUEUE.killed_at(&[("exit", 3), ("append", 1), ("append", 2), ("commit", 1)], &undisturbed);
+    QUEUE.killed_at(&[("spawn", 2), ("spawn", 1), ("spawn", 1), ("appended", 1)], &undisturbed);
+    QUEUE.killed_at(&[("artifact", 2), ("artifact", 1), ("artifact", 1), ("placed", 1)], &undisturbed);
+}
+
+#[test]
+#[ignore = "takes minutes: scripts/soak"]
+fn killed_at_every_place_every_time() {
+    killed_at(QUEUE, &PLACES, every);
+}
+
+#[test]
+#[ignore = "takes minutes: scripts/soak"]
+fn a_plan_killed_at_every_place_every_time() {
+    killed_at(PLAN, &PLACES, every);
+}
+
+/// Agents that hang until there is a file, so that the program can be killed while they are at work.
+fn hanging() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").call(1).write("half.txt", "half\n").daemon("{task}.daemon").hang())
+            .rule(Rule::role("implement").write("all.txt", "all\n").say("Done.\n"))
+    });
+    for title in ["One", "Two"] {
+        project.run(&["add", title]);
+    }
+    project
+}
+
+#[test]
+fn agents_end_with_the_program_that_is_killed() {
+    let project = hanging();
+    let mut program = project.start(&["work", "-j", "2"]);
+    let daemons = ["task-1/1.daemon", "task-2/2.daemon"]
+        .map(|name| project.env.work().join(".signoff/worktrees").join(name));
+    until("both agents hang", || daemons.iter().all(|path| path.exists()));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let story = project.calls().story();
+    let mut lines: Vec<&str> = story.lines().collect();
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    implement task 1 cycle 0: did not end
+    implement task 1 cycle 0: exit 0
+    implement task 2 cycle 0: did not end
+    implement task 2 cycle 0: exit 0
+    ");
+    insta::assert_snapshot!(project.git("diff --stat main signoff/task-1-one"), @"
+    1.daemon | 1 +
+    all.txt  | 1 +
+    half.txt | 1 +
+    3 files changed, 3 insertions(+)
+    ");
+}

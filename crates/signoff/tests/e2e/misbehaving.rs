@@ -1,0 +1,660 @@
+//! Agents that do what they should not, and what becomes of it.
+
+use std::fs;
+
+use signoff_testkit::processes::{self, until};
+use signoff_testkit::script::{Rule, Script, Trap};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
+const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
+
+/// Limits that are reached within a test.
+const SHORT: &str = "[limits]\nattempt = \"1s\"\ngrace = \"1s\"\n";
+
+fn works() -> Rule {
+    Rule::role("implement").write("work.txt", "work\n").say("Done.\n")
+}
+
+fn approves() -> Rule {
+    Rule::role("review").say(APPROVED)
+}
+
+/// A project with one task, whose agent follows these rules.
+fn project(rules: impl IntoIterator<Item = Rule>) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| rules.into_iter().fold(script, Script::rule));
+    project.run(&["add", "Do it", "-a"]);
+    project
+}
+
+/// The same, worked; the person's checkout stays as it was, and nothing is left running.
+fn worked(rules: impl IntoIterator<Item = Rule>, more: &str) -> (Project, Output) {
+    let project = project(rules);
+    project.configure(more);
+    let before = project.checkout();
+    let output = project.run(&["work"]);
+    assert_eq!(project.checkout(), before);
+    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    (project, output)
+}
+
+/// A text without the numbers of commits, which are never the same.
+fn unnumbered(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_hexdigit());
+        if digits.len() == 40 { out += &part.replace(digits, "[COMMIT]") } else { out += part }
+    }
+    out
+}
+
+/// What `show` notes about the attempts.
+fn notes(project: &Project) -> String {
+    let show = project.run(&["show", "1"]).stdout;
+    let notes = show.split_once("\nNotes:\n").map(|(_, rest)| rest.split("\n\n").next().unwrap_or_default());
+    notes.unwrap_or_default().to_owned()
+}
+
+fn branch(project: &Project) -> String {
+    let tree = project.git("ls-tree --name-only signoff/task-1-do-it");
+    format!("{}---\n{tree}", project.subjects("signoff/task-1-do-it"))
+}
+
+#[test]
+fn one_that_hangs_is_ended_after_its_time() {
+    let (project, output) = worked([Rule::role("implement").write("work.txt", "half\n").hang()], SHORT);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: timed out
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - work in progress
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn one_that_is_silent_is_ended() {
+    let limits = "[limits]\nsilence = \"1s\"\ngrace = \"1s\"\n";
+    let (_, output) = worked([Rule::role("implement").say("Let me think.\n").hang()], limits);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: said nothing for too long
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+}
+
+#[test]
+fn one_that_ignores_being_asked_is_killed() {
+    let (_, output) = worked([Rule::role("implement").ignore_term().hang()], SHORT);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: timed out
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+}
+
+#[test]
+fn a_daemon_does_not_outlive_its_attempt() {
+    let rule = works().daemon("../../../../one.pid").deaf_daemon("../../../../two.pid");
+    let (project, output) = worked([rule, approves()], SHORT);
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    for name in ["one.pid", "two.pid"] {
+        let pid = fs::read_to_string(project.env.root().join(name)).unwrap();
+        assert!(!processes::lives(pid.parse().unwrap()));
+    }
+}
+
+#[test]
+fn one_that_is_killed_fails_its_task() {
+    let (project, output) = worked([works().die(9), approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: killed by signal 9
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - work in progress
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+    // The next attempt goes on with what there is.
+    project.set_agent(|script| script.rule(works()).rule(approves()));
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Do it
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+}
+
+#[test]
+fn one_that_does_nothing_has_not_done_the_task() {
+    let (_, output) = worked([Rule::role("implement").say("Done.\n"), approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: ended without changing anything
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+}
+
+#[test]
+fn a_reviewer_that_edits_is_undone_and_its_review_counts() {
+    let meddles = Rule::role("review")
+        .cycle(1)
+        .write("work.txt", "mine\n")
+        .write("more/new.txt", "new\n")
+        .delete("README.md")
+        .say(REFUSED);
+    let fix = Rule::role("fix").shell("cat work.txt; ls").append("work.txt", "fixed\n");
+    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new.txt
+    ");
+    insta::assert_snapshot!(project.git("show signoff/task-1-do-it:work.txt"), @"
+    work
+    fixed
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+    insta::assert_snapshot!(notes(&project), @"  a2  general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new…");
+}
+
+#[test]
+fn a_reviewer_that_commits_is_undone() {
+    let meddles = Rule::role("review").cycle(1).write("mine.txt", "mine\n").commit("Mine").say(REFUSED);
+    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(unnumbered(&output.stderr), @"general changed files while reviewing; undone: moved the branch to [COMMIT], added mine.txt");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn a_reviewer_that_leaves_the_branch_is_brought_back() {
+    let meddles = Rule::role("review").cycle(1).shell("git checkout -q -b elsewhere").say(REFUSED);
+    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(output.stderr, @"general changed files while reviewing; undone: left the branch signoff/task-1-do-it");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn a_reviewer_that_deletes_the_worktree_gets_it_back() {
+    let meddles = Rule::role("review").cycle(1).say(REFUSED).shell("rm -rf \"$PWD\"");
+    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+    let (project, output) = worked([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn what_is_planted_in_the_repository_never_runs() {
+    let traps = [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff];
+    let plants =
+        |rule: Rule| traps.into_iter().fold(rule, |rule, trap| rule.plant(trap, "../../../../sprung"));
+    let rules = [
+        plants(works()),
+        Rule::role("review").cycle(1).say(REFUSED),
+        Rule::role("fix").append("work.txt", "fixed\n"),
+        approves(),
+    ];
+    let project = project(rules);
+    let output = project.run(&["work"]);
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    project.run(&["diff", "1"]);
+    project.run(&["doctor"]);
+    assert!(!project.env.root().join("sprung").exists());
+    // The trap works: the person's own git steps into it.
+    project.env.shell("git status");
+    assert!(project.env.root().join("sprung").exists());
+}
+
+#[test]
+fn a_lock_that_is_left_behind_holds_nobody_up() {
+    let rules = [
+        works().leave_index_lock(),
+        Rule::role("review").cycle(1).leave_index_lock().say(REFUSED),
+        Rule::role("fix").append("work.txt", "fixed\n").leave_index_lock(),
+        approves(),
+    ];
+    let (project, output) = worked(rules, "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn an_answer_of_more_than_ten_megabytes_is_no_answer() {
+    let rules = [
+        works(),
+        Rule::role("review").cycle(1).flood(10 * 1024 * 1024 + 1).say(APPROVED),
+        Rule::role("fix").append("work.txt", "fixed\n"),
+        approves(),
+    ];
+    let (_, output) = worked(rules, "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: the answer has 10485761 bytes; at most 10485760 are read
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let red = "\u{1b}[31mred\u{1b}[0m\u{7}\u{9b}2J\u{202e}";
+    let rules = [
+        Rule::role("implement").write("work.txt", red).say(&format!("{red}\n")).complain(&format!("{red}\n")),
+        Rule::role("review")
+            .cycle(1)
+            .say(&format!("- work.txt:1 {red} is missing\n\n**Verdict: CHANGES_REQUESTED**\n")),
+        Rule::role("fix").write("fix.txt", red).say(red),
+        approves(),
+    ];
+    let project = project(rules);
+    project.run(&["add", &format!("Second {red}"), "-a"]);
+    for words in
+        [["work"].as_slice(), &["status"], &["show", "1"], &["show", "2"], &["logs", "1"], &[], &["doctor"]]
+    {
+        let output = project.run(words);
+        for text in [&output.stdout, &output.stderr] {
+            let steers = text.chars().find(|&c| c != '\n' && (c.is_control() || c == '\u{202e}'));
+            assert_eq!(steers, None, "{words:?}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn one_that_commits_by_itself_is_taken_as_it_is() {
+    let (project, output) = worked([works().commit("Mine").write("more.txt", "more\n"), approves()], "");
+    assert_eq!(output.code, Some(0), "{output}");
+    insta::assert_snapshot!(branch(&project), @"
+    Mine
+    Do it - initial implementation
+    ---
+    README.md
+    more.txt
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn one_that_amends_what_was_there_before() {
+    let name = "git -c user.name=A -c user.email=a@example.org";
+    let amends = works().shell(&format!("git add -A && {name} commit -q --amend -m Amended"));
+    let (project, output) = worked([amends, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Amended
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn one_that_resets_its_branch_to_nothing() {
+    let rules = [
+        works(),
+        Rule::role("review").cycle(1).say(REFUSED),
+        Rule::role("fix").shell("git reset -q --hard HEAD~2 && echo other > other.txt"),
+        approves(),
+    ];
+    let (project, output) = worked(rules, "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    other.txt
+    signoff.toml
+    ");
+}
+
+#[test]
+fn one_that_goes_to_a_branch_of_its_own() {
+    let goes = works().shell("git checkout -q -b mine").commit("Mine").write("more.txt", "more\n");
+    let (project, output) = worked([goes, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Mine
+    Do it - initial implementation
+    ---
+    README.md
+    more.txt
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn one_that_goes_to_an_unrelated_branch() {
+    let goes = works()
+        .commit("Mine")
+        .shell("git checkout -q --orphan other && git rm -rfq . && echo other > other.txt")
+        .commit("Other");
+    let (project, output) = worked([goes, approves()], "");
+    insta::assert_snapshot!(unnumbered(&output.to_string()), @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
+    hint: put there what you want to keep, on signoff/task-1-do-it; then `signoff work` goes on where it was
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Mine
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+    // Whoever mends it goes on with it, and no agent works twice.
+    let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
+    assert_eq!(mended.code, Some(0), "{mended}");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Do it
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn one_that_leaves_a_rebase_half_done() {
+    let name = "git -c user.name=A -c user.email=a@example.org";
+    let rebases = works().commit("One").shell(&format!(
+        "echo two > work.txt && git add -A && {name} commit -qm Two && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~2 2>/dev/null"
+    ));
+    let (project, output) = worked([rebases, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
+    hint: end the rebase there or give it up; then `signoff work` goes on where it was
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    One
+    Two
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+    let mended = project.env.shell("cd .signoff/worktrees/task-1 && git rebase --abort");
+    assert_eq!(mended.code, Some(0), "{mended}");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Do it
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn one_that_writes_into_the_checkout_is_told_of() {
+    let strays = works()
+        .write("../../../stray.txt", "stray\n")
+        .append("../../../README.md", "mine\n")
+        .write("../../../.signoff/ours.txt", "ignored\n");
+    let project = project([strays, approves()]);
+    project.env.write("mine.txt", "the person's own\n");
+    let output = project.run(&["work"]);
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    --- stderr
+    your checkout changed while implement was at work, and is left so: README.md, stray.txt
+    ");
+    insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work, and is left so: README.md, stray.txt");
+    // It is the person's to decide what becomes of it.
+    insta::assert_snapshot!(project.git("status --porcelain"), @"
+     M README.md
+    ?? mine.txt
+    ?? stray.txt
+    ");
+}
+
+#[test]
+fn one_that_commits_in_the_checkout_is_told_of() {
+    let strays = works().shell("cd ../../.. && git -c user.name=A -c user.email=a@b.c commit -q --allow-empty -m Mine && git checkout -q -b mine");
+    let project = project([strays, approves()]);
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0));
+    insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work, and is left so: it is on mine, it is at [COMMIT]");
+}
+
+/// The most memory a process ever had, in kilobytes.
+fn peak(pid: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |number| number.parse().unwrap())
+}
+
+/// A reviewer that prints so much; the peaks of signoff and of its keepers.
+fn flooded_with(bytes: u64) -> (Vec<u64>, Output) {
+    let measured = "../../../../measured-{role}";
+    let waits = |rule: Rule| rule.write("../../../../waits-{role}", "").wait_for(measured);
+    let project = project([
+        works(),
+        waits(Rule::role("review").cycle(1).flood(bytes)),
+        waits(Rule::role("fix").append("work.txt", "fixed\n")),
+        approves(),
+    ]);
+    let program = project.start(&["work"]);
+    let mut peaks = Vec::new();
+    // While the flood is there, and after it was read.
+    for role in ["review", "fix"] {
+        let at = |name: &str| project.env.root().join(format!("{name}-{role}"));
+        until("the agent waits", || at("waits").exists());
+        let ours = processes::of(project.env.root()).into_iter().filter(|line| line.contains("/signoff "));
+        peaks.extend(ours.map(|line| peak(line.split(' ').next().unwrap_or_default())));
+        fs::write(at("measured"), "").unwrap();
+    }
+    (peaks, project.env.finish(program))
+}
+
+fn memory_stays_bounded_through(bytes: u64) {
+    let (peaks, output) = flooded_with(bytes);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("[1/3] Review: INCONCLUSIVE"), "{output}");
+    assert_eq!(peaks.len(), 4, "signoff and a keeper, twice: {peaks:?}");
+    assert!(peaks.iter().all(|&peak| 0 < peak && peak < 64 * 1024), "{peaks:?}");
+}
+
+#[test]
+fn a_flood_is_kept_on_disk() {
+    memory_stays_bounded_through(100_000_000);
+}
+
+#[test]
+#[ignore = "writes a gigabyte: scripts/soak"]
+fn a_flood_of_a_gigabyte_is_kept_on_disk() {
+    memory_stays_bounded_through(1_000_000_000);
+}
