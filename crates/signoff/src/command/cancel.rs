@@ -12,7 +12,9 @@ use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Call a task off; its branch and its worktree stay
+/// Call a task off
+///
+/// Its agents are stopped. Its branch and its worktree stay.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff cancel 29")]
 pub struct Args {

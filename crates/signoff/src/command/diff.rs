@@ -11,7 +11,9 @@ use crate::desk::Bench;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Show what a task has changed since its base, uncommitted work included
+/// Show what a task has changed
+///
+/// From the commit it began at to what lies in its worktree, committed or not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff diff 29 | less")]
 pub struct Args {

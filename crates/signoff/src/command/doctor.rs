@@ -12,6 +12,8 @@ use crate::failure::{Exit, Failure};
 use crate::preflight;
 
 /// Look whether everything is in order here
+///
+/// Looks at the repository, the agents, the database and the worktrees. Ends with 1 if something is not in order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff doctor\n  signoff doctor --rebuild")]
 pub struct Args {

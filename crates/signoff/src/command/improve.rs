@@ -12,7 +12,10 @@ use crate::desk::Bench;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Improve a task's work from its last review, as a new task on the same branch
+/// Have a task's work improved from its last review
+///
+/// It is a new task on the same branch, worked at once. With --review the result is reviewed, and improved until it
+/// is approved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff improve 29 --review \"keep the public API as it is\"")]
 pub struct Args {

@@ -16,6 +16,8 @@ use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
 /// Show what the agents of a task said
+///
+/// With --follow it goes on as long as the task is at work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff logs 29 -f")]
 pub struct Args {

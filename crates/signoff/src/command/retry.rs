@@ -11,7 +11,10 @@ use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Go on with a task that failed or stopped, from the failed phase; what was finished is not repeated
+/// Go on with a task that failed or stopped
+///
+/// It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews or attempts
+/// is granted one more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff retry 29")]
 pub struct Args {

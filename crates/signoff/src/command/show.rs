@@ -11,6 +11,8 @@ use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
 /// Show a task: its cycles, findings, attempts, costs and files
+///
+/// The last line says what to type next.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff show 29")]
 pub struct Args {

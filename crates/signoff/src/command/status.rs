@@ -9,6 +9,8 @@ use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 
 /// List the tasks and the open questions
+///
+/// `signoff` alone lists only what needs you and what runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff status --json")]
 pub struct Args {}

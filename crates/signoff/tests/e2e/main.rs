@@ -3,6 +3,7 @@
 mod app;
 mod bad_input;
 mod config;
+mod demo;
 mod documentation;
 mod house;
 mod init;
