@@ -106,6 +106,7 @@ pub(super) fn begun(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
 pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<TaskId>, StoreError> {
     let mut known = BTreeMap::new();
     let mut found = Vec::new();
+    let mut taken = Vec::new();
     let mut after = TaskId(0);
     loop {
         let page = if only.is_empty() { store.queued(after, PAGE)? } else { named(store, only)? };
@@ -114,7 +115,7 @@ pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<Task
             if found.len() == most {
                 return Ok(found);
             }
-            if are_through(store, &depends_on, &mut known)? {
+            if are_through(store, &depends_on, &mut known)? && has_its_branch(store, task, &mut taken)? {
                 found.push(task);
             }
         }
@@ -123,6 +124,27 @@ pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<Task
             None => return Ok(found),
         }
     }
+}
+
+/// Whether nobody else works on the branch that a task goes on with. `taken` are the branches that others were
+/// just given.
+fn has_its_branch(store: &dyn Store, task: TaskId, taken: &mut Vec<u64>) -> Result<bool, StoreError> {
+    let Some(root) = store.task(task)?.and_then(|row| row.continues) else { return Ok(true) };
+    let at_work = |row: &TaskRow| match row.status {
+        Status::InProgress | Status::Waiting | Status::Paused => true,
+        Status::Pending
+        | Status::Completed
+        | Status::Failed
+        | Status::Stuck
+        | Status::Blocked
+        | Status::Cancelled => false,
+    };
+    let same = |row: &&TaskRow| row.id == root || row.continues == Some(root);
+    let busy = taken.contains(&root) || store.tasks()?.iter().filter(same).any(at_work);
+    if !busy {
+        taken.push(root);
+    }
+    Ok(!busy)
 }
 
 /// Those of the named tasks that are queued.
