@@ -151,6 +151,8 @@ pub struct Dispatcher<'r> {
     tell: mpsc::UnboundedSender<Input>,
     renderer: &'r mut dyn Renderer,
     todo: VecDeque<Todo>,
+    /// Runs that would take another task if fewer were worked, in whatever run.
+    deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
     /// The other programs' last sign of life in the store.
     seen: u64,
@@ -174,6 +176,7 @@ impl<'r> Dispatcher<'r> {
             tell,
             renderer,
             todo: VecDeque::new(),
+            deferred: BTreeSet::new(),
             interrupt: None,
             seen: 0,
             summary: Summary::default(),

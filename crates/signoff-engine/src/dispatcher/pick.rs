@@ -1,6 +1,6 @@
 //! Which task of the queue is worked next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::config::TaskFlags;
 use signoff_core::group::RunEvent;
@@ -11,13 +11,17 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Store, StoreError};
 
-use super::Dispatcher;
+use super::{Dispatcher, Driven};
 use crate::error::EngineError;
 
 impl Dispatcher<'_> {
     /// Takes the next task that is ready. Another program may be faster: then the one after it.
     pub(super) fn pick(&mut self, run: RunId) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
+            return Ok(());
+        }
+        if !self.has_room() {
+            self.deferred.insert(run);
             return Ok(());
         }
         for (task, spec) in ready(&*self.store, &self.drive.only)? {
@@ -27,6 +31,15 @@ impl Dispatcher<'_> {
             }
         }
         self.run_event(run, RunEvent::NothingToPick, Vec::new())
+    }
+
+    /// Whether fewer tasks are worked than may be at once. A run knows only its own; several may be driven.
+    pub(super) fn has_room(&self) -> bool {
+        let worked = |driven: &Driven| {
+            let at_work = driven.at_work.keys().map(|(loop_id, _)| loop_id);
+            at_work.chain(&driven.placing).collect::<BTreeSet<_>>().len()
+        };
+        self.runs.values().map(worked).sum::<usize>() < self.shop.jobs.max(1)
     }
 
     fn take_task(&mut self, run: RunId, task: TaskId, spec: &TaskSpec) -> Result<(), EngineError> {
