@@ -6,12 +6,14 @@ mod config;
 mod documentation;
 mod house;
 mod init;
+mod interrupted;
 mod killed;
 mod merge_reviews;
 mod misbehaving;
 mod parse;
 mod session;
 mod tasks;
+mod two_programs;
 mod workflow;
 
 use signoff_testkit::TestEnv;
