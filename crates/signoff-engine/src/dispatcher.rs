@@ -155,6 +155,8 @@ pub struct Dispatcher<'r> {
     tell: mpsc::UnboundedSender<Input>,
     renderer: &'r mut dyn Renderer,
     todo: VecDeque<Todo>,
+    /// Runs that would take another task if fewer were worked, in whatever run.
+    deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
     /// The other programs' last sign of life in the store.
     seen: u64,
@@ -178,6 +180,7 @@ impl<'r> Dispatcher<'r> {
             tell,
             renderer,
             todo: VecDeque::new(),
+            deferred: BTreeSet::new(),
             interrupt: None,
             seen: 0,
             summary: Summary::default(),
@@ -196,7 +199,9 @@ impl<'r> Dispatcher<'r> {
         let board = Board::of(run, &log);
         self.renderer.take(&Notice::TakenUp { run, log: &log });
         self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
-        self.recover(run)
+        self.recover(run)?;
+        // At once, so that whatever is opened next knows how much is at work.
+        self.carry_out_all()
     }
 
     /// Opens a run with its first facts.

@@ -19,13 +19,22 @@ use crate::{attempt, failpoint, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
-        while let Some(todo) = self.todo.pop_front() {
+        while let Some(todo) = self.next() {
             match todo {
                 Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
                 Todo::Run(run, effect) => self.run_effect(run, effect)?,
             }
         }
         Ok(())
+    }
+
+    /// What is to be done; when that is all, what had to wait for a free place.
+    fn next(&mut self) -> Option<Todo> {
+        self.todo.pop_front().or_else(|| {
+            let run =
+                if self.interrupt.is_none() && self.room() > 0 { self.deferred.pop_first() } else { None };
+            run.map(|run| Todo::Run(run, RunEffect::Pick { wanted: 1 }))
+        })
     }
 
     fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) -> Result<(), EngineError> {

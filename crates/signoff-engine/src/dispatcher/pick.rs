@@ -1,9 +1,9 @@
 //! Which task of the queue is worked next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::config::TaskFlags;
-use signoff_core::group::{self, Run, RunEvent, RunPolicy};
+use signoff_core::group::{self, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
@@ -11,7 +11,7 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_store::{Store, StoreError};
 
-use super::{Dispatcher, Todo};
+use super::{Dispatcher, Driven, Todo};
 use crate::error::EngineError;
 
 /// So many tasks of the queue are looked at in one go.
@@ -42,10 +42,24 @@ impl Dispatcher<'_> {
                 Ok(()) => break,
             }
         }
-        let now = group::outstanding(&self.runs[&run].board.machine);
-        let new = now.into_iter().filter(|wish| !before.contains(wish));
+        let machine = &self.runs[&run].board.machine;
+        if machine.picks > 0 {
+            self.deferred.insert(run);
+        }
+        let is_pick = |wish: &RunEffect| matches!(wish, RunEffect::Pick { .. });
+        let new =
+            group::outstanding(machine).into_iter().filter(|wish| !is_pick(wish) && !before.contains(wish));
         self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
         Ok(())
+    }
+
+    /// How many more tasks may be worked. A run knows only its own; several may be driven.
+    pub(super) fn room(&self) -> usize {
+        let worked = |driven: &Driven| {
+            let at_work = driven.at_work.keys().map(|(loop_id, _)| loop_id);
+            at_work.chain(&driven.placing).chain(&driven.board.machine.called).collect::<BTreeSet<_>>().len()
+        };
+        self.shop.jobs.max(1).saturating_sub(self.runs.values().map(worked).sum())
     }
 
     /// What fills the free slots: tasks that are ready, and nothing where there are not enough.
@@ -54,8 +68,11 @@ impl Dispatcher<'_> {
         if self.interrupt.is_some() || machine.picks == 0 {
             return Ok(facts);
         }
-        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks)?.into_iter();
-        while machine.picks > 0 {
+        let room = self.room();
+        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks.min(room))?.into_iter();
+        let mut taken = 0;
+        while machine.picks > 0 && taken < room {
+            taken += 1;
             let (event, own) = match tasks.next() {
                 Some(task) => (RunEvent::TaskPicked { loop_id: loop_id(task) }, self.taken(task)?),
                 None => (RunEvent::NothingToPick, Vec::new()),

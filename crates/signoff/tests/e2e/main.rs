@@ -7,12 +7,14 @@ mod demo;
 mod documentation;
 mod house;
 mod init;
+mod interrupted;
 mod killed;
 mod merge_reviews;
 mod misbehaving;
 mod parse;
 mod session;
 mod tasks;
+mod two_programs;
 mod workflow;
 
 use signoff_testkit::TestEnv;
