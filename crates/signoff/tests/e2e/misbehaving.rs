@@ -215,7 +215,7 @@ fn a_reviewer_that_edits_is_undone_and_its_review_counts() {
     signoff.toml
     work.txt
     ");
-    insta::assert_snapshot!(notes(&project), @"  a2  general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new…");
+    insta::assert_snapshot!(notes(&project), @"  a2  general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new.txt");
 }
 
 #[test]
