@@ -1,19 +1,24 @@
 //! The program as people meet it: the built binary in a place of its own.
 
 mod app;
+#[cfg(test)]
 mod bad_input;
 mod config;
 mod demo;
 mod documentation;
 mod house;
 mod init;
+#[cfg(test)]
 mod interrupted;
+#[cfg(test)]
 mod killed;
 mod merge_reviews;
+#[cfg(test)]
 mod misbehaving;
 mod parse;
 mod session;
 mod tasks;
+#[cfg(test)]
 mod two_programs;
 mod workflow;
 
