@@ -1,13 +1,14 @@
 //! The files a review leaves behind: one merged report per cycle, and the raw answers beside it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
+use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{Bar, Review};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, Workflow};
@@ -71,9 +72,13 @@ pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u
     Ok(Artifact::new(relative(reviews, &path)))
 }
 
-/// The raw answer, if it is there.
+/// No prompt shows more of an answer, whatever its characters.
+const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
+
+/// The raw answer, if it is there: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
-    let bytes = fs::read(name.raw(reviews, reviewer)).ok()?;
+    let mut bytes = Vec::new();
+    fs::File::open(name.raw(reviews, reviewer)).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

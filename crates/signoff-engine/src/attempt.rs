@@ -135,6 +135,12 @@ fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<Check
 /// So many changes are named.
 const NAMED: usize = 5;
 
+/// So many lines of one agent may wait to be shown.
+const MOST_LINES: usize = 16;
+
+/// The end of a longer line is not shown.
+const LONGEST_LINE: usize = 400;
+
 /// Passes on what the agent says until it ends.
 async fn watch(
     mut running: crate::process::Running,
@@ -147,8 +153,14 @@ async fn watch(
     let mut lines = running.lines();
     let door = tell.clone();
     tokio::spawn(async move {
+        let heard = Arc::new(());
         while let Some(line) = lines.next().await {
-            door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
+            // Nobody reads lines that come faster than they can be shown.
+            if Arc::strong_count(&heard) <= MOST_LINES {
+                let line = line.chars().take(LONGEST_LINE).collect();
+                let unheard = heard.clone();
+                door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, unheard }).ok();
+            }
         }
     });
     running.wait().await

@@ -97,6 +97,8 @@ pub enum Input {
         loop_id: LoopId,
         attempt: AttemptId,
         line: String,
+        /// Held until the line was taken in.
+        unheard: Arc<()>,
     },
     Reported(Box<Report>),
     Elapsed {
@@ -296,7 +298,7 @@ impl<'r> Dispatcher<'r> {
                 self.running(run, loop_id, attempt, stopper);
                 Ok(())
             }
-            Input::Said { run, loop_id, attempt, line } => {
+            Input::Said { run, loop_id, attempt, line, unheard: _unheard } => {
                 self.renderer.take(&Notice::Said { run, loop_id: &loop_id, attempt, line: &line });
                 Ok(())
             }

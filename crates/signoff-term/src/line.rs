@@ -87,6 +87,10 @@ impl LineRenderer {
         match &recorded.fact {
             Fact::Run(fact) => self.run_fact(recorded, fact),
             Fact::Loop(loop_id, LoopFact::Moved(event)) => self.moved(recorded, loop_id, event),
+            Fact::Loop(loop_id, LoopFact::AttemptStarted { .. }) => {
+                self.view.apply(recorded);
+                self.taken_up(loop_id)
+            }
             Fact::Task(..) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -119,6 +123,20 @@ impl LineRenderer {
             self.active.remove(loop_id);
         }
         self.written(&lines, &row, header_word(&before, event))
+    }
+
+    /// What a loop is at that goes on where it was left: told once, as if it began now.
+    fn taken_up(&mut self, loop_id: &LoopId) -> Vec<String> {
+        let known =
+            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let Some(((after, policy), row)) = known.filter(|_| !self.announced.contains(loop_id)) else {
+            return Vec::new();
+        };
+        let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
+        let step = Step { before: &before, event: &event, after, policy };
+        let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
+        self.active.insert(loop_id.clone());
+        self.written(&lines, &row, None)
     }
 
     fn written(&mut self, lines: &[Line], row: &LoopView, header: Option<&str>) -> Vec<String> {

@@ -188,6 +188,9 @@ fn review(
     };
     let text = stdout(dir);
     let memo = memo(dir);
+    let reviews = shop.layout.reviews();
+    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
+        .map_err(|error| EngineError::io("write", &reviews, error))?;
     let review = if assigned.agent.kind == AgentKind::Checks {
         checks::review(reviewer, assigned.kind, &ran(&text))
     } else {
@@ -195,14 +198,11 @@ fn review(
             let message = "this kind of agent cannot be driven here".to_owned();
             return Ok(failed(task, Failure::NotStarted { message }));
         };
-        let message = agent.final_message(text.clone());
+        let message = agent.final_message(text);
         let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
         contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
             .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
     };
-    let reviews = shop.layout.reviews();
-    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
-        .map_err(|error| EngineError::io("write", &reviews, error))?;
     let mut review = Review {
         usage: usage(dir, ended),
         judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },

@@ -54,8 +54,8 @@ fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>,
     let Some((worked, place)) = place else { return Ok(None) };
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
-        Ok(worktree) => Some(worktree.commit_all("Changes by hand")?.head),
-        Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
+        Ok(worktree) if worktree.is_there() => Some(worktree.commit_all("Changes by hand")?.head),
+        Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
         Err(error) => return Err(error.into()),
     };
     Ok(head.filter(|head| *head != worked.state.head))

@@ -28,8 +28,20 @@ fn finishes(project: &Project) {
     assert!(output.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle)"), "{output}");
 }
 
+/// The database, with all that was written in the file itself.
 fn database(project: &Project) -> std::path::PathBuf {
+    sql(project, "PRAGMA wal_checkpoint(TRUNCATE)");
+    file(project)
+}
+
+fn file(project: &Project) -> std::path::PathBuf {
     project.env.work().join(".signoff/signoff.db")
+}
+
+/// What another program could do to the database.
+fn sql(project: &Project, statement: &str) {
+    let connection = rusqlite::Connection::open(file(project)).unwrap();
+    connection.execute_batch(statement).unwrap();
 }
 
 #[test]
@@ -166,6 +178,7 @@ fn an_agent_that_goes_away_after_the_task_was_started() {
     exit 0
     --- stdout
     Resuming task #1: Do it
+      [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
@@ -207,7 +220,7 @@ fn broken_configuration() {
 fn a_database_of_garbage() {
     let project = project();
     let good = fs::read(database(&project)).unwrap();
-    fs::write(database(&project), "garbage".repeat(1000)).unwrap();
+    fs::write(file(&project), "garbage".repeat(1000)).unwrap();
     for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(1), "{words:?}: {output}");
@@ -221,8 +234,8 @@ fn a_database_of_garbage() {
     hint: put back a copy of the file, or move it away and begin anew: all branches are still there
     ");
     // Nobody wrote over it.
-    assert_eq!(fs::read(database(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
-    fs::write(database(&project), good).unwrap();
+    assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
+    fs::write(file(&project), good).unwrap();
     finishes(&project);
 }
 
@@ -235,7 +248,7 @@ fn a_damaged_page() {
     for page in 1..pages {
         bad[page * 4096..page * 4096 + 64].fill(0xaa);
     }
-    fs::write(database(&project), &bad).unwrap();
+    fs::write(file(&project), &bad).unwrap();
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(1), "{output}");
     insta::assert_snapshot!(output, @"
@@ -247,14 +260,14 @@ fn a_damaged_page() {
     ");
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");
-    fs::write(database(&project), good).unwrap();
+    fs::write(file(&project), good).unwrap();
     finishes(&project);
 }
 
 #[test]
 fn a_database_of_a_newer_signoff() {
     let project = project();
-    project.env.shell("python3 - <<'E' || sqlite3 .signoff/signoff.db 'PRAGMA user_version = 99'\nimport sqlite3\ndb = sqlite3.connect('.signoff/signoff.db')\ndb.execute('PRAGMA user_version = 99')\ndb.commit()\nE");
+    sql(&project, "PRAGMA user_version = 99");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
@@ -273,6 +286,7 @@ fn a_worktree_that_is_deleted_between_two_runs() {
     exit 0
     --- stdout
     Resuming task #1: Do it
+      [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
@@ -309,6 +323,7 @@ fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
     exit 0
     --- stdout
     Resuming task #1: Do it
+      [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
