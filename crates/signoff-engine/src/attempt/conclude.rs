@@ -60,7 +60,7 @@ pub fn conclude(
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
         | JobKind::Combine
-        | JobKind::Land => work(task, &shop.worktree_with_files(task)?, dir, ended)?,
+        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))?,
     };
     Ok(Concluded { end, usage, notes })
 }
@@ -108,7 +108,12 @@ fn is_stopped(exit: &Exit) -> bool {
 }
 
 /// A writer's end: its work is committed however it ended, so that nothing is lost.
-fn work(task: &Assignment, worktree: &Worktree, dir: &AttemptDir, ended: &Ended) -> Result<End, EngineError> {
+fn work(
+    shop: &Workshop,
+    task: &Assignment,
+    worktree: &Worktree,
+    (dir, ended): (&AttemptDir, &Ended),
+) -> Result<End, EngineError> {
     if is_stopped(&ended.exit) {
         return Ok(End::Stopped);
     }
@@ -116,6 +121,7 @@ fn work(task: &Assignment, worktree: &Worktree, dir: &AttemptDir, ended: &Ended)
     let failure = failure(&ended.exit);
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
     let head = worktree.commit_all(&message)?.head;
+    shop.readings.committed(worktree, &head.commit);
     failpoint::pass("committed");
     if let Some(failure) = failure {
         return Ok(failed(task, failure));

@@ -69,6 +69,7 @@ fn prepare_work(
     let opening = own.or(opening(shop, &[role.word()])?);
     let material = Material { opening, unread: unread(shop, task), ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
+    shop.readings.writing(&shop.worktree(task)?);
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
     Ok(launch.map(|launch| (launch, dir)))
 }

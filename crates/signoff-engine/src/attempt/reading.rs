@@ -13,7 +13,15 @@ use crate::git::{Diff, Snapshot, Worktree};
 
 /// The worktrees that are being read, by path.
 #[derive(Debug, Default)]
-pub struct Readings(Mutex<HashMap<String, Arc<Mutex<Option<Reading>>>>>);
+pub struct Readings(Mutex<HashMap<String, Arc<Mutex<Known>>>>);
+
+/// What is known of one worktree.
+#[derive(Debug, Default)]
+struct Known {
+    reading: Option<Reading>,
+    /// Everything in it was committed as this, and nobody has written since.
+    committed: Option<Commit>,
+}
 
 #[derive(Debug)]
 struct Reading {
@@ -32,15 +40,18 @@ impl Readings {
         since: &Commit,
     ) -> Result<Arc<Diff>, EngineError> {
         let place = self.place(worktree);
-        let mut reading = lock(&place);
-        if let Some(known) = reading.as_ref().filter(|one| one.commit == *commit && one.since == *since) {
-            return Ok(known.diff.clone());
+        let mut known = lock(&place);
+        if let Some(same) = known.reading.as_ref().filter(|one| one.commit == *commit && one.since == *since)
+        {
+            return Ok(same.diff.clone());
         }
         let snapshot = worktree.snapshot_of(commit)?;
-        // Whatever an earlier reader left behind is not part of the work.
-        worktree.undo_since(&snapshot)?;
+        if known.committed.as_ref() != Some(commit) {
+            // Whatever an earlier reader left behind is not part of the work.
+            worktree.undo_since(&snapshot)?;
+        }
         let diff = Arc::new(worktree.diff_between(since, commit)?);
-        *reading =
+        known.reading =
             Some(Reading { commit: commit.clone(), since: since.clone(), snapshot, diff: diff.clone() });
         Ok(diff)
     }
@@ -48,15 +59,25 @@ impl Readings {
     /// Puts back what was changed since; the changes, in words.
     pub fn end(&self, worktree: &Worktree, commit: &Commit) -> Result<Vec<String>, EngineError> {
         let place = self.place(worktree);
-        let reading = lock(&place);
-        let changes = match reading.as_ref().filter(|one| one.commit == *commit) {
-            Some(known) => worktree.undo_since(&known.snapshot)?,
+        let known = lock(&place);
+        let changes = match known.reading.as_ref().filter(|one| one.commit == *commit) {
+            Some(reading) => worktree.undo_since(&reading.snapshot)?,
             None => worktree.undo_since(&worktree.snapshot_of(commit)?)?,
         };
         Ok(changes.iter().map(ToString::to_string).collect())
     }
 
-    fn place(&self, worktree: &Worktree) -> Arc<Mutex<Option<Reading>>> {
+    /// Somebody is about to write.
+    pub fn writing(&self, worktree: &Worktree) {
+        lock(&self.place(worktree)).committed = None;
+    }
+
+    /// A writer has ended, and everything is committed.
+    pub fn committed(&self, worktree: &Worktree, commit: &Commit) {
+        lock(&self.place(worktree)).committed = Some(commit.clone());
+    }
+
+    fn place(&self, worktree: &Worktree) -> Arc<Mutex<Known>> {
         let key = worktree.path().display().to_string();
         lock(&self.0).entry(key).or_default().clone()
     }

@@ -1,12 +1,16 @@
 //! What the person's checkout is like, to tell whether it changed while somebody else was at work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use signoff_core::ids::Commit;
 
+use super::repository::path;
 use super::status::Kind;
 use super::{GitError, Repository};
 
@@ -21,9 +25,58 @@ pub struct CheckoutState {
 /// What a change of a file changes too.
 type Trace = Option<(u64, Option<SystemTime>)>;
 
+/// A look at the checkout, and what tells that another one would show the same.
+#[derive(Debug)]
+pub(super) struct Looked {
+    state: CheckoutState,
+    /// All files that are not ignored, and the directories they lie in.
+    paths: BTreeSet<PathBuf>,
+    footprint: u64,
+}
+
 impl Repository {
     /// Looks at the person's checkout. Ignored files are not looked at.
+    ///
+    /// Git is asked only where a file, a directory or a ref is not as it was the last time: agents come and go often,
+    /// and hardly ever is there anything to see.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
+        let mut looked = self.looked().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = looked.as_ref().filter(|last| last.footprint == self.footprint(&last.paths)) {
+            return Ok(last.state.clone());
+        }
+        let paths = self.checkout_paths()?;
+        // What changes from here on shows as a change the next time.
+        let footprint = self.footprint(&paths);
+        let state = self.ask_for_state()?;
+        *looked = Some(Looked { state: state.clone(), paths, footprint });
+        Ok(state)
+    }
+
+    fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
+        let asked = ["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"];
+        let listed = self.sealed(self.here())?.args(asked).read()?;
+        let files = listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
+        Ok(files.flat_map(|file| file.ancestors().map(Path::to_owned).collect::<Vec<_>>()).collect())
+    }
+
+    /// What changes with any of these files, and with `HEAD`, the branch it names and the index.
+    fn footprint(&self, paths: &BTreeSet<PathBuf>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let head = fs::read_to_string(self.here().git_dir.join("HEAD")).unwrap_or_default();
+        let branch = head.trim_end().strip_prefix("ref: ").map(|name| self.common().join(name));
+        branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
+        head.hash(&mut hasher);
+        let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
+        let own = refs.into_iter().chain([self.here().git_dir.join("index")]);
+        for path in own.chain(paths.iter().map(|path| self.checkout().join(path))) {
+            let found = fs::symlink_metadata(path).ok();
+            let times = found.as_ref().map(|it| (it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()));
+            (times, found.map(|it| (it.ino(), it.len(), it.mode()))).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn ask_for_state(&self) -> Result<CheckoutState, GitError> {
         let status = self.status(self.here())?;
         let files = status.entries.into_iter().map(|entry| {
             let trace = trace(&self.checkout().join(&entry.path));

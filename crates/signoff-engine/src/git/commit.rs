@@ -37,9 +37,12 @@ impl Worktree {
         let dirty = kept_out.leaves_work(&status);
         self.come_home(&status, dirty)?;
         let made = (dirty || unfinished.is_some()) && {
-            self.repository.stage(self.place(), &status, &kept_out)?;
+            let stages_itself = kept_out.knows_all(&status);
+            if !stages_itself {
+                self.repository.stage(self.place(), &status, &kept_out)?;
+            }
             self.settle_operation(unfinished, &status)?;
-            self.commit_staged(message)?
+            self.commit_staged(message, stages_itself)?
         };
         Ok(Committed { head: self.head()?, made, unfinished })
     }
@@ -54,12 +57,14 @@ impl Worktree {
         }
     }
 
-    /// Tells whether there was a difference to commit; a status may see one where the content is the same.
-    fn commit_staged(&self, message: &str) -> Result<bool, GitError> {
+    /// Tells whether there was a difference to commit; a status may see one where the content is the same. With
+    /// `all`, files that git knows need not be staged before.
+    fn commit_staged(&self, message: &str, all: bool) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
         // Not through a pipe: if this program is killed while git waits for the rest, git would take what it has.
-        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-m"]);
-        let ended = command.args([format!("{}\n", message.trim_end())]).run()?;
+        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim"]);
+        let command = if all { command.args(["--all"]) } else { command };
+        let ended = command.args(["-m".to_owned(), format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
             let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::Commit;
 
+use super::checkout::Looked;
 use super::invocation::Invocation;
 use super::sealed::Sealed;
 use super::{Git, GitError, turn};
@@ -27,6 +28,8 @@ struct Inner {
     checkout: PathBuf,
     root: PathBuf,
     sealed: OnceLock<Sealed>,
+    /// The last look at the checkout.
+    looked: Mutex<Option<Looked>>,
 }
 
 /// Where a checkout is.
@@ -73,7 +76,15 @@ impl Repository {
 
     fn found(git: &Git, common: PathBuf, git_dir: PathBuf, checkout: PathBuf) -> Self {
         let root = main_worktree(&common, &git_dir, &checkout);
-        let inner = Inner { git: git.clone(), common, git_dir, checkout, root, sealed: OnceLock::new() };
+        let inner = Inner {
+            git: git.clone(),
+            common,
+            git_dir,
+            checkout,
+            root,
+            sealed: OnceLock::new(),
+            looked: Mutex::default(),
+        };
         Self { inner: Arc::new(inner) }
     }
 
@@ -90,6 +101,10 @@ impl Repository {
     /// Starts git, and counts how often.
     pub fn git(&self) -> &Git {
         &self.inner.git
+    }
+
+    pub(super) fn looked(&self) -> &Mutex<Option<Looked>> {
+        &self.inner.looked
     }
 
     pub(super) fn common(&self) -> &Path {

@@ -50,6 +50,12 @@ impl KeptOut {
         self.paths.iter().any(|kept| path.starts_with(kept))
     }
 
+    /// Whether git knows every file that changed, and none of them is to be kept out.
+    pub(super) fn knows_all(&self, status: &Status) -> bool {
+        let known = |entry: &Entry| matches!(entry.kind, Kind::Tracked { .. }) && !self.holds(&entry.path);
+        status.entries.iter().all(known)
+    }
+
     /// Whether anything is there that a commit should hold.
     pub(super) fn leaves_work(&self, status: &Status) -> bool {
         status.entries.iter().any(|entry| !self.holds(&entry.path))

@@ -4,6 +4,7 @@ mod app;
 #[cfg(test)]
 mod bad_input;
 mod config;
+mod cost;
 mod demo;
 mod documentation;
 mod house;

@@ -1,0 +1,77 @@
+//! What a loop costs, by the program's own count. Times are measured by `bench/cost.sh`.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+
+/// Implement, a review that asks for changes, fix, a review that approves.
+fn one_fix(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(Rule::role("review").cycle(1).say("- auth.txt:1 too short\n\n**Verdict: CHANGES_REQUESTED**\n"))
+        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+}
+
+/// The numbers in what `work -v` says at its end: git processes, commits of the store, agents.
+fn counted(stderr: &str) -> [u64; 3] {
+    let line = stderr.lines().find(|line| line.contains("git processes")).expect("a line with the count");
+    let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    numbers.try_into().expect("three numbers")
+}
+
+#[test]
+fn a_loop_costs_few_processes_and_few_syncs() {
+    let project = Project::with_agent(PROGRAM, one_fix);
+    project.run(&["add", "Add user authentication", "--auto-review", "--max-cycles", "3"]);
+    let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
+    assert_eq!(agents, 4);
+    assert!(git <= 25, "{git} git processes");
+    assert!(commits <= 10, "{commits} commits");
+}
+
+#[test]
+fn a_second_reviewer_costs_little_more() {
+    let project = Project::with_agent(PROGRAM, one_fix);
+    project.configure("[gate]\nreviewers = [\"code\", \"spec\"]\n[reviewers.code]\n[reviewers.spec]\n");
+    project.run(&["add", "Add user authentication", "--auto-review", "--max-cycles", "3"]);
+    let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
+    assert_eq!(agents, 6);
+    assert!(git <= 25, "{git} git processes");
+    assert!(commits <= 10, "{commits} commits");
+}
+
+#[test]
+fn a_task_in_a_row_costs_no_more_than_the_first() {
+    let project = Project::with_agent(PROGRAM, one_fix);
+    for number in 1..=4 {
+        project.run(&["add", &format!("Task {number}"), "--auto-review", "--max-cycles", "3"]);
+    }
+    let [git, commits, agents] = counted(&project.run(&["-v", "work", "--jobs", "1"]).stderr);
+    assert_eq!(agents, 16);
+    assert!(git <= 4 * 25, "{git} git processes");
+    assert!(commits <= 4 * 10, "{commits} commits");
+}
+
+/// Each reviewer waits until the other has begun: one after the other they would never end.
+#[test]
+fn reviewers_of_a_round_work_at_the_same_time() {
+    let project = Project::new(PROGRAM);
+    let state = project.state();
+    let here = |name: &str| state.join(name).display().to_string();
+    let reviewer = |own: &str, other: &str| {
+        let rule = Rule::role("review").reviewer(own).write(&here(own), "").wait_for(&here(other));
+        rule.say("All is well.\n\n**Verdict: APPROVED**\n")
+    };
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+            .rule(reviewer("code", "spec"))
+            .rule(reviewer("spec", "code"))
+    });
+    project.configure("[gate]\nreviewers = [\"code\", \"spec\"]\n[reviewers.code]\n[reviewers.spec]\n");
+    project.run(&["add", "Add user authentication", "--auto-review"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(project.calls().most_at_once(), 2);
+}
