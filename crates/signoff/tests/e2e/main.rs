@@ -1,14 +1,19 @@
 //! The program as people meet it: the built binary in a place of its own.
 
+mod actors;
 mod app;
+mod asking;
 mod config;
 mod documentation;
 mod house;
 mod init;
+mod manual;
 mod merge_reviews;
 mod parse;
+mod plan;
 mod session;
 mod tasks;
+mod verdicts;
 mod workflow;
 
 use signoff_testkit::TestEnv;
