@@ -10,7 +10,6 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{Bar, Review};
-use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, Workflow};
 
 use crate::clock;
@@ -119,9 +118,14 @@ pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The last review of the branch that a task goes on with, whoever made it.
-pub fn latest(reviews: &Path, spec: &TaskSpec) -> Option<PathBuf> {
-    of_task(reviews, spec.continues?).pop()
+/// The review of any of these tasks that was written last: its file's name, and its number.
+pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
+    let written = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let all = tasks.iter().flat_map(|task| of_task(reviews, *task));
+    let last = all.max_by_key(|path| written(path))?;
+    let name = last.file_name()?.to_string_lossy().into_owned();
+    let number = number(&name).and_then(|number| u32::try_from(number).ok())?;
+    Some((name, number))
 }
 
 /// The number of the last merged review of a task; 0 if there is none.

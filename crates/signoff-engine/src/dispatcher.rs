@@ -403,7 +403,7 @@ impl<'r> Dispatcher<'r> {
             // Too late, or said twice.
             return Ok(());
         }
-        if let Some(round) = worked.closed_round(&event, &next) {
+        if let Some(round) = worked.closed_round(&event, &next, policy) {
             self.write_artifact(run, loop_id, &round)?;
         }
         let driven = &self.runs[&run];

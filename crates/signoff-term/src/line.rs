@@ -15,11 +15,11 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::group::RunPolicy;
+use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::view::{LoopView, RunView};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 
 use crate::fit::{SENTENCE, cut};
 use crate::round::{Rounds, Step};
@@ -74,12 +74,29 @@ impl LineRenderer {
     }
 
     /// Takes in what was told before, without telling it again. A loop that goes on is announced anew.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) {
+    ///
+    /// What people decided since was recorded while nobody showed the run: that is told now.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
+        let (mut untold, mut meanwhile) = (Vec::new(), false);
         for recorded in log {
-            self.take(recorded);
+            if is_decision(&recorded.fact) {
+                meanwhile = true;
+                self.announced.clear();
+            } else {
+                meanwhile &= is_consequence(&recorded.fact);
+            }
+            if meanwhile {
+                untold.extend(self.take(recorded));
+            } else {
+                self.take(recorded);
+                untold.clear();
+            }
         }
-        self.announced.clear();
-        self.heading = None;
+        if untold.is_empty() {
+            self.announced.clear();
+            self.heading = None;
+        }
+        untold
     }
 
     /// The lines that a fact gives. Facts that change nothing give none.
@@ -163,6 +180,17 @@ impl LineRenderer {
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)
     }
+}
+
+/// Whether a person said so.
+fn is_decision(fact: &Fact) -> bool {
+    let Fact::Loop(_, LoopFact::Moved(event)) = fact else { return false };
+    matches!(event, Event::PersonRetried { .. } | Event::PersonAnswered { .. } | Event::PersonEdited { .. })
+}
+
+/// What a decision means for the run is recorded with it.
+fn is_consequence(fact: &Fact) -> bool {
+    matches!(fact, Fact::Run(RunFact::Moved(RunEvent::LoopMoved { .. })))
 }
 
 /// Whether lines of it are to be expected.

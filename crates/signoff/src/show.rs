@@ -65,7 +65,10 @@ impl Renderer for Shown {
             }
             Notice::Note(note) => self.console.note(note),
             Notice::TakenUp { run, log } => {
-                self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
+                let lines = self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
+                if !self.console.json_events {
+                    lines.iter().for_each(|line| self.say(line));
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What can happen to a loop, and what it can ask for.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +199,19 @@ pub enum Failure {
     NotStarted {
         message: String,
     },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit { code } => write!(f, "exit code {code}"),
+            Self::Signal { number } => write!(f, "killed by signal {number}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::Silent => f.write_str("said nothing for too long"),
+            Self::NothingDone => f.write_str("ended without changing anything"),
+            Self::NotStarted { message } => write!(f, "could not be started: {message}"),
+        }
+    }
 }
 
 /// How the program lost an attempt.

@@ -156,10 +156,7 @@ fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
 
 fn finished(task: &Assignment) -> String {
     match &task.job.kind {
-        JobKind::Fix { .. } => commit_message::feedback(task.job.cycle),
-        JobKind::Work { role: Role::Fix, .. } => {
-            commit_message::feedback(task.spec.first_review.unwrap_or(1))
-        }
+        JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(task.cycle()),
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Review { .. }

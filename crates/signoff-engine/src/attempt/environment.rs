@@ -23,7 +23,7 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
         ("SIGNOFF_LOOP_ID", loop_id),
         ("SIGNOFF_RUN_ID", Some(task.run.to_string())),
         ("SIGNOFF_ATTEMPT", Some(task.job.attempt.0.to_string())),
-        ("SIGNOFF_CYCLE", Some(task.job.cycle.to_string())),
+        ("SIGNOFF_CYCLE", Some(task.cycle().to_string())),
         ("SIGNOFF_BASE", Some(task.place.base.to_string())),
         ("SIGNOFF_COMMIT", commit),
         ("SIGNOFF_NONCE", nonce.map(str::to_owned)),

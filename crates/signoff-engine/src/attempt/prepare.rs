@@ -67,7 +67,8 @@ fn prepare_work(
     };
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
     let opening = own.or(opening(shop, &[role.word()])?);
-    let material = Material { opening, unread: unread(shop, task), ..Material::default() };
+    let (unread, last_review) = (unread(shop, task), last_review(shop, task));
+    let material = Material { opening, unread, last_review, ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     shop.readings.writing(&shop.worktree(task)?);
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
@@ -229,27 +230,19 @@ fn prompt_file(shop: &Workshop, path: &str) -> Result<String, EngineError> {
     fs::read_to_string(&path).map_err(|error| EngineError::io("read the prompt", &path, error))
 }
 
-/// What the fixer must make sense of itself: answers nobody could read, or the last review of the branch.
+/// The answers nobody could read, for the fixer to make sense of.
 fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let reviews = shop.layout.reviews();
-    match &task.job.kind {
-        JobKind::Fix { unread, .. } => {
-            let name = task.artifact();
-            let texts: Vec<String> =
-                unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
-            (!texts.is_empty()).then(|| texts.join("\n\n"))
-        }
-        JobKind::Work { role: Role::Fix, .. } => {
-            let path = artifact::latest(&reviews, &task.spec)?;
-            fs::read_to_string(path).ok()
-        }
-        JobKind::Work { .. }
-        | JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine
-        | JobKind::Land => None,
-    }
+    let JobKind::Fix { unread, .. } = &task.job.kind else { return None };
+    let (reviews, name) = (shop.layout.reviews(), task.artifact());
+    let texts: Vec<String> =
+        unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// The review that an improvement answers.
+fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let JobKind::Work { role: Role::Fix, .. } = &task.job.kind else { return None };
+    fs::read_to_string(shop.layout.reviews().join(task.spec.answers.as_ref()?)).ok()
 }
 
 /// The last message of whoever wrote the work, where the gate shows it to reviewers.

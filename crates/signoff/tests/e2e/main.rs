@@ -1,6 +1,8 @@
 //! The program as people meet it: the built binary in a place of its own.
 
+mod actors;
 mod app;
+mod asking;
 #[cfg(test)]
 mod bad_input;
 mod config;
@@ -13,14 +15,17 @@ mod init;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+mod manual;
 mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;
 mod parse;
+mod plan;
 mod session;
 mod tasks;
 #[cfg(test)]
 mod two_programs;
+mod verdicts;
 mod workflow;
 
 use signoff_testkit::TestEnv;
