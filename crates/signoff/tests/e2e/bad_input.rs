@@ -177,8 +177,8 @@ fn an_agent_that_goes_away_after_the_task_was_started() {
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
-      [1/3] Running review...
+    Retrying task #1: Do it
+      [1/3] Asking general again...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
@@ -285,8 +285,8 @@ fn a_worktree_that_is_deleted_between_two_runs() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
-      [1/3] Running review...
+    Retrying task #1: Do it
+      [1/3] Asking general again...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
@@ -322,7 +322,7 @@ fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
+    Retrying task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...

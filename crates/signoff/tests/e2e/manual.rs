@@ -59,8 +59,9 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Running task #2: Add user authentication
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✗ Task #2 failed: the review found something (gate_failed)
-        Look at it: signoff show 2; go on: signoff improve 2 --review
+      [1/1] Going on without approval: findings were noted and left open (findings_noted)
+    ✓ Task #2 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+        Look at it: signoff show 2
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 0
@@ -86,8 +87,9 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Running task #4: Add user authentication
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✗ Task #4 failed: the review found something (gate_failed)
-        Look at it: signoff show 4; go on: signoff improve 4 --review
+      [1/1] Going on without approval: findings were noted and left open (findings_noted)
+    ✓ Task #4 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+        Look at it: signoff show 4
     ");
     insta::assert_snapshot!(project.run(&["improve", "1", "--review", "use the parser we have"]), @"
     exit 0
@@ -101,9 +103,9 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Add user authentication    completed  not reviewed
-    ✗ 2. review    Add user authentication    failed     CHANGES_REQUESTED (1 cycle)  gate_failed
+    ✓ 2. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
     ✓ 3. improve   Add user authentication    completed  not reviewed
-    ✗ 4. review    Add user authentication    failed     CHANGES_REQUESTED (1 cycle)  gate_failed
+    ✓ 4. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
     ✓ 5. improve   Add user authentication    completed  APPROVED (1 cycle)
     ");
     insta::assert_snapshot!(project.subjects(BRANCH), @"
@@ -118,8 +120,8 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     insta::assert_snapshot!(project.run(&["retry", "2"]), @"
     exit 2
     --- stderr
-    error: there is nothing to retry: review 2 is done
-    hint: `signoff improve 2` improves what it found, `signoff review 2` looks again
+    error: there is nothing to retry: it ended as completed_with_issues
+    hint: `signoff show ID` shows where the task stands
     ");
 }
 
@@ -285,7 +287,8 @@ fn the_checkout_can_be_reviewed_without_any_task() {
     Running review
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✗ Review failed: the review found something (gate_failed)
+      [1/1] Going on without approval: findings were noted and left open (findings_noted)
+    ✓ Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
     ");
     let calls = project.calls();
     let prompt = &calls.all()[0].prompt;

@@ -71,7 +71,9 @@ fn the_tasks_follow_each_other_on_one_branch() {
     ");
     insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
     Session store - initial implementation
+    Tick 1 in plan.md
     Logout - initial implementation
+    Tick 2 in plan.md
     ");
     insta::assert_snapshot!(project.git("ls-tree --name-only signoff/run-1"), @"
     README.md
@@ -205,7 +207,9 @@ fn what_both_say_is_shown_together_fixed_and_reviewed_by_both_again() {
     insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
     Session store - initial implementation
     Address review feedback (cycle 1)
+    Tick 1 in plan.md
     Logout - initial implementation
+    Tick 2 in plan.md
     ");
     let names: Vec<_> = project.list(".signoff/reviews").iter().map(|name| name[8..].to_owned()).collect();
     insta::assert_snapshot!(names.join("\n"), @"
@@ -420,6 +424,8 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     ▪ Run 1 is blocked by #1
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
+    --- stderr
+    Task #2 is pending
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✗ 1. implement Session store    failed     no_one_to_ask

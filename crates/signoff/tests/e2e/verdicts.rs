@@ -166,7 +166,7 @@ fn a_fixer_that_fails_keeps_what_it_wrote() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Retrying task #1: Add feature Y
+    Resuming task #1: Add feature Y
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
@@ -234,7 +234,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Retrying task #1: Add feature Y
+    Resuming task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
@@ -313,7 +313,7 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Retrying task #1: Add feature Y
+    Resuming task #1: Add feature Y
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
