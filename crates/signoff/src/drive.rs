@@ -114,12 +114,13 @@ fn listen(door: UnboundedSender<Input>) -> Result<(), EngineError> {
 }
 
 impl Came {
-    /// The tasks that were moved, as they stand now, and the questions they ask.
+    /// The tasks that were moved or wait for an answer, as they stand now, and the questions they ask.
     pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
-        let ids: Vec<u64> = self.summary.tasks.iter().map(|task| task.0).collect();
+        let driven = |row: &QuestionRow| self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id);
+        let questions: Vec<_> = self.store.questions()?.into_iter().filter(driven).collect();
+        let mut ids: Vec<u64> = self.summary.tasks.iter().map(|task| task.0).collect();
+        ids.extend(questions.iter().filter_map(|row| row.task_id));
         let tasks = self.store.tasks()?.into_iter().filter(|row| ids.contains(&row.id)).collect();
-        let own = |row: &QuestionRow| row.task_id.is_some_and(|task| ids.contains(&task));
-        let questions = self.store.questions()?.into_iter().filter(own).collect();
         Ok((tasks, questions))
     }
 
@@ -140,8 +141,14 @@ impl Came {
         }
         let interrupted = self.summary.interrupted;
         let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
+        let blocked = self.summary.runs.iter().map(|(_, stage)| stage).find(blocked);
+        if self.summary.tasks.is_empty() && !questions.is_empty() {
+            console.note("Nothing to do before you answer: `signoff status` shows the question");
+        } else if self.summary.tasks.is_empty() && blocked.is_some() {
+            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+        }
         let invocation = exit::Invocation {
-            run: self.summary.runs.iter().map(|(_, stage)| stage).find(blocked),
+            run: blocked,
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,
