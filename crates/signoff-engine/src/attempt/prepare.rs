@@ -248,7 +248,7 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
     }
     let attempts = shop.layout.attempts(task.run, &task.loop_id);
     let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
-    before.map(|path| AttemptDir::new(path)).find_map(|dir| super::conclude::writers_message(&dir))
+    before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
 fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {

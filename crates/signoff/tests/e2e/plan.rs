@@ -97,11 +97,13 @@ fn the_tasks_follow_each_other_on_one_branch() {
 #[test]
 fn both_reviews_run_at_once_on_the_same_commit() {
     let project = project(|script| {
-        let third_call = script.state.clone().unwrap().join("prompt-3.md").display().to_string();
-        let waits = |reviewer: &str| {
-            Rule::role("review").reviewer(reviewer).wait_for(&third_call).say(&clean(reviewer))
+        let state = script.state.clone().unwrap();
+        let begun = |reviewer: &str| state.join(format!("{reviewer}-{{task}}")).display().to_string();
+        let waits = |own: &str, other: &str| {
+            let rule = Rule::role("review").reviewer(own).write(&begun(own), "").wait_for(&begun(other));
+            rule.say(&clean(own))
         };
-        developer(script).rule(waits("spec")).rule(waits("code"))
+        developer(script).rule(waits("spec", "code")).rule(waits("code", "spec"))
     });
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
     let calls = project.calls();
@@ -129,8 +131,8 @@ fn story(project: &Project) -> String {
 
 /// The changes as a reviewer's prompt shows them.
 fn diff(prompt: &str) -> &str {
-    let from = &prompt[prompt.find("```diff").unwrap()..];
-    &from[..from.find("\n```\n").unwrap()]
+    let from = &prompt[prompt.find("```diff").expect("a diff")..];
+    &from[..from.find("\n```\n").expect("its end")]
 }
 
 #[test]
@@ -424,6 +426,11 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✗ 1. implement Session store    failed     no_one_to_ask
     · 2. implement Logout           pending
+    ");
+    insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
+    exit 1
+    --- stderr
+    Nothing to do before you settle what blocks the run: `signoff` shows it
     ");
     insta::assert_snapshot!(project.run(&["retry", "1", "--queue"]).stdout, @"Task #1 goes on");
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
