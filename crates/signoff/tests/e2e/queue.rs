@@ -16,7 +16,7 @@ fn project() -> Project {
 
 fn status(project: &Project, task: &str) -> String {
     let row = project.run(&["show", task, "--json"]).json()["task"].clone();
-    format!("{} {}", row["status"].as_str().unwrap(), row["outcome"])
+    format!("{} {}", row["status"].as_str().unwrap_or_default(), row["outcome"])
 }
 
 #[test]

@@ -136,6 +136,15 @@ fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
     review general task 1 cycle 2: exit 7
     review general task 1 cycle 2: exit 0
     ");
+    let attempts = project.run(&["show", "1", "--json"]).json()["attempts"].clone();
+    let ends = attempts.as_array().unwrap().iter().map(|attempt| format!("{}", attempt["outcome"]));
+    insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @r#"
+    "complete"
+    "reviewed"
+    "complete"
+    "exit_code"
+    "reviewed"
+    "#);
 }
 
 #[test]
