@@ -190,7 +190,8 @@ fn is_decision(fact: &Fact) -> bool {
 
 /// What a decision means for the run is recorded with it.
 fn is_consequence(fact: &Fact) -> bool {
-    matches!(fact, Fact::Run(RunFact::Moved(RunEvent::LoopMoved { .. })))
+    let of_run = matches!(fact, Fact::Run(RunFact::Moved(RunEvent::LoopMoved { .. })));
+    of_run || matches!(fact, Fact::Loop(_, LoopFact::Moved(Event::HeadMoved { .. })))
 }
 
 /// Whether lines of it are to be expected.

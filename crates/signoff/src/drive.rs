@@ -135,7 +135,8 @@ impl Came {
 
     /// Says what waits for the person although nothing happened to it now.
     fn remind(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
-        for row in tasks.iter().filter(|row| !self.is_moved(row.id)) {
+        let waits = |row: &&TaskRow| row.status != Status::Pending && !self.is_moved(row.id);
+        for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
                 Some(question) => console.note(&format!(
@@ -167,8 +168,12 @@ impl Came {
         }
         let interrupted = self.summary.interrupted;
         let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
+        let blocked = self.summary.runs.iter().map(|(_, stage)| stage).find(blocked);
+        if self.summary.tasks.is_empty() && blocked.is_some() {
+            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+        }
         let invocation = exit::Invocation {
-            run: self.summary.runs.iter().map(|(_, stage)| stage).find(blocked),
+            run: blocked,
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,

@@ -35,6 +35,10 @@ fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
         GateEnd::Noted { reason } => *reason,
     };
     let mut lines: Vec<_> = max_cycles(step.before, step.policy, reason).into_iter().collect();
+    if step.after.is_done() {
+        // It goes nowhere: the end says the same.
+        return lines;
+    }
     let text = format!("Going on without approval: {}", words::why(reason));
     lines.push(Line::Step { place: place::left(step), text });
     lines

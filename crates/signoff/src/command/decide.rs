@@ -72,7 +72,11 @@ fn facts(
         return Err(Failure::failed("the log does not know this task"));
     };
     let decided = command::decide(&worked.state, wish, policy)?;
-    let moved = by_hand.map(|head| Event::HeadMoved { head });
+    let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
+    // Whoever writes tells where the branch is when they end; only readers must know before.
+    let next = step(worked.state.clone(), &decided);
+    let is_read = matches!(next.stage, Stage::Reviewing(_) | Stage::Checking { .. });
+    let moved = by_hand.filter(|_| is_read).map(|head| Event::HeadMoved { head });
     // A loop that waits is told first what it would otherwise go on without; one that ended listens only after.
     let ended = matches!(worked.state.stage, Stage::Done(_));
     let events: Vec<Event> = if ended {
@@ -80,7 +84,6 @@ fn facts(
     } else {
         moved.into_iter().chain([decided]).collect()
     };
-    let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
     let next = events.iter().fold(worked.state.clone(), step);
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();

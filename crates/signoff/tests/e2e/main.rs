@@ -15,12 +15,14 @@ mod init;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+mod looking;
 mod manual;
 mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;
 mod parse;
 mod plan;
+mod queue;
 mod session;
 mod tasks;
 #[cfg(test)]

@@ -85,8 +85,12 @@ fn the_tasks_follow_each_other_on_one_branch() {
     ");
     assert_eq!(project.checkout(), before);
     let shown = |task: &str| project.run(&["show", task, "--json"]).json()["task"].clone();
-    let first = project.git("rev-parse signoff/run-1~1");
-    assert_eq!(shown("2")["base"], first.trim(), "the second begins where the first was approved");
+    let first = project.git("rev-parse signoff/run-1~2");
+    assert_eq!(shown("2")["base"], first.trim(), "the second begins where the first was approved and ticked");
+    insta::assert_snapshot!(project.git("diff --stat signoff/run-1~3 signoff/run-1~2"), @"
+    plan.md | 2 +-
+    1 file changed, 1 insertion(+), 1 deletion(-)
+    ");
     let calls = project.calls();
     let second: Vec<_> = calls.of_role("review").filter(|call| call.start.task == "2").collect();
     assert!(
@@ -99,11 +103,13 @@ fn the_tasks_follow_each_other_on_one_branch() {
 #[test]
 fn both_reviews_run_at_once_on_the_same_commit() {
     let project = project(|script| {
-        let third_call = script.state.clone().unwrap().join("prompt-3.md").display().to_string();
-        let waits = |reviewer: &str| {
-            Rule::role("review").reviewer(reviewer).wait_for(&third_call).say(&clean(reviewer))
+        let state = script.state.clone().unwrap();
+        let begun = |reviewer: &str| state.join(format!("{reviewer}-{{task}}")).display().to_string();
+        let waits = |own: &str, other: &str| {
+            let rule = Rule::role("review").reviewer(own).write(&begun(own), "").wait_for(&begun(other));
+            rule.say(&clean(own))
         };
-        developer(script).rule(waits("spec")).rule(waits("code"))
+        developer(script).rule(waits("spec", "code")).rule(waits("code", "spec"))
     });
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
     let calls = project.calls();
@@ -131,8 +137,8 @@ fn story(project: &Project) -> String {
 
 /// The changes as a reviewer's prompt shows them.
 fn diff(prompt: &str) -> &str {
-    let from = &prompt[prompt.find("```diff").unwrap()..];
-    &from[..from.find("\n```\n").unwrap()]
+    let from = &prompt[prompt.find("```diff").expect("a diff")..];
+    &from[..from.find("\n```\n").expect("its end")]
 }
 
 #[test]
@@ -424,12 +430,15 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     ▪ Run 1 is blocked by #1
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
-    --- stderr
-    Task #2 is pending
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✗ 1. implement Session store    failed     no_one_to_ask
     · 2. implement Logout           pending
+    ");
+    insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
+    exit 1
+    --- stderr
+    Nothing to do before you settle what blocks the run: `signoff` shows it
     ");
     insta::assert_snapshot!(project.run(&["retry", "1", "--queue"]).stdout, @"Task #1 goes on");
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"

@@ -136,6 +136,15 @@ fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
     review general task 1 cycle 2: exit 7
     review general task 1 cycle 2: exit 0
     ");
+    let attempts = project.run(&["show", "1", "--json"]).json()["attempts"].clone();
+    let ends = attempts.as_array().unwrap().iter().map(|attempt| format!("{}", attempt["outcome"]));
+    insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @r#"
+    "complete"
+    "reviewed"
+    "complete"
+    "exit_code"
+    "reviewed"
+    "#);
 }
 
 #[test]
@@ -166,7 +175,7 @@ fn a_fixer_that_fails_keeps_what_it_wrote() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Add feature Y
+    Retrying task #1: Add feature Y
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
@@ -234,7 +243,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Add feature Y
+    Retrying task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
@@ -313,7 +322,7 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Add feature Y
+    Retrying task #1: Add feature Y
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
