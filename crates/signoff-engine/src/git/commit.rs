@@ -1,5 +1,7 @@
 //! Committing what an agent left, in whatever state it left it.
 
+use std::fs;
+
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
@@ -57,9 +59,13 @@ impl Worktree {
     /// Tells whether there was a difference to commit; a status may see one where the content is the same.
     fn commit_staged(&self, message: &str) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
-        let command =
-            self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-F", "-"]);
-        let ended = command.input(format!("{}\n", message.trim_end())).run()?;
+        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-F"]);
+        // Not through a pipe: a git that outlives us would take its end for the end of the message.
+        let file = self.repository.seal()?.scratch();
+        fs::write(&file, format!("{}\n", message.trim_end())).map_err(GitError::at(&file))?;
+        let ended = command.args([&file]).run();
+        fs::remove_file(&file).ok();
+        let ended = ended?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
             let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;
