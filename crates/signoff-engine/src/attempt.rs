@@ -18,6 +18,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -135,7 +136,12 @@ fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<Check
 /// So many changes are named.
 const NAMED: usize = 5;
 
-/// Passes on what the agent says until it ends.
+/// So many bytes of an agent's lines wait for the dispatcher at most; more than any single line has.
+const UNHEARD: usize = 512 * 1024;
+/// What a line costs besides its text.
+const PER_LINE: u32 = 128;
+
+/// Passes on what the agent says until it ends. An agent may talk faster than anybody listens.
 async fn watch(
     mut running: crate::process::Running,
     task: &Assignment,
@@ -147,8 +153,11 @@ async fn watch(
     let mut lines = running.lines();
     let door = tell.clone();
     tokio::spawn(async move {
+        let unheard = Arc::new(Semaphore::new(UNHEARD));
         while let Some(line) = lines.next().await {
-            door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
+            let size = u32::try_from(line.len()).unwrap_or(u32::MAX).saturating_add(PER_LINE);
+            let Ok(place) = unheard.clone().acquire_many_owned(size).await else { return };
+            door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, place }).ok();
         }
     });
     running.wait().await

@@ -17,7 +17,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 use signoff_store::{Lease, Store};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::artifact;
 use crate::assignment::{About, artifact_name};
@@ -95,6 +95,8 @@ pub enum Input {
         loop_id: LoopId,
         attempt: AttemptId,
         line: String,
+        /// Given back when the line was heard.
+        place: OwnedSemaphorePermit,
     },
     Reported(Box<Report>),
     Elapsed {
@@ -265,8 +267,9 @@ impl<'r> Dispatcher<'r> {
                 self.running(run, loop_id, attempt, stopper);
                 Ok(())
             }
-            Input::Said { run, loop_id, attempt, line } => {
+            Input::Said { run, loop_id, attempt, line, place } => {
                 self.renderer.take(&Notice::Said { run, loop_id: &loop_id, attempt, line: &line });
+                drop(place);
                 Ok(())
             }
             Input::Reported(report) => self.reported(*report),
