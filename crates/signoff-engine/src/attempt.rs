@@ -18,7 +18,6 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;

@@ -18,7 +18,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 use signoff_store::{Lease, Store};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use crate::artifact;
 use crate::assignment::{About, artifact_name};

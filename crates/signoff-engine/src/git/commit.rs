@@ -1,7 +1,5 @@
 //! Committing what an agent left, in whatever state it left it.
 
-use std::fs;
-
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
