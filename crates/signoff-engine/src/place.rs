@@ -54,11 +54,11 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
         return continued(shop, store, wish, before);
     }
     let start = start(shop, store, &wish.spec)?;
+    let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
     // A killed program leaves the branch as it made it. Work that the log knows nothing of is not this task's.
-    if shop.repository.holds_work(&wish.branch)? {
+    if placed.head.commit != start && shop.repository.holds_work(&wish.branch)? {
         return Err(GitError::BranchTaken { branch: wish.branch.clone(), by: None }.into());
     }
-    let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
     let base = forked(shop, &start, &placed.head.commit)?;
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
