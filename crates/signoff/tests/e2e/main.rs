@@ -24,6 +24,7 @@ mod parse;
 mod plan;
 mod queue;
 mod session;
+mod surroundings;
 mod tasks;
 #[cfg(test)]
 mod two_programs;
