@@ -22,6 +22,7 @@ mod repository;
 mod sealed;
 mod snapshot;
 mod stage;
+mod stamp;
 mod status;
 mod turn;
 mod undo;

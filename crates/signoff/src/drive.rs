@@ -48,7 +48,7 @@ pub struct Came {
 /// Works until nothing is left that could go on without a person.
 pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;

@@ -17,6 +17,9 @@ use crate::error::EngineError;
 /// So many tasks of the queue are looked at in one go.
 const PAGE: usize = 64;
 
+/// Facts, and what was asked for in the tasks they take.
+type Picks = (Vec<Fact>, Vec<(TaskId, TaskSpec)>);
+
 impl Dispatcher<'_> {
     /// Fills the free slots of a run with tasks that are ready.
     pub(super) fn pick(&mut self, run: RunId) -> Result<(), EngineError> {
@@ -34,13 +37,16 @@ impl Dispatcher<'_> {
         (machine, policy): (Run, RunPolicy),
     ) -> Result<(), EngineError> {
         let before = group::outstanding(&self.runs[&run].board.machine);
-        loop {
-            let picks = self.picks(machine.clone(), &policy)?;
+        let specs = loop {
+            let (picks, specs) = self.picks(machine.clone(), &policy)?;
             match self.append(run, first.iter().cloned().chain(picks).collect()) {
                 Err(EngineError::Store(StoreError::Taken(_))) => {}
                 Err(error) => return Err(error),
-                Ok(()) => break,
+                Ok(()) => break specs,
             }
+        };
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.board.specs.extend(specs);
         }
         let machine = &self.runs[&run].board.machine;
         if machine.picks > 0 {
@@ -63,10 +69,10 @@ impl Dispatcher<'_> {
     }
 
     /// What fills the free slots: tasks that are ready, and nothing where there are not enough.
-    fn picks(&self, mut machine: Run, policy: &RunPolicy) -> Result<Vec<Fact>, EngineError> {
-        let mut facts = Vec::new();
+    fn picks(&self, mut machine: Run, policy: &RunPolicy) -> Result<Picks, EngineError> {
+        let (mut facts, mut specs) = Picks::default();
         if self.interrupt.is_some() || machine.picks == 0 {
-            return Ok(facts);
+            return Ok((facts, specs));
         }
         let room = self.room();
         let mut tasks = ready(&*self.store, &self.drive.only, machine.picks.min(room))?.into_iter();
@@ -74,25 +80,29 @@ impl Dispatcher<'_> {
         while machine.picks > 0 && taken < room {
             taken += 1;
             let (event, own) = match tasks.next() {
-                Some(task) => (RunEvent::TaskPicked { loop_id: loop_id(task) }, self.taken(task)?),
+                Some(task) => {
+                    let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
+                    let own = self.taken(task, &spec)?;
+                    specs.push((task, spec));
+                    (RunEvent::TaskPicked { loop_id: loop_id(task) }, own)
+                }
                 None => (RunEvent::NothingToPick, Vec::new()),
             };
             facts.push(Fact::Run(RunFact::Moved(event.clone())));
             facts.extend(own);
             machine = group::step(machine, event, policy).0;
         }
-        Ok(facts)
+        Ok((facts, specs))
     }
 
     /// The facts that make a task ours.
-    fn taken(&self, task: TaskId) -> Result<Vec<Fact>, EngineError> {
-        let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
-        let workflow = self.shop.settings.task_workflow(&spec, &TaskFlags::default())?;
+    fn taken(&self, task: TaskId, spec: &TaskSpec) -> Result<Vec<Fact>, EngineError> {
+        let workflow = self.shop.settings.task_workflow(spec, &TaskFlags::default())?;
         let policy = Policy { workflow, no_ask: self.drive.no_ask };
-        let branch = self.branch(task, &spec)?;
+        let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);
         Ok(vec![
-            own(LoopFact::Added { task, title: spec.title, branch }),
+            own(LoopFact::Added { task, title: spec.title.clone(), branch }),
             own(LoopFact::Governed { policy: Box::new(policy) }),
         ])
     }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
@@ -11,6 +10,7 @@ use std::time::SystemTime;
 use signoff_core::ids::Commit;
 
 use super::repository::path;
+use super::stamp::Stamp;
 use super::status::Kind;
 use super::{GitError, Repository};
 
@@ -69,9 +69,7 @@ impl Repository {
         let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
         let own = refs.into_iter().chain([self.here().git_dir.join("index")]);
         for path in own.chain(paths.iter().map(|path| self.checkout().join(path))) {
-            let found = fs::symlink_metadata(path).ok();
-            let times = found.as_ref().map(|it| (it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()));
-            (times, found.map(|it| (it.ino(), it.len(), it.mode()))).hash(&mut hasher);
+            Stamp::of(&path).hash(&mut hasher);
         }
         hasher.finish()
     }

@@ -115,7 +115,7 @@ impl Git {
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ATTR_NOSYSTEM", "1")
-            .envs(invocation.variables.iter().map(|(name, value)| (name, value)))
+            .envs(invocation.shared.iter().chain(&invocation.variables).map(|(name, value)| (name, value)))
             // A Ctrl-C is the program's to handle; it must not tear git off in the middle.
             .process_group(0)
             .stdin(if invocation.input.is_empty() { Stdio::null() } else { Stdio::piped() })

@@ -18,6 +18,8 @@ pub(super) struct Invocation<'a> {
     git: &'a Git,
     pub(super) directory: PathBuf,
     pub(super) arguments: Vec<OsString>,
+    /// What many commands share, and what is this one's own.
+    pub(super) shared: &'a [(OsString, OsString)],
     pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) input: Vec<u8>,
 }
@@ -34,7 +36,11 @@ pub(super) struct Ended {
 impl<'a> Invocation<'a> {
     pub(super) fn new(git: &'a Git, directory: &Path) -> Self {
         let directory = directory.to_owned();
-        Self { git, directory, arguments: Vec::new(), variables: Vec::new(), input: Vec::new() }
+        Self { git, directory, arguments: Vec::new(), shared: &[], variables: Vec::new(), input: Vec::new() }
+    }
+
+    pub(super) fn within(self, shared: &'a [(OsString, OsString)]) -> Self {
+        Self { shared, ..self }
     }
 
     pub(super) fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {

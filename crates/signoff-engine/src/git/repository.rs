@@ -10,6 +10,7 @@ use signoff_core::ids::Commit;
 use super::checkout::Looked;
 use super::invocation::Invocation;
 use super::sealed::Sealed;
+use super::snapshot::Hashes;
 use super::{Git, GitError, turn};
 
 /// A git repository and the worktree of it a person is in. Clones are the same repository.
@@ -30,6 +31,7 @@ struct Inner {
     sealed: OnceLock<Sealed>,
     /// The last look at the checkout.
     looked: Mutex<Option<Looked>>,
+    hashes: Mutex<Hashes>,
 }
 
 /// Where a checkout is.
@@ -84,6 +86,7 @@ impl Repository {
             root,
             sealed: OnceLock::new(),
             looked: Mutex::default(),
+            hashes: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -107,6 +110,10 @@ impl Repository {
         &self.inner.looked
     }
 
+    pub(super) fn hashes(&self) -> &Mutex<Hashes> {
+        &self.inner.hashes
+    }
+
     pub(super) fn common(&self) -> &Path {
         &self.inner.common
     }
@@ -118,11 +125,8 @@ impl Repository {
 
     /// A git command that runs nothing the repository names.
     pub(super) fn sealed(&self, place: Place<'_>) -> Result<Invocation<'_>, GitError> {
-        let mut invocation = self.git().command(place.work_tree);
-        for (name, value) in self.seal()?.environment() {
-            invocation = invocation.env(name, value);
-        }
-        invocation = invocation.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree);
+        let invocation = self.git().command(place.work_tree).within(self.seal()?.environment());
+        let invocation = invocation.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree);
         Ok(match place.index {
             Some(index) => invocation.env("GIT_INDEX_FILE", index),
             None => invocation,

@@ -8,6 +8,7 @@
 //! repository's settings a few are carried over, all of them plain values that name no command.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -78,8 +79,7 @@ const NOBODY: [(&str, &str); 2] = [("user.name", "signoff"), ("user.email", "sig
 #[derive(Debug)]
 pub(super) struct Sealed {
     directory: PathBuf,
-    settings: Vec<(String, String)>,
-    objects: PathBuf,
+    environment: Vec<(OsString, OsString)>,
     default_branch: Option<String>,
     scratch: AtomicU64,
     /// Held so that other processes see that this directory is in use.
@@ -95,30 +95,13 @@ impl Sealed {
         sweep(&home);
         let (directory, alive) = lay_out(&home, common, &read)?;
         let default_branch = read.remove("init.defaultbranch");
-        Ok(Self {
-            directory,
-            settings: settings(read),
-            objects: common.join("objects"),
-            default_branch,
-            scratch: AtomicU64::default(),
-            _alive: alive,
-        })
+        let environment = environment(&directory, &common.join("objects"), &settings(read));
+        Ok(Self { directory, environment, default_branch, scratch: AtomicU64::default(), _alive: alive })
     }
 
     /// The environment that keeps git inside.
-    pub(super) fn environment(&self) -> Vec<(String, PathBuf)> {
-        let mut variables = vec![
-            ("GIT_COMMON_DIR".to_owned(), self.directory.clone()),
-            ("GIT_OBJECT_DIRECTORY".to_owned(), self.objects.clone()),
-            ("GIT_CONFIG_GLOBAL".to_owned(), PathBuf::from("/dev/null")),
-            ("GIT_CONFIG_NOSYSTEM".to_owned(), PathBuf::from("1")),
-            ("GIT_CONFIG_COUNT".to_owned(), PathBuf::from(self.settings.len().to_string())),
-        ];
-        for (number, (name, value)) in self.settings.iter().enumerate() {
-            variables.push((format!("GIT_CONFIG_KEY_{number}"), PathBuf::from(name)));
-            variables.push((format!("GIT_CONFIG_VALUE_{number}"), PathBuf::from(value)));
-        }
-        variables
+    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
     }
 
     pub(super) fn default_branch(&self) -> Option<&str> {
@@ -154,6 +137,23 @@ fn settings(read: BTreeMap<String, String>) -> Vec<(String, String)> {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let carried = read.into_iter().filter(|(name, _)| CARRIED.contains(&name.as_str()));
     NOBODY.map(owned).into_iter().chain(carried).chain(FIXED.map(owned)).collect()
+}
+
+fn environment(directory: &Path, objects: &Path, settings: &[(String, String)]) -> Vec<(OsString, OsString)> {
+    let owned = |(name, value): (&str, &OsStr)| (OsString::from(name), value.to_owned());
+    let count = OsString::from(settings.len().to_string());
+    let places = [
+        ("GIT_COMMON_DIR", directory.as_os_str()),
+        ("GIT_OBJECT_DIRECTORY", objects.as_os_str()),
+        ("GIT_CONFIG_GLOBAL", OsStr::new("/dev/null")),
+        ("GIT_CONFIG_NOSYSTEM", OsStr::new("1")),
+        ("GIT_CONFIG_COUNT", &count),
+    ];
+    let pair = |(number, (name, value)): (usize, &(String, String))| {
+        [(format!("GIT_CONFIG_KEY_{number}"), name), (format!("GIT_CONFIG_VALUE_{number}"), value)]
+            .map(|(variable, text)| (OsString::from(variable), OsString::from(text)))
+    };
+    places.map(owned).into_iter().chain(settings.iter().enumerate().flat_map(pair)).collect()
 }
 
 /// Removes what programs that were killed left behind. A directory in use is locked by its user.

@@ -1,14 +1,16 @@
 //! What a worktree was like before somebody who must not change it looked at it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 use signoff_core::ids::Commit;
 
 use super::repository::Place;
 use super::stage::{KeptOut, ScratchIndex};
+use super::stamp::Stamp;
 use super::{GitError, Operation, Worktree};
 
 /// A worktree's state, to be put back by [`Worktree::undo_since`].
@@ -63,22 +65,37 @@ impl Worktree {
     /// Hashes of the repository's files that change what git does, hooks above all.
     pub(super) fn repository_files(&self) -> BTreeMap<String, [u8; 32]> {
         let common = self.repository.common();
+        let mut hashes = self.repository.hashes().lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = BTreeMap::new();
         for name in ["config", "config.worktree", "info/attributes", "info/exclude", "refs/stash"] {
-            files.extend(hash(&common.join(name)).map(|hash| (name.to_owned(), hash)));
+            files.extend(hashes.of(common.join(name)).map(|hash| (name.to_owned(), hash)));
         }
-        files.extend(
-            hash(&self.git_dir.join("config.worktree")).map(|hash| ("worktree config".to_owned(), hash)),
-        );
+        let own = hashes.of(self.git_dir.join("config.worktree"));
+        files.extend(own.map(|hash| ("worktree config".to_owned(), hash)));
         for hook in fs::read_dir(common.join("hooks")).into_iter().flatten().flatten() {
             let name = format!("hooks/{}", hook.file_name().to_string_lossy());
-            files.extend(hash(&hook.path()).map(|hash| (name, hash)));
+            files.extend(hashes.of(hook.path()).map(|hash| (name, hash)));
         }
         files
     }
 }
 
-fn hash(file: &Path) -> Option<[u8; 32]> {
-    let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
-    is_file.then(|| fs::read(file).ok()).flatten().map(|bytes| Sha256::digest(bytes).into())
+/// Hashes of files that hardly ever change and are asked for often.
+#[derive(Debug, Default)]
+pub(super) struct Hashes(HashMap<PathBuf, (Stamp, [u8; 32])>);
+
+impl Hashes {
+    fn of(&mut self, file: PathBuf) -> Option<[u8; 32]> {
+        let stamp = Stamp::of(&file)?;
+        if let Some((_, hash)) = self.0.get(&file).filter(|(known, _)| *known == stamp) {
+            return Some(*hash);
+        }
+        let is_file = fs::metadata(&file).is_ok_and(|found| found.is_file());
+        let hash = Sha256::digest(is_file.then(|| fs::read(&file).ok()).flatten()?).into();
+        // What lies behind a link can change without it.
+        if !file.is_symlink() {
+            self.0.insert(file, (stamp, hash));
+        }
+        Some(hash)
+    }
 }

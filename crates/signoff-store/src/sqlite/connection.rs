@@ -13,8 +13,10 @@ use crate::StoreError;
 /// How long a program waits for another one's transaction if nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many pages the write-ahead log takes before they are moved into the database, which costs two syncs. Who
-/// opens the database first reads the log, so it stays short.
-const CHECKPOINT_PAGES: u32 = 500;
+/// opens the database first reads the whole log, so it stays short.
+const CHECKPOINT_PAGES: u32 = 250;
+/// A page in the log, with what is noted about it.
+const BYTES_PER_PAGE: u64 = 4096 + 24;
 /// How many statements are kept ready.
 const STATEMENTS: usize = 64;
 
@@ -48,7 +50,7 @@ impl Link {
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
         // Every program would pay for it with two syncs at its end, and the next one with two at its start.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        keep_log_on_close(&connection, true)?;
         if let Some(pages) = self.options.max_pages {
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
         }
@@ -91,6 +93,26 @@ impl Link {
         let changes = self.connection()?.query_row(sql, [], |row| row.get::<_, u32>(0)).map_err(fault::of)?;
         Ok(self.renewals << 32 | u64::from(changes))
     }
+}
+
+/// The log of a program that ends stays where it is while it is short. What the next program finds in it, it cannot
+/// know to be moved already: a long one is moved now, or it would grow and grow.
+impl Drop for Link {
+    fn drop(&mut self) {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let bytes = std::fs::metadata(log).map_or(0, |log| log.len());
+        if bytes > u64::from(CHECKPOINT_PAGES) * BYTES_PER_PAGE
+            && let Some(connection) = &self.connection
+        {
+            // If this fails the next program tries again.
+            keep_log_on_close(connection, false).ok();
+        }
+    }
+}
+
+fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
 fn transact<T>(

@@ -221,3 +221,15 @@ fn an_append_is_one_commit() {
     store.append(&lease, say::at(2), &[]).expect("nothing");
     assert_eq!(store.commits() - before, 1);
 }
+
+/// Programs that come and go, as people add tasks one by one.
+#[test]
+fn the_log_beside_the_file_stays_short() {
+    let place = Place::new();
+    let longest = (0..200).map(|number| {
+        place.open().add_tasks(say::at(number), &[say::task("One more")]).expect("added");
+        std::fs::metadata(place.file().with_extension("db-wal")).map_or(0, |log| log.len())
+    });
+    assert!(longest.max() < Some(2_000_000));
+    assert_eq!(place.open().check().expect("checked"), [""; 0]);
+}
