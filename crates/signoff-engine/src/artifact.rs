@@ -76,9 +76,41 @@ const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
 /// The raw answer, if it is there: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
+    text_of(&name.raw(reviews, reviewer))
+}
+
+fn text_of(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
-    fs::File::open(name.raw(reviews, reviewer)).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
+    fs::File::open(path).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it.
+pub fn read(reviews: &Path, file: &str) -> Option<String> {
+    let mut text = fs::read_to_string(reviews.join(file)).ok()?;
+    if text.contains("This review is inconclusive") {
+        let stem = file.strip_suffix(".md").unwrap_or(file);
+        for name in raw_names(reviews, stem) {
+            let said = text_of(&reviews.join(&name)).unwrap_or_default();
+            text += &format!("\n## {name}\n\n{said}\n");
+        }
+    }
+    Some(text)
+}
+
+/// The merged review of a round, as it was written.
+pub fn read_merged(reviews: &Path, name: &Name) -> Option<String> {
+    fs::read_to_string(name.merged(reviews)).ok()
+}
+
+/// The names of the raw answers beside a merged review, sorted.
+fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
+    let entries = fs::read_dir(reviews).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let raw = |name: &String| name.starts_with(&format!("{stem}.")) && name.ends_with(".txt");
+    let mut names: Vec<_> = names.filter(raw).collect();
+    names.sort();
+    names
 }
 
 /// Writes the merged review of a round.

@@ -8,6 +8,7 @@ mod environment;
 mod prepare;
 mod reading;
 
+pub use conclude::told_usage;
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ mod request;
 pub use pick::{is_through, loop_id, ready};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::group::{RunEffect, RunStage};
@@ -25,6 +26,7 @@ use tokio::sync::mpsc;
 use crate::attempt::{End, Report, Workshop};
 use crate::board::{Board, Place};
 use crate::error::EngineError;
+use crate::occupied::Occupied;
 use crate::process::Stopper;
 use crate::tick;
 
@@ -138,6 +140,15 @@ struct Driven {
     at_work: BTreeMap<(LoopId, AttemptId), Option<Stopper>>,
     /// Loops whose worktree is being made.
     placing: BTreeSet<LoopId>,
+    /// The worktrees that are ours while their loops are at work.
+    occupied: BTreeMap<LoopId, Occupied>,
+}
+
+impl Driven {
+    fn new(lease: Lease, board: Board) -> Self {
+        let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
+        Self { lease, board, at_work, placing: BTreeSet::new(), occupied }
+    }
 }
 
 /// What is still to be done after a fact was recorded.
@@ -198,7 +209,7 @@ impl<'r> Dispatcher<'r> {
         let log = self.store.log(run)?;
         let board = Board::of(run, &log);
         self.renderer.take(&Notice::TakenUp { run, log: &log });
-        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
+        self.runs.insert(run, Driven::new(lease, board));
         self.recover(run)?;
         // At once, so that whatever is opened next knows how much is at work.
         self.carry_out_all()
@@ -208,7 +219,7 @@ impl<'r> Dispatcher<'r> {
     pub fn open(&mut self, lease: Lease, facts: Vec<Fact>) -> Result<(), EngineError> {
         let run = lease.run();
         let board = Board::new(run);
-        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
+        self.runs.insert(run, Driven::new(lease, board));
         match pick::begun(&facts) {
             Some(begun) => self.record_and_pick(run, facts, begun),
             None => self.append(run, facts),
@@ -352,12 +363,32 @@ impl<'r> Dispatcher<'r> {
         }
     }
 
+    /// Takes the worktree for a loop that goes on. If somebody else has it, the loop stays where it is.
+    fn occupy(&mut self, run: RunId, loop_id: &LoopId, worktree: &Path) -> bool {
+        let Some(driven) = self.runs.get_mut(&run) else { return false };
+        if driven.occupied.contains_key(loop_id) {
+            return true;
+        }
+        // The tasks of a chain follow each other in one worktree: the one before gives it up.
+        driven
+            .occupied
+            .retain(|other, _| driven.board.loops.get(other).is_some_and(|worked| !worked.state.is_done()));
+        match Occupied::take(&self.shop.layout, worktree) {
+            Ok(occupied) => driven.occupied.insert(loop_id.clone(), occupied).is_none(),
+            Err(error) => {
+                self.trouble(run, loop_id, error);
+                false
+            }
+        }
+    }
+
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
         let Report { run, loop_id, attempt, end, usage, notes } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
+        self.give_up_worktree(run, &loop_id);
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
         }

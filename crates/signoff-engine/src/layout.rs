@@ -70,6 +70,12 @@ impl Layout {
         self.worktrees.join(format!("review-{run}"))
     }
 
+    /// Locked by whoever works in a worktree, in whatever program.
+    pub fn worktree_lock(&self, worktree: &Path) -> PathBuf {
+        let name = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.root.join("leases").join(format!("worktree-{name}"))
+    }
+
     pub fn attempt(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> PathBuf {
         self.attempts(run, loop_id).join(attempt.to_string())
     }

@@ -13,6 +13,7 @@ pub mod error;
 mod failpoint;
 pub mod git;
 pub mod layout;
+pub mod occupied;
 pub mod open;
 pub mod place;
 pub mod process;

@@ -57,6 +57,8 @@ pub struct LineRenderer {
     announced: BTreeSet<LoopId>,
     /// The loop that was announced last: unnamed lines belong to it.
     heading: Option<LoopId>,
+    /// Loops of other runs are active at the same time.
+    others: bool,
 }
 
 impl LineRenderer {
@@ -70,6 +72,7 @@ impl LineRenderer {
             active: BTreeSet::new(),
             announced: BTreeSet::new(),
             heading: None,
+            others: false,
         }
     }
 
@@ -92,11 +95,25 @@ impl LineRenderer {
                 untold.clear();
             }
         }
+        // A decision after which nothing goes on was told when it was made.
+        if self.active.is_empty() {
+            untold.clear();
+        }
         if untold.is_empty() {
             self.announced.clear();
             self.heading = None;
         }
         untold
+    }
+
+    /// Whether lines of some loop are to be expected.
+    pub fn is_active(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Whether loops of other runs are active too, so that each line must say whose it is.
+    pub fn beside_others(&mut self, others: bool) {
+        self.others = others;
     }
 
     /// The lines that a fact gives. Facts that change nothing give none.
@@ -177,6 +194,7 @@ impl LineRenderer {
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
         self.naming == Naming::Always
+            || self.others
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::TaskRow;
+use signoff_core::view::{Status, TaskRow};
+use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
@@ -57,6 +58,26 @@ impl Desk {
         })
     }
 
+    /// All tasks as people see them: one that waits for what did not pass is blocked.
+    pub fn tasks(&self) -> Result<Vec<TaskRow>, Failure> {
+        let mut rows = self.store.tasks()?;
+        let in_the_way: Vec<u64> = rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
+        let blocked_runs: Vec<u64> = self
+            .store
+            .open_runs()?
+            .iter()
+            .filter(|run| run.status == "blocked")
+            .map(|run| run.id.0)
+            .collect();
+        for row in rows.iter_mut().filter(|row| row.status == Status::Pending) {
+            let behind = row.depends_on.iter().any(|task| in_the_way.contains(task));
+            if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
+                row.status = Status::Blocked;
+            }
+        }
+        Ok(rows)
+    }
+
     pub fn layout(&self) -> Layout {
         Layout::new(&self.root, None)
     }
@@ -98,6 +119,15 @@ fn store_options() -> SqliteOptions {
 /// How long others' locks are waited for, where a test says so.
 fn patience() -> Option<Duration> {
     door::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
+}
+
+/// Whether a task is over and nothing can build on it.
+fn is_in_the_way(row: &TaskRow) -> bool {
+    match row.status {
+        Status::Completed => !is_through(row),
+        Status::Failed | Status::Stuck | Status::Cancelled => true,
+        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
+    }
 }
 
 fn unknown_task(task: TaskId) -> Failure {

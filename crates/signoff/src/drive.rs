@@ -163,12 +163,17 @@ impl Came {
         let (tasks, questions) = self.rows()?;
         self.remind(&tasks, &questions, console);
         if console.json {
-            let run = self.summary.runs.last().map(|(run, stage)| (run.0, stage));
+            let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
+            let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
+            let run = run.map(|(run, stage)| (run.0, stage));
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
         let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
-        let blocked = self.summary.runs.iter().map(|(_, stage)| stage).find(blocked);
+        // A run that was blocked before and stays so says nothing about what was worked now.
+        let moved = |run: RunId| tasks.iter().any(|row| row.run_id == Some(run.0) && self.is_moved(row.id));
+        let at_issue = |(run, _): &&(RunId, RunStage)| self.summary.tasks.is_empty() || moved(*run);
+        let blocked = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(blocked);
         if self.summary.tasks.is_empty() && blocked.is_some() {
             console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
         }

@@ -171,6 +171,8 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
             EngineError::Config(error) => error.into(),
+            EngineError::Occupied { .. } => Self::failed(error.to_string())
+                .hint("another task of the same branch is at work: `signoff status` shows it; try again when it is done"),
             EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }

@@ -195,6 +195,10 @@ pub enum Failure {
     Silent,
     /// It ended well, and nothing was changed.
     NothingDone,
+    /// It left the branch in a state nobody can go on from.
+    Unusable {
+        message: String,
+    },
     /// It could not be started.
     NotStarted {
         message: String,
@@ -209,6 +213,7 @@ impl fmt::Display for Failure {
             Self::TimedOut => f.write_str("timed out"),
             Self::Silent => f.write_str("said nothing for too long"),
             Self::NothingDone => f.write_str("ended without changing anything"),
+            Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
         }
     }

@@ -32,6 +32,21 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
         ("SIGNOFF_MODEL", task.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
+    .into_iter()
+    .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    .collect()
 }
+
+/// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.
+const GIT: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_QUARANTINE_PATH",
+];

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
-use signoff_core::contract::Ask;
+use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
@@ -87,7 +87,8 @@ fn prepare_review(
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
-    let diff = shop.readings.begin(&shop.worktree(task)?, commit, since.unwrap_or(&task.place.base))?;
+    let diff =
+        shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(&task.place.base)), name)?;
     if assigned.agent.kind == AgentKind::Checks {
         return prepare_checks(shop, task, dir);
     }
@@ -239,10 +240,28 @@ fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// The review that an improvement answers.
+/// The review that an improvement answers; and for a fix the review of this cycle, where reviewers answer in prose:
+/// what they say beside their findings is part of what they ask for.
 fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let JobKind::Work { role: Role::Fix, .. } = &task.job.kind else { return None };
-    fs::read_to_string(shop.layout.reviews().join(task.spec.answers.as_ref()?)).ok()
+    let reviews = shop.layout.reviews();
+    match &task.job.kind {
+        JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
+        JobKind::Fix { .. } => {
+            let known = &task.policy.workflow.reviewers;
+            let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);
+            task.gate()?
+                .reviewers
+                .iter()
+                .any(in_prose)
+                .then(|| artifact::read_merged(&reviews, &task.artifact()))?
+        }
+        JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => None,
+    }
 }
 
 /// The last message of whoever wrote the work, where the gate shows it to reviewers.

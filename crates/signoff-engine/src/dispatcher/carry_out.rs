@@ -1,5 +1,6 @@
 //! What follows from a recorded fact.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::config::Place;
@@ -81,9 +82,15 @@ impl Dispatcher<'_> {
             return;
         }
         let Some(spec) = self.spec(run, &loop_id) else { return };
-        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let Some(driven) = self.runs.get(&run) else { return };
         let Some(wish) = place::Wish::of(&driven.board, &loop_id, spec) else { return };
-        driven.placing.insert(loop_id.clone());
+        let path = place::path(&self.shop, &*self.store, &wish);
+        if !self.occupy(run, &loop_id, &path) {
+            return;
+        }
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.placing.insert(loop_id.clone());
+        }
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
             let result = place::make(&shop, &*store, &wish);
@@ -152,6 +159,9 @@ impl Dispatcher<'_> {
             return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
         }
         let Some(task) = self.assignment(run, loop_id, job) else { return Ok(()) };
+        if !self.occupy(run, loop_id, Path::new(&task.place.worktree)) {
+            return Ok(());
+        }
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
@@ -164,6 +174,9 @@ impl Dispatcher<'_> {
     pub(super) fn conclude(&mut self, run: RunId, loop_id: &LoopId, job: Job, ended: crate::process::Ended) {
         let attempt = job.attempt;
         let Some(task) = self.assignment(run, loop_id, job) else { return };
+        if !self.occupy(run, loop_id, Path::new(&task.place.worktree)) {
+            return;
+        }
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }

@@ -2,12 +2,13 @@
 
 use signoff_core::group::{self, RunEvent, Standing};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{self, Event};
+use signoff_core::machine::{self, Event, Stage};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use super::{Dispatcher, Notice, Todo};
 use crate::artifact;
 use crate::assignment::{About, artifact_name};
+use crate::board::Worked;
 use crate::clock;
 use crate::error::EngineError;
 use crate::failpoint;
@@ -51,7 +52,18 @@ impl Dispatcher<'_> {
         }
         self.append(run, facts)?;
         self.todo.extend(wishes);
+        self.give_up_worktree(run, loop_id);
         Ok(())
+    }
+
+    /// A loop at which nobody works needs its worktree no longer.
+    pub(super) fn give_up_worktree(&mut self, run: RunId, loop_id: &LoopId) {
+        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let ended = |worked: &Worked| matches!(worked.state.stage, Stage::Done(_) | Stage::Waiting { .. });
+        let idle = driven.board.loops.get(loop_id).is_some_and(ended);
+        if idle && !driven.at_work.keys().any(|(other, _)| other == loop_id) {
+            driven.occupied.remove(loop_id);
+        }
     }
 
     /// Records what happened to a run, and wishes for what follows.

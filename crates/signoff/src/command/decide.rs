@@ -10,6 +10,7 @@ use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
+use signoff_engine::occupied::Occupied;
 use signoff_store::Store;
 
 use crate::desk::Desk;
@@ -52,6 +53,7 @@ fn goes_on(wish: &Command) -> bool {
 fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
     let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
     let Some((worked, place)) = place else { return Ok(None) };
+    let _occupied = Occupied::take(&desk.layout(), Path::new(&place.worktree))?;
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
         Ok(worktree) if worktree.is_there() => Some(worktree.commit_all("Changes by hand")?.head),

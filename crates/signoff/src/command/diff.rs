@@ -40,9 +40,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     };
     let commit = Commit::new(base.clone());
     let diff = match bench.repository.worktree(Path::new(&path)) {
-        Ok(worktree) => worktree.diff(&commit)?,
+        Ok(worktree) if worktree.is_there() => worktree.diff(&commit)?,
         // What is on the branch is there all the same.
-        Err(GitError::WorktreeGone(_)) => {
+        Ok(_) | Err(GitError::WorktreeGone(_)) => {
             let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };
             bench.repository.add_worktree(&again)?.diff(&commit)?
         }

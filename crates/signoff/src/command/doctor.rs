@@ -3,6 +3,7 @@
 use serde::Serialize;
 use signoff_core::config::TaskFlags;
 use signoff_core::task::TaskSpec;
+use signoff_core::view::Status;
 use signoff_engine::git::At;
 use signoff_store::Store;
 
@@ -107,7 +108,7 @@ fn store(bench: &Bench) -> Result<Look, Failure> {
 fn worktrees(bench: &Bench) -> Result<Vec<Look>, Failure> {
     let mut gone = Vec::new();
     for row in bench.store.tasks()? {
-        let at_work = row.status == signoff_core::view::Status::InProgress;
+        let at_work = matches!(row.status, Status::InProgress | Status::Waiting | Status::Paused);
         if let (true, Some(path)) = (at_work, row.worktree)
             && !std::path::Path::new(&path).exists()
         {

@@ -59,6 +59,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
                 console.text(&format!("==> {heading}\n"))?;
             }
             console.text(&text)?;
+            if known.is_none() && !text.is_empty() && !text.ends_with('\n') && !at_work {
+                console.text("\n")?;
+            }
         }
         if !args.follow || !at_work {
             return Ok(Exit::Done);

@@ -158,14 +158,6 @@ fn a_missing_review_can_stop_the_task() {
     insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 1
-    --- stdout
-    Resuming task #1: Login
-      [1/3] a person answers: stop
-    ✗ Task #1 failed: a person stopped it (stopped_by_person)
-        Look at it: signoff show 1; go on: signoff retry 1
-    ▪ Run 1 is blocked by #1
-        signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
-        then: signoff run --resume 1
     --- stderr
     Nothing to do before you settle what blocks the run: `signoff` shows it
     ");

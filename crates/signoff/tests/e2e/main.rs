@@ -12,6 +12,8 @@ mod documentation;
 mod house;
 mod init;
 #[cfg(test)]
+mod integrity;
+#[cfg(test)]
 mod interrupted;
 #[cfg(test)]
 mod killed;

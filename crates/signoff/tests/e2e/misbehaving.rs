@@ -156,7 +156,8 @@ fn one_that_is_killed_fails_its_task() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
+    Retrying task #1: Do it
+      [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
@@ -501,9 +502,9 @@ fn one_that_goes_to_an_unrelated_branch() {
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-    --- stderr
-    error: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
-    hint: put there what you want to keep, on signoff/task-1-do-it; then `signoff work` goes on where it was
+      [1/3] Implementation failed: left work nobody can go on from: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     Mine
@@ -515,18 +516,18 @@ fn one_that_goes_to_an_unrelated_branch() {
     // Whoever mends it goes on with it, and no agent works twice.
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
     assert_eq!(mended.code, Some(0), "{mended}");
-    insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 1
     --- stdout
-    Resuming task #1: Do it
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Retrying task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: exit code 96
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(project.calls().story(), @"
     implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 0
+    implement task 1 cycle 0: exit 96
     ");
 }
 
@@ -542,9 +543,9 @@ fn one_that_leaves_a_rebase_half_done() {
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-    --- stderr
-    error: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
-    hint: end the rebase there or give it up; then `signoff work` goes on where it was
+      [1/3] Implementation failed: left work nobody can go on from: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     One
@@ -556,18 +557,18 @@ fn one_that_leaves_a_rebase_half_done() {
     ");
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git rebase --abort");
     assert_eq!(mended.code, Some(0), "{mended}");
-    insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 1
     --- stdout
-    Resuming task #1: Do it
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Retrying task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: left work nobody can go on from: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(project.calls().story(), @"
     implement task 1 cycle 0: exit 0
-    review general task 1 cycle 1: exit 0
+    implement task 1 cycle 0: exit 0
     ");
 }
 

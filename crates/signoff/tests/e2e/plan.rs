@@ -433,7 +433,7 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✗ 1. implement Session store    failed     no_one_to_ask
-    · 2. implement Logout           pending
+    ▪ 2. implement Logout           blocked     (implement)
     ");
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 1
