@@ -493,10 +493,11 @@ fn one_that_goes_to_a_branch_of_its_own() {
 #[test]
 fn one_that_goes_to_an_unrelated_branch() {
     let goes = works()
+        .call(1)
         .commit("Mine")
         .shell("git checkout -q --orphan other && git rm -rfq . && echo other > other.txt")
         .commit("Other");
-    let (project, output) = worked([goes, approves()], "");
+    let (project, output) = worked([goes, works().append("work.txt", "again\n"), approves()], "");
     insta::assert_snapshot!(unnumbered(&output.to_string()), @"
     exit 1
     --- stdout
@@ -517,27 +518,29 @@ fn one_that_goes_to_an_unrelated_branch() {
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
     assert_eq!(mended.code, Some(0), "{mended}");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
-    exit 1
+    exit 0
     --- stdout
     Retrying task #1: Do it
       [1/3] Implementing...
-      [1/3] Implementation failed: exit code 96
-    ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.calls().story(), @"
     implement task 1 cycle 0: exit 0
-    implement task 1 cycle 0: exit 96
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
     ");
 }
 
 #[test]
 fn one_that_leaves_a_rebase_half_done() {
     let name = "git -c user.name=A -c user.email=a@example.org";
-    let rebases = works().commit("One").shell(&format!(
+    let rebases = works().call(1).commit("One").shell(&format!(
         "echo two > work.txt && git add -A && {name} commit -qm Two && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~2 2>/dev/null"
     ));
-    let (project, output) = worked([rebases, approves()], "");
+    let (project, output) = worked([rebases, works().append("work.txt", "again\n"), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -558,17 +561,19 @@ fn one_that_leaves_a_rebase_half_done() {
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git rebase --abort");
     assert_eq!(mended.code, Some(0), "{mended}");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
-    exit 1
+    exit 0
     --- stdout
     Retrying task #1: Do it
       [1/3] Implementing...
-      [1/3] Implementation failed: left work nobody can go on from: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
-    ✗ Task #1 failed: the implementer failed (implementer_failed)
-        Look at it: signoff show 1; go on: signoff retry 1
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.calls().story(), @"
     implement task 1 cycle 0: exit 0
     implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
     ");
 }
 
