@@ -514,7 +514,7 @@ fn one_that_goes_to_an_unrelated_branch() {
     signoff.toml
     work.txt
     ");
-    // Whoever mends it goes on with it, and no agent works twice.
+    // Once it is mended, the agent is asked again.
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
     assert_eq!(mended.code, Some(0), "{mended}");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
