@@ -52,10 +52,6 @@ impl Layout {
         self.root.join("reviews")
     }
 
-    pub fn git_lock(&self) -> PathBuf {
-        self.root.join("git.lock")
-    }
-
     pub fn task_worktree(&self, task: TaskId) -> PathBuf {
         self.worktrees.join(format!("task-{task}"))
     }

@@ -50,6 +50,23 @@ fn an_approval_of_files_that_a_reviewer_changed_is_none() {
     assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
 }
 
+#[test]
+fn nor_is_it_when_the_program_is_killed_before_it_has_looked() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let edits = Rule::role("review").write("f.txt", "good\n").write("sneaky.txt", "x\n");
+        script.rule(Rule::role("implement").write("f.txt", "bad\n")).rule(edits.say(APPROVED))
+    });
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "exit:2")]);
+    assert_eq!(killed.code, None, "{killed}");
+    let work = project.run(&["work"]);
+    assert!(work.stderr.contains("general changed files while reviewing; undone"), "{work}");
+    assert_eq!(verdict(&project), "\"MAX_CYCLES_REACHED\"");
+    assert_eq!(project.read(".signoff/worktrees/task-1/f.txt"), "bad\n");
+    insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"f.txt");
+    assert_eq!(project.calls().of_role("review").count(), 1, "its end was on record");
+}
+
 /// The one who edits waits until the other has looked, so that both see the edited file.
 #[test]
 fn nor_is_that_of_another_who_read_them_meanwhile() {
