@@ -4,6 +4,7 @@ use serde::Serialize;
 use signoff_core::config::TaskFlags;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
+use signoff_engine::confine;
 use signoff_engine::git::At;
 use signoff_store::Store;
 
@@ -53,6 +54,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     looks.push(store(&bench)?);
+    looks.push(sandbox(&bench));
     looks.extend(worktrees(&bench)?);
     let ok = looks.iter().all(|look| look.ok);
     if console.json {
@@ -91,6 +93,16 @@ fn agents(bench: &Bench) -> Look {
         }
         Err(failure) => Look::ill("agents", failure.to_string().trim_end().replace('\n', "; ")),
     }
+}
+
+/// How far reviewers are kept from writing.
+fn sandbox(bench: &Bench) -> Look {
+    let message = match (bench.settings.sandbox(), confine::is_possible()) {
+        (true, true) => "reviewers cannot write (Landlock), and what changes is undone",
+        (true, false) => "this system cannot keep reviewers from writing; what they change is undone",
+        (false, _) => "switched off; what reviewers change is undone",
+    };
+    Look::well("sandbox", message)
 }
 
 fn store(bench: &Bench) -> Result<Look, Failure> {

@@ -181,3 +181,40 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
     project.run(&["add", "T"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
 }
+
+/// Tries to write wherever a reviewer has no business, says where it could, and approves all the same.
+const TRESPASSER: &str = "cat > /dev/null
+for place in f.txt new.txt \"$HOME/home.txt\" ../../../checkout.txt ../../reviews/forged.txt ../../signoff.db; do
+    (echo x >> \"$place\") 2> /dev/null && echo \"wrote $place\"
+done
+(rm f.txt || mkdir made || ln -s f.txt link || git commit --allow-empty -m mine || git tag mine) > /dev/null 2>&1 && echo \"changed something\"
+echo x > \"$TMPDIR/scratch\" || echo \"cannot write to its own directory\"
+echo x > /dev/null || echo \"cannot throw away\"
+echo '{\"cost_usd\": 0.25}' > \"$SIGNOFF_USAGE_FILE\" || echo \"cannot tell what it cost\"
+cat f.txt
+echo
+echo '**Verdict: APPROVED**'
+";
+
+#[test]
+fn where_the_system_can_it_keeps_reviewers_from_writing() {
+    let project =
+        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("f.txt", "good\n")));
+    project.env.write("reviewer.sh", TRESPASSER);
+    project.configure(
+        "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
+         [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
+    );
+    if !project.run(&["doctor"]).stdout.contains("reviewers cannot write") {
+        // An older kernel: there it is undone, as other tests show.
+        return;
+    }
+    project.run(&["add", "T", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(work.stderr, "", "nothing was changed");
+    let answer =
+        project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
+    assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.25);
+}
