@@ -104,12 +104,19 @@ impl Track {
 
     /// Finds the entries that issues became, once their round is in the ledger.
     pub fn link(&mut self, ledger: &Ledger) {
-        let over = |loose: &Loose| ledger.entries().iter().any(|entry| is_of(entry, &loose.round));
-        if !self.loose.iter().any(over) {
+        let rounds: BTreeSet<Place> = ledger.entries().iter().filter_map(last_seen).collect();
+        if !self.loose.iter().any(|loose| rounds.contains(&place(&loose.round))) {
             return;
         }
         let form = serde_json::to_value(ledger).and_then(serde_json::from_value::<Reported>);
         let Ok(Reported { said }) = form else { return };
+        let mut reported: BTreeMap<_, &Entry> = BTreeMap::new();
+        for entry in ledger.entries() {
+            let Some(place) = last_seen(entry) else { continue };
+            for report in said.get(&entry.finding.id).into_iter().flatten() {
+                reported.entry((place, report)).or_insert(entry);
+            }
+        }
         let issues = &mut self.issues;
         self.loose.retain(|loose| {
             let Some(issue) = issues.get_mut(loose.issue) else { return false };
@@ -120,10 +127,7 @@ impl Track {
                 finding.id.clone()
             };
             let report = (loose.reviewer.clone(), id);
-            let became = ledger.entries().iter().find(|entry| {
-                is_of(entry, &loose.round)
-                    && said.get(&entry.finding.id).is_some_and(|reports| reports.contains(&report))
-            });
+            let became = reported.get(&(place(&loose.round), &report));
             issue.entry = became.map(|entry| (entry.finding.id.clone(), entry.state));
             became.is_none()
         });
@@ -139,10 +143,16 @@ impl Track {
     }
 }
 
-/// Whether an entry was last reported in this round.
-fn is_of(entry: &Entry, round: &Round) -> bool {
-    let place = |round: &Round| (round.pass, round.phase, round.cycle);
-    entry.seen.last().is_some_and(|last| place(last) == place(round))
+/// A round, whatever commit it was about.
+type Place = (u32, usize, u32);
+
+fn place(round: &Round) -> Place {
+    (round.pass, round.phase, round.cycle)
+}
+
+/// The round in which an entry was last reported.
+fn last_seen(entry: &Entry) -> Option<Place> {
+    entry.seen.last().map(place)
 }
 
 /// The loop's own number of its open question.
