@@ -1,6 +1,7 @@
 //! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,7 +36,9 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 /// Writes down all that the keeper needs.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
-    fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
+    // Prompts, answers and the words that bind them are nobody else's business.
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.path());
+    private.map_err(|error| EngineError::io("make", dir.path(), error))?;
     failpoint::pass("prepare");
     shop.worktree_with_files(task)?;
     let Some(place) = task.job_place() else {
