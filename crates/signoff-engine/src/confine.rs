@@ -11,6 +11,9 @@ use std::process::{Command, ExitCode};
 /// The first argument that makes the program confine itself.
 pub const CONFINE: &str = "__confine";
 
+/// How our own words on stderr begin.
+pub const SAID: &str = "signoff: ";
+
 /// What stands between the paths and the program.
 const END: &str = "--";
 
@@ -29,11 +32,11 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     let paths: Vec<&Path> = parts.next().unwrap_or_default().iter().map(Path::new).collect();
     let Some([program, arguments @ ..]) = parts.next() else { return ExitCode::from(2) };
     if let Err(error) = restrict(&paths) {
-        eprintln!("signoff: cannot confine {}: {error}", program.display());
+        eprintln!("{SAID}cannot confine {}: {error}", program.display());
         return ExitCode::from(126);
     }
     let error = command(program).args(arguments).exec();
-    eprintln!("signoff: cannot start {}: {error}", program.display());
+    eprintln!("{SAID}cannot start {}: {error}", program.display());
     ExitCode::from(127)
 }
 

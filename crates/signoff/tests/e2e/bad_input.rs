@@ -151,7 +151,7 @@ fn an_agent_that_goes_away_after_the_task_was_started() {
     let script = project.env.root().join("script.json");
     let config = |own: &Path| {
         format!(
-            "[agents.a]\nkind = \"command\"\ncommand = [\"{}\", \"{}\"]\n",
+            "sandbox = false\n[agents.a]\nkind = \"command\"\ncommand = [\"{}\", \"{}\"]\n",
             own.display(),
             script.display()
         )
