@@ -378,6 +378,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     ✓ repository: on branch main
     ✓ agents: scripted
     ✓ store: the log can be read and the tables agree with it
+    ✓ sandbox: switched off; what reviewers change is undone
     ");
     let before = project.run(&["status", "--json"]).json();
     let database = rusqlite::Connection::open(project.env.work().join(".signoff/signoff.db")).unwrap();
@@ -391,6 +392,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     ✓ repository: on branch main
     ✓ agents: scripted
     ✗ store: table tasks: 1 row differs from the log: rebuild the tables; table loops: 1 row differs from the log: rebuild the tables; `signoff doctor --rebuild` tells the tables again
+    ✓ sandbox: switched off; what reviewers change is undone
     ");
     insta::assert_snapshot!(project.run(&["doctor", "--rebuild"]), @"
     exit 0
@@ -399,6 +401,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     ✓ agents: scripted
     ✓ rebuild: 1 runs, 35 facts told again
     ✓ store: the log can be read and the tables agree with it
+    ✓ sandbox: switched off; what reviewers change is undone
     ");
     assert_eq!(project.run(&["status", "--json"]).json(), before);
 }
@@ -413,6 +416,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     ✓ repository: on branch main
     ✗ agents: error: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
     ✓ store: the log can be read and the tables agree with it
+    ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
     ");
     project.run(&["add", "One"]);
     insta::assert_snapshot!(project.run(&["work"]), @"

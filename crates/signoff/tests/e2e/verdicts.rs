@@ -349,9 +349,9 @@ fn the_limits_of_a_task_type_are_minutes() {
     project.configure("[task_types.implement]\ntimeout_minutes = 7\nreview_timeout_minutes = 2\nimprove_timeout_minutes = 3\n");
     let shown = project.env.shell("signoff config --show | grep _minutes");
     insta::assert_snapshot!(shown.stdout, @"
-    task_types.implement.timeout_minutes = 7                      # signoff.toml:2
-    task_types.implement.review_timeout_minutes = 2               # signoff.toml:3
-    task_types.implement.improve_timeout_minutes = 3              # signoff.toml:4
+    task_types.implement.timeout_minutes = 7                      # signoff.toml:3
+    task_types.implement.review_timeout_minutes = 2               # signoff.toml:4
+    task_types.implement.improve_timeout_minutes = 3              # signoff.toml:5
     ");
 }
 
