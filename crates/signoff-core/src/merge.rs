@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Bar, Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity;
+pub(crate) use conflict::are_opposed;
 
 /// The panel's word. The first that applies, in this order, is the one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

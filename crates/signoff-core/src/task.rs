@@ -73,6 +73,8 @@ pub struct TaskSpec {
     pub continues: Option<TaskId>,
     /// The number of the first review it makes of that branch, or of the one it answers.
     pub first_review: Option<u32>,
+    /// The file of the review it answers.
+    pub answers: Option<String>,
     /// What a person adds to the last review.
     pub guidance: Option<String>,
     /// Where in a plan file it stands.

@@ -1,15 +1,15 @@
 //! The files a review leaves behind: one merged report per cycle, and the raw answers beside it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
+use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{Bar, Review};
-use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, Workflow};
 
 use crate::clock;
@@ -71,10 +71,46 @@ pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u
     Ok(Artifact::new(relative(reviews, &path)))
 }
 
-/// The raw answer, if it is there.
+/// No prompt shows more of an answer, whatever its characters.
+const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
+
+/// The raw answer, if it is there: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
-    let bytes = fs::read(name.raw(reviews, reviewer)).ok()?;
+    text_of(&name.raw(reviews, reviewer))
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it.
+pub fn read(reviews: &Path, file: &str) -> Option<String> {
+    let mut text = fs::read_to_string(reviews.join(file)).ok()?;
+    if text.contains("This review is inconclusive") {
+        let stem = file.strip_suffix(".md").unwrap_or(file);
+        for name in raw_names(reviews, stem) {
+            let said = text_of(&reviews.join(&name)).unwrap_or_default();
+            text += &format!("\n## {name}\n\n{said}\n");
+        }
+    }
+    Some(text)
+}
+
+/// The merged review of a round, as it was written.
+pub fn read_merged(reviews: &Path, name: &Name) -> Option<String> {
+    fs::read_to_string(name.merged(reviews)).ok()
+}
+
+/// The names of the raw answers beside a merged review, sorted.
+fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
+    let entries = fs::read_dir(reviews).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let raw = |name: &String| name.starts_with(&format!("{stem}.")) && name.ends_with(".txt");
+    let mut names: Vec<_> = names.filter(raw).collect();
+    names.sort();
+    names
 }
 
 /// Writes the merged review of a round.
@@ -114,9 +150,14 @@ pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The last review of the branch that a task goes on with, whoever made it.
-pub fn latest(reviews: &Path, spec: &TaskSpec) -> Option<PathBuf> {
-    of_task(reviews, spec.continues?).pop()
+/// The review of any of these tasks that was written last: its file's name, and its number.
+pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
+    let written = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
+    let all = tasks.iter().flat_map(|task| of_task(reviews, *task));
+    let last = all.max_by_key(|path| written(path))?;
+    let name = last.file_name()?.to_string_lossy().into_owned();
+    let number = number(&name).and_then(|number| u32::try_from(number).ok())?;
+    Some((name, number))
 }
 
 /// The number of the last merged review of a task; 0 if there is none.

@@ -7,7 +7,7 @@ use signoff_core::machine::{Job, JobKind, Loop, Policy};
 use signoff_core::policy::Gate;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::wire::Launch;
-use signoff_core::workflow::Phase;
+use signoff_core::workflow::{Phase, Role};
 
 use crate::artifact;
 use crate::board::{Place, Round};
@@ -72,6 +72,20 @@ impl Assignment {
     /// The commit the reviewers of the last round saw.
     pub fn reviewed(&self) -> Option<&Commit> {
         self.last_round.as_ref().map(|round| &round.commit)
+    }
+
+    /// The review it belongs to: an improvement follows the review it answers.
+    pub fn cycle(&self) -> u32 {
+        match self.job.kind {
+            JobKind::Work { role: Role::Fix, .. } => self.spec.first_review.unwrap_or(1),
+            JobKind::Work { .. }
+            | JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Fix { .. }
+            | JobKind::Combine
+            | JobKind::Land => self.job.cycle,
+        }
     }
 
     /// Whether it only looks.

@@ -8,10 +8,11 @@ mod environment;
 mod prepare;
 mod reading;
 
+pub use conclude::told_usage;
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
@@ -24,7 +25,7 @@ use crate::assignment::Assignment;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{CheckoutState, Repository, Worktree};
+use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 
@@ -42,6 +43,8 @@ pub struct Workshop {
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
     pub readings: Readings,
+    /// Held while a worktree that somebody deleted is made again.
+    pub mending: Mutex<()>,
 }
 
 /// How an attempt ended, for the dispatcher.
@@ -68,7 +71,24 @@ pub enum End {
 impl Workshop {
     /// The worktree of an assignment.
     fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
-        Ok(self.repository.worktree(Path::new(&task.place.worktree))?)
+        match self.repository.worktree(Path::new(&task.place.worktree)) {
+            Err(GitError::WorktreeGone(_)) => self.worktree_with_files(task),
+            found => Ok(found?),
+        }
+    }
+
+    /// The same with its files: whoever deleted them lost only what was not committed.
+    fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
+        // The readers of one worktree begin at the same time.
+        let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = Path::new(&task.place.worktree);
+        if path.exists() || task.branch.is_empty() {
+            return Ok(self.repository.worktree(path)?);
+        }
+        let new = NewWorktree { path, branch: &task.branch, start: &task.place.base };
+        let worktree = self.repository.add_worktree(&new)?;
+        worktree.copy_files(self.settings.copied_into_worktrees())?;
+        Ok(worktree)
     }
 }
 
@@ -116,6 +136,12 @@ fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<Check
 /// So many changes are named.
 const NAMED: usize = 5;
 
+/// So many lines of one agent may wait to be shown.
+const MOST_LINES: usize = 16;
+
+/// The end of a longer line is not shown.
+const LONGEST_LINE: usize = 400;
+
 /// Passes on what the agent says until it ends.
 async fn watch(
     mut running: crate::process::Running,
@@ -128,8 +154,14 @@ async fn watch(
     let mut lines = running.lines();
     let door = tell.clone();
     tokio::spawn(async move {
+        let heard = Arc::new(());
         while let Some(line) = lines.next().await {
-            door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line }).ok();
+            // Nobody reads lines that come faster than they can be shown.
+            if Arc::strong_count(&heard) <= MOST_LINES {
+                let line = line.chars().take(LONGEST_LINE).collect();
+                let unheard = heard.clone();
+                door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, unheard }).ok();
+            }
         }
     });
     running.wait().await

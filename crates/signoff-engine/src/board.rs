@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use signoff_core::group::{self, Run, RunPolicy};
+use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::machine::{self, Event, Loop, Panel, Policy, Stage};
-use signoff_core::review::{Review, Usage};
+use signoff_core::machine::{self, Event, Loop, Panel, Policy, Seat, Stage};
+use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, TaskFact};
 
@@ -95,6 +95,12 @@ impl Board {
                 self.under = Some((policy.clone(), (**workflow).clone()));
             }
             Fact::Run(RunFact::Moved(event)) => {
+                // A loop that belongs to no task is known by its place in the plan alone.
+                if let RunEvent::GroupsPlanned { groups } = event {
+                    for loop_id in groups.iter().flatten() {
+                        self.loops.entry(loop_id.clone()).or_default();
+                    }
+                }
                 if let Some((policy, _)) = &self.under {
                     let machine = std::mem::take(&mut self.machine);
                     self.machine = group::step(machine, event.clone(), policy).0;
@@ -157,11 +163,11 @@ impl Worked {
             self.started = self.started.or(Some(at));
         }
         let next = machine::step(self.state.clone(), event.clone(), policy).0;
-        if let Some(round) = self.closed_round(event, &next) {
+        if let Some(round) = self.closed_round(event, &next, policy) {
             self.last_round = Some(round);
         }
-        if let Some(review) = arrived(event, &self.state) {
-            self.round.insert(review.reviewer.clone(), review.clone());
+        if let Some(review) = said(event, &self.state, policy) {
+            self.round.insert(review.reviewer.clone(), review);
         }
         // A panel that a person sends back to work keeps the answers it had; a new one begins without any.
         if let Stage::Reviewing(panel) = &next.stage
@@ -174,14 +180,14 @@ impl Worked {
     }
 
     /// The round that an event brings to its end, if it does.
-    pub fn closed_round(&self, event: &Event, next: &Loop) -> Option<Round> {
+    pub fn closed_round(&self, event: &Event, next: &Loop, policy: &Policy) -> Option<Round> {
         let Stage::Reviewing(panel) = &self.state.stage else { return None };
         if is_same_panel(panel, next, &self.state) {
             return None;
         }
         let mut answers = self.round.clone();
-        if let Some(review) = arrived(event, &self.state) {
-            answers.insert(review.reviewer.clone(), review.clone());
+        if let Some(review) = said(event, &self.state, policy) {
+            answers.insert(review.reviewer.clone(), review);
         }
         let position = self.state.at;
         Some(Round {
@@ -194,10 +200,19 @@ impl Worked {
     }
 }
 
-/// The review that an event brings, if its attempt is waited for.
-fn arrived<'a>(event: &'a Event, state: &Loop) -> Option<&'a Review> {
-    let Event::ReviewArrived { attempt, review } = event else { return None };
-    state.runs(*attempt).then_some(&**review)
+/// What a reviewer who is waited for says with this event; one that failed says that it could not.
+fn said(event: &Event, state: &Loop, policy: &Policy) -> Option<Review> {
+    let attempt = event.ends_attempt()?;
+    if let Event::ReviewArrived { review, .. } = event {
+        return state.runs(attempt).then(|| (**review).clone());
+    }
+    let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
+        return None;
+    };
+    let is_it = |seat: &Seat| matches!(seat, Seat::Out { slot, .. } if slot.attempt() == Some(attempt));
+    let (name, _) = panel.seats.iter().find(|(_, seat)| is_it(seat))?;
+    let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
+    Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
 
 /// Whether `other` sits in the same round as `this`, whose panel is given.

@@ -24,6 +24,8 @@ pub struct Material {
     pub diff: Option<Arc<Diff>>,
     /// Answers nobody could read, for the fixer to make sense of.
     pub unread: Option<String>,
+    /// The review that an improvement answers.
+    pub last_review: Option<String>,
     /// The final message of the attempt before.
     pub previous_message: Option<String>,
     pub author_output: Option<String>,
@@ -122,6 +124,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         conflicts: &conflicts,
         follow_up: follow_up(task),
         unread_review: material.unread.as_deref(),
+        last_review: material.last_review.as_deref(),
         guidance: task.spec.guidance.as_deref(),
         earlier: &earlier(task),
         settled: &settled(task),

@@ -4,29 +4,29 @@
 
 mod budget;
 mod carry_out;
+mod interrupt;
 mod pick;
+mod record;
 mod recover;
 mod request;
 
 pub use pick::{is_through, loop_id, ready};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 
-use signoff_core::group::{self, RunEffect, RunEvent, RunStage, Standing};
+use signoff_core::group::{RunEffect, RunStage};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
 
-use crate::artifact;
-use crate::assignment::{About, artifact_name};
 use crate::attempt::{End, Report, Workshop};
 use crate::board::{Board, Place};
-use crate::clock;
 use crate::error::EngineError;
-use crate::failpoint;
+use crate::occupied::Occupied;
 use crate::process::Stopper;
 use crate::tick;
 
@@ -97,6 +97,8 @@ pub enum Input {
         loop_id: LoopId,
         attempt: AttemptId,
         line: String,
+        /// Held until the line was taken in.
+        unheard: Arc<()>,
     },
     Reported(Box<Report>),
     Elapsed {
@@ -138,6 +140,15 @@ struct Driven {
     at_work: BTreeMap<(LoopId, AttemptId), Option<Stopper>>,
     /// Loops whose worktree is being made.
     placing: BTreeSet<LoopId>,
+    /// The worktrees that are ours while their loops are at work.
+    occupied: BTreeMap<LoopId, Occupied>,
+}
+
+impl Driven {
+    fn new(lease: Lease, board: Board) -> Self {
+        let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
+        Self { lease, board, at_work, placing: BTreeSet::new(), occupied }
+    }
 }
 
 /// What is still to be done after a fact was recorded.
@@ -155,6 +166,8 @@ pub struct Dispatcher<'r> {
     tell: mpsc::UnboundedSender<Input>,
     renderer: &'r mut dyn Renderer,
     todo: VecDeque<Todo>,
+    /// Runs that would take another task if fewer were worked, in whatever run.
+    deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
     /// The other programs' last sign of life in the store.
     seen: u64,
@@ -178,6 +191,7 @@ impl<'r> Dispatcher<'r> {
             tell,
             renderer,
             todo: VecDeque::new(),
+            deferred: BTreeSet::new(),
             interrupt: None,
             seen: 0,
             summary: Summary::default(),
@@ -195,15 +209,17 @@ impl<'r> Dispatcher<'r> {
         let log = self.store.log(run)?;
         let board = Board::of(run, &log);
         self.renderer.take(&Notice::TakenUp { run, log: &log });
-        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
-        self.recover(run)
+        self.runs.insert(run, Driven::new(lease, board));
+        self.recover(run)?;
+        // At once, so that whatever is opened next knows how much is at work.
+        self.carry_out_all()
     }
 
     /// Opens a run with its first facts.
     pub fn open(&mut self, lease: Lease, facts: Vec<Fact>) -> Result<(), EngineError> {
         let run = lease.run();
         let board = Board::new(run);
-        self.runs.insert(run, Driven { lease, board, at_work: BTreeMap::new(), placing: BTreeSet::new() });
+        self.runs.insert(run, Driven::new(lease, board));
         match pick::begun(&facts) {
             Some(begun) => self.record_and_pick(run, facts, begun),
             None => self.append(run, facts),
@@ -291,7 +307,7 @@ impl<'r> Dispatcher<'r> {
                 self.running(run, loop_id, attempt, stopper);
                 Ok(())
             }
-            Input::Said { run, loop_id, attempt, line } => {
+            Input::Said { run, loop_id, attempt, line, unheard: _unheard } => {
                 self.renderer.take(&Notice::Said { run, loop_id: &loop_id, attempt, line: &line });
                 Ok(())
             }
@@ -347,12 +363,32 @@ impl<'r> Dispatcher<'r> {
         }
     }
 
+    /// Takes the worktree for a loop that goes on. If somebody else has it, the loop stays where it is.
+    fn occupy(&mut self, run: RunId, loop_id: &LoopId, worktree: &Path) -> bool {
+        let Some(driven) = self.runs.get_mut(&run) else { return false };
+        if driven.occupied.contains_key(loop_id) {
+            return true;
+        }
+        // The tasks of a chain follow each other in one worktree: the one before gives it up.
+        driven
+            .occupied
+            .retain(|other, _| driven.board.loops.get(other).is_some_and(|worked| !worked.state.is_done()));
+        match Occupied::take(&self.shop.layout, worktree) {
+            Ok(occupied) => driven.occupied.insert(loop_id.clone(), occupied).is_none(),
+            Err(error) => {
+                self.trouble(run, loop_id, error);
+                false
+            }
+        }
+    }
+
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
         let Report { run, loop_id, attempt, end, usage, notes } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
+        self.give_up_worktree(run, &loop_id);
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
         }
@@ -378,137 +414,5 @@ impl<'r> Dispatcher<'r> {
             self.summary.tasks.insert(task);
         }
         self.summary.troubles.push(error);
-    }
-
-    /// Records what happened to a loop, and wishes for what follows.
-    fn loop_event(
-        &mut self,
-        run: RunId,
-        loop_id: &LoopId,
-        event: Event,
-        before: Vec<LoopFact>,
-    ) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
-        let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
-        let (next, effects) = machine::step(worked.state.clone(), event.clone(), policy);
-        if next == worked.state {
-            // Too late, or said twice.
-            return Ok(());
-        }
-        if let Some(round) = worked.closed_round(&event, &next) {
-            self.write_artifact(run, loop_id, &round)?;
-        }
-        let driven = &self.runs[&run];
-        let worked = &driven.board.loops[loop_id];
-        self.summary.tasks.extend(worked.task);
-        let own = |fact| Fact::Loop(loop_id.clone(), fact);
-        let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
-        facts.extend(self.launches(run, loop_id, &effects).into_iter().map(own));
-        let mut wishes: Vec<Todo> =
-            effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
-        let standing = Standing::of(&next);
-        if standing != Standing::of(&worked.state)
-            && let Some(policy) = driven.board.run_policy()
-        {
-            let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
-            let (_, effects) = group::step(driven.board.machine.clone(), moved.clone(), policy);
-            facts.push(Fact::Run(RunFact::Moved(moved)));
-            wishes.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
-        }
-        self.append(run, facts)?;
-        self.todo.extend(wishes);
-        Ok(())
-    }
-
-    /// Records what happened to a run, and wishes for what follows.
-    fn run_event(&mut self, run: RunId, event: RunEvent, after: Vec<Fact>) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let Some(policy) = driven.board.run_policy() else { return Ok(()) };
-        let (next, effects) = group::step(driven.board.machine.clone(), event.clone(), policy);
-        if next == driven.board.machine {
-            return Ok(());
-        }
-        let facts = [Fact::Run(RunFact::Moved(event))].into_iter().chain(after).collect();
-        self.append(run, facts)?;
-        self.todo.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
-        Ok(())
-    }
-
-    /// Makes facts durable, then takes them in and shows them.
-    fn append(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
-        failpoint::pass("append");
-        let recorded = self.store.append(&driven.lease, clock::now(), &facts)?;
-        failpoint::pass("appended");
-        for one in &recorded {
-            driven.board.take(one);
-            self.renderer.take(&Notice::Recorded(one));
-        }
-        Ok(())
-    }
-
-    /// The merged review is a file before the log says that the round is over, so it is never missing.
-    fn write_artifact(
-        &self,
-        run: RunId,
-        loop_id: &LoopId,
-        round: &crate::board::Round,
-    ) -> Result<(), EngineError> {
-        let driven = &self.runs[&run];
-        let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id))
-        else {
-            return Ok(());
-        };
-        let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.judge());
-        let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
-        let spec = self.spec(run, loop_id).unwrap_or_default();
-        let started = worked.started.unwrap_or_else(clock::now);
-        let about = About { run, task: worked.task, spec: &spec, started };
-        let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
-        let name = artifact_name(&about, artifact::Gate { workflow, pass: round.pass, phase, cycle });
-        artifact::write_merged(&self.shop.layout.reviews(), &name, &round.reviews, bar)
-            .map_err(|error| EngineError::io("write the review", &self.shop.layout.reviews(), error))?;
-        Ok(())
-    }
-
-    fn interrupted(&mut self, interrupt: Interrupt) {
-        self.summary.interrupted = true;
-        self.interrupt = self.interrupt.max(Some(interrupt));
-        match interrupt {
-            Interrupt::Finish => self
-                .renderer
-                .take(&Notice::Note("Finishing what is at work; press Ctrl-C again to stop the agents now.")),
-            Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
-        }
-    }
-
-    fn stop_all(&self, interrupt: Interrupt) {
-        for stopper in self.runs.values().flat_map(|run| run.at_work.values()).flatten() {
-            match interrupt {
-                Interrupt::Kill => stopper.kill(),
-                Interrupt::Finish | Interrupt::Stop => stopper.stop(),
-            }
-        }
-    }
-
-    /// After an error that ends the drive: nothing of ours stays at work.
-    async fn await_agents(&mut self) {
-        while self.runs.values().any(|run| !run.at_work.is_empty()) {
-            let Some(input) = self.inputs.recv().await else { return };
-            match input {
-                Input::Running { stopper, .. } => stopper.kill(),
-                Input::Reported(report) => {
-                    if let Some(driven) = self.runs.get_mut(&report.run) {
-                        driven.at_work.remove(&(report.loop_id, report.attempt));
-                    }
-                }
-                Input::Placed { .. }
-                | Input::Said { .. }
-                | Input::Elapsed { .. }
-                | Input::Interrupted(_)
-                | Input::Tick => {}
-            }
-        }
     }
 }

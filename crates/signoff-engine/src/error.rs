@@ -18,6 +18,9 @@ pub enum EngineError {
     Config(#[from] ConfigError),
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io { what: &'static str, path: PathBuf, error: io::Error },
+    /// Another task of the same branch is being worked there.
+    #[error("somebody else works in {}", worktree.display())]
+    Occupied { worktree: PathBuf },
     /// A part of the program failed in a way nobody foresaw.
     #[error("internal error: {0}")]
     Broken(String),

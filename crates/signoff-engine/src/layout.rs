@@ -52,10 +52,6 @@ impl Layout {
         self.root.join("reviews")
     }
 
-    pub fn git_lock(&self) -> PathBuf {
-        self.root.join("git.lock")
-    }
-
     pub fn task_worktree(&self, task: TaskId) -> PathBuf {
         self.worktrees.join(format!("task-{task}"))
     }
@@ -68,6 +64,12 @@ impl Layout {
     /// A throw-away copy for a review of the checkout.
     pub fn review_worktree(&self, run: RunId) -> PathBuf {
         self.worktrees.join(format!("review-{run}"))
+    }
+
+    /// Locked by whoever works in a worktree, in whatever program.
+    pub fn worktree_lock(&self, worktree: &Path) -> PathBuf {
+        let name = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.root.join("leases").join(format!("worktree-{name}"))
     }
 
     pub fn attempt(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> PathBuf {

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::{Outcome, Stage};
 use signoff_core::task::{Origin, TaskSpec};
 use signoff_core::workflow::Arrangement;
-use signoff_store::Store;
+use signoff_store::{Store, StoreError};
 
 use crate::attempt::Workshop;
 use crate::board::{Board, Place};
 use crate::dispatcher::Placed;
 use crate::error::EngineError;
-use crate::git::NewWorktree;
+use crate::git::{GitError, NewWorktree};
 use crate::tick;
 
 /// A loop that needs a place.
@@ -44,6 +45,16 @@ impl Wish {
     }
 }
 
+/// Where a loop will be worked.
+pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
+    let Some(task) = wish.task else { return shop.layout.review_worktree(wish.run) };
+    if wish.in_turn {
+        return shop.layout.run_worktree(wish.run);
+    }
+    let before = wish.spec.continues.and_then(|before| store.task(before).ok().flatten());
+    before.and_then(|row| row.worktree).map_or_else(|| shop.layout.task_worktree(task), PathBuf::from)
+}
+
 /// Makes the place, or finds it again where a killed program left it.
 pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
     let Some(task) = wish.task else { return of_checkout(shop, wish) };
@@ -55,19 +66,36 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     }
     let start = start(shop, store, &wish.spec)?;
     let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
+    // A killed program leaves the branch as it made it. Work that the log knows nothing of is not this task's.
+    if placed.head.commit != start && shop.repository.holds_work(&wish.branch)? {
+        return Err(GitError::BranchTaken { branch: wish.branch.clone(), by: None }.into());
+    }
     let base = forked(shop, &start, &placed.head.commit)?;
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
 
 /// The commit a task begins at: the end of what it depends on, or the person's line of work.
 fn start(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Commit, EngineError> {
-    if let Some(last) = spec.depends_on.last()
-        && let Some(branch) = store.task(*last)?.and_then(|row| row.branch)
-        && let Some(head) = shop.repository.head_of(&branch)?
-    {
-        return Ok(head.commit);
+    if let Some(last) = spec.depends_on.last() {
+        if let Some(commit) = approved(store, *last)? {
+            return Ok(commit);
+        }
+        if let Some(branch) = store.task(*last)?.and_then(|row| row.branch)
+            && let Some(head) = shop.repository.head_of(&branch)?
+        {
+            return Ok(head.commit);
+        }
     }
     Ok(shop.repository.base()?)
+}
+
+/// The commit of a task that its reviewers approved. What came after it, nobody reviewed.
+pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, StoreError> {
+    let Some((run, loop_id)) = store.loop_of(task)? else { return Ok(None) };
+    let board = Board::of(run, &store.log(run)?);
+    let stage = board.loops.get(&loop_id).map(|worked| worked.state.stage.clone());
+    let Some(Stage::Done(ending)) = stage else { return Ok(None) };
+    Ok(if let Outcome::Approved { commit } = ending.outcome { Some(commit) } else { None })
 }
 
 /// Another go at a branch that is there.

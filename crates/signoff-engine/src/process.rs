@@ -4,7 +4,7 @@
 //! the agent, keeps what the agent says in files, enforces the limits, ends the agent and whatever that
 //! started, and writes down how it ended. The program holds one end of a pipe to it. When the program is
 //! gone, however it went, the pipe closes, and the keeper ends the agent. What the keeper cannot see to,
-//! because it was itself killed, [`settle`] and [`end_strays`] find by process number and start time, and by
+//! because it was itself killed, [`settle()`] and [`end_strays`] find by process number and start time, and by
 //! a variable in the environment of everything the agent started.
 
 mod attempt_dir;

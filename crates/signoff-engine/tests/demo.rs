@@ -90,6 +90,7 @@ impl Demo {
             conflicts: &[],
             follow_up: None,
             unread_review: None,
+            last_review: None,
             guidance: None,
             earlier: &[],
             settled: &[],

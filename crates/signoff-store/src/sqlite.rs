@@ -219,8 +219,10 @@ impl Store for SqliteStore {
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
+            // Others write meanwhile; log and tables are compared as of one moment.
+            let moment = connection.unchecked_transaction().map_err(fault::of)?;
             let mut wrong = Vec::new();
-            for found in [query::integrity(connection), journal::check(&Pages(connection))] {
+            for found in [query::integrity(&moment), journal::check(&Pages(&moment))] {
                 match found {
                     Ok(lines) => wrong.extend(lines),
                     Err(StoreError::Damaged(message)) => wrong.push(message),

@@ -81,6 +81,9 @@ fn urgency(task: &TaskRow) -> Option<u8> {
 pub(crate) fn next(task: &TaskRow) -> String {
     let id = task.id;
     match (task.status, task.outcome.as_deref()) {
+        (Status::Failed, _) if task.reason.as_deref() == Some("gate_failed") => {
+            format!("signoff show {id}, then signoff improve {id} --review")
+        }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
         (Status::Paused, _) => format!("raise the budget or wait, then signoff work {id}"),
         (Status::Blocked, _) => "its group waits for another task; settle that one first".to_owned(),

@@ -15,11 +15,11 @@ mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::group::RunPolicy;
+use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::view::{LoopView, RunView};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 
 use crate::fit::{SENTENCE, cut};
 use crate::round::{Rounds, Step};
@@ -57,6 +57,8 @@ pub struct LineRenderer {
     announced: BTreeSet<LoopId>,
     /// The loop that was announced last: unnamed lines belong to it.
     heading: Option<LoopId>,
+    /// Loops of other runs are active at the same time.
+    others: bool,
 }
 
 impl LineRenderer {
@@ -70,16 +72,48 @@ impl LineRenderer {
             active: BTreeSet::new(),
             announced: BTreeSet::new(),
             heading: None,
+            others: false,
         }
     }
 
     /// Takes in what was told before, without telling it again. A loop that goes on is announced anew.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) {
+    ///
+    /// What people decided since was recorded while nobody showed the run: that is told now.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
+        let (mut untold, mut meanwhile) = (Vec::new(), false);
         for recorded in log {
-            self.take(recorded);
+            if is_decision(&recorded.fact) {
+                meanwhile = true;
+                self.announced.clear();
+            } else {
+                meanwhile &= is_consequence(&recorded.fact);
+            }
+            if meanwhile {
+                untold.extend(self.take(recorded));
+            } else {
+                self.take(recorded);
+                untold.clear();
+            }
         }
-        self.announced.clear();
-        self.heading = None;
+        // A decision after which nothing goes on was told when it was made.
+        if self.active.is_empty() {
+            untold.clear();
+        }
+        if untold.is_empty() {
+            self.announced.clear();
+            self.heading = None;
+        }
+        untold
+    }
+
+    /// Whether lines of some loop are to be expected.
+    pub fn is_active(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Whether loops of other runs are active too, so that each line must say whose it is.
+    pub fn beside_others(&mut self, others: bool) {
+        self.others = others;
     }
 
     /// The lines that a fact gives. Facts that change nothing give none.
@@ -87,6 +121,10 @@ impl LineRenderer {
         match &recorded.fact {
             Fact::Run(fact) => self.run_fact(recorded, fact),
             Fact::Loop(loop_id, LoopFact::Moved(event)) => self.moved(recorded, loop_id, event),
+            Fact::Loop(loop_id, LoopFact::AttemptStarted { .. }) => {
+                self.view.apply(recorded);
+                self.taken_up(loop_id)
+            }
             Fact::Task(..) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -121,6 +159,20 @@ impl LineRenderer {
         self.written(&lines, &row, header_word(&before, event))
     }
 
+    /// What a loop is at that goes on where it was left: told once, as if it began now.
+    fn taken_up(&mut self, loop_id: &LoopId) -> Vec<String> {
+        let known =
+            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let Some(((after, policy), row)) = known.filter(|_| !self.announced.contains(loop_id)) else {
+            return Vec::new();
+        };
+        let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
+        let step = Step { before: &before, event: &event, after, policy };
+        let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
+        self.active.insert(loop_id.clone());
+        self.written(&lines, &row, None)
+    }
+
     fn written(&mut self, lines: &[Line], row: &LoopView, header: Option<&str>) -> Vec<String> {
         let steps = lines.iter().any(|line| matches!(line, Line::Step { .. } | Line::Margin(_)));
         let word = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
@@ -142,9 +194,22 @@ impl LineRenderer {
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
         self.naming == Naming::Always
+            || self.others
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)
     }
+}
+
+/// Whether a person said so.
+fn is_decision(fact: &Fact) -> bool {
+    let Fact::Loop(_, LoopFact::Moved(event)) = fact else { return false };
+    matches!(event, Event::PersonRetried { .. } | Event::PersonAnswered { .. } | Event::PersonEdited { .. })
+}
+
+/// What a decision means for the run is recorded with it.
+fn is_consequence(fact: &Fact) -> bool {
+    let of_run = matches!(fact, Fact::Run(RunFact::Moved(RunEvent::LoopMoved { .. })));
+    of_run || matches!(fact, Fact::Loop(_, LoopFact::Moved(Event::HeadMoved { .. })))
 }
 
 /// Whether lines of it are to be expected.

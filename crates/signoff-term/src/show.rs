@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::machine::Policy;
+use signoff_core::ledger::DecidedBy;
+use signoff_core::machine::{Event, Loop, Outcome, Policy, Stage};
 use signoff_core::review::Usage;
 use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
@@ -34,8 +35,76 @@ pub struct Report {
     pub attempts: Vec<Attempt>,
     /// Paths of what is kept beside the log.
     pub artifacts: Vec<String>,
+    /// What people decided about it, in order.
+    pub decisions: Vec<PersonsDecision>,
+    /// The commit its reviewers approved; what came after it, nobody reviewed.
+    pub approved_commit: Option<String>,
+    /// What is wrong with that approval now, in words: the branch has moved since.
+    pub voided: Option<String>,
     /// What people are asked about it.
     pub question: Option<QuestionRow>,
+}
+
+/// What a person decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PersonsDecision {
+    pub at: String,
+    pub by: String,
+    /// `answer`, `retry`, `edit`, `cancel` or `dispute`.
+    pub what: &'static str,
+    /// The choice, the verdict or the finding.
+    pub choice: Option<String>,
+    pub reason: Option<String>,
+}
+
+impl PersonsDecision {
+    fn of(recorded: &Recorded, event: &Event) -> Option<Self> {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let (what, by, choice, reason) = match event {
+            Event::PersonAnswered { choice, by, .. } => ("answer", by, some(choice.word()), None),
+            Event::PersonRetried { by } => ("retry", by, None, None),
+            Event::PersonEdited { verdict, by, reason } => ("edit", by, some(verdict.word()), some(reason)),
+            Event::Cancelled { by } => ("cancel", by, None, None),
+            Event::FindingDecided { finding, decision } => {
+                let DecidedBy::Person(by) = &decision.by else { return None };
+                ("dispute", by, some(finding.as_str()), some(&decision.evidence))
+            }
+            Event::Started { .. }
+            | Event::Imported { .. }
+            | Event::ItemsPlanned { .. }
+            | Event::WorkEnded { .. }
+            | Event::CheckEnded { .. }
+            | Event::ReviewArrived { .. }
+            | Event::FixesCombined { .. }
+            | Event::FixesOverlapped { .. }
+            | Event::LandingEnded { .. }
+            | Event::AttemptFailed { .. }
+            | Event::AttemptLost { .. }
+            | Event::RateLimited { .. }
+            | Event::BudgetReached
+            | Event::BudgetRefused { .. }
+            | Event::Resumed { .. }
+            | Event::CheckpointEnded { .. }
+            | Event::LandingGranted
+            | Event::HeadMoved { .. } => return None,
+        };
+        Some(Self { at: recorded.at.to_string(), by: by.clone(), what, choice, reason })
+    }
+}
+
+/// What people decided about a loop.
+fn decisions(log: &[Recorded], loop_id: &LoopId) -> Vec<PersonsDecision> {
+    let decided = |recorded: &Recorded| match &recorded.fact {
+        Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => PersonsDecision::of(recorded, event),
+        Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => None,
+    };
+    log.iter().filter_map(decided).collect()
+}
+
+/// The commit that was approved, if the loop ended so.
+fn approved(this: &Loop) -> Option<String> {
+    let Stage::Done(ending) = &this.stage else { return None };
+    if let Outcome::Approved { commit } = &ending.outcome { Some(commit.to_string()) } else { None }
 }
 
 /// A round with what became of it.
@@ -63,6 +132,9 @@ impl Report {
             ledger,
             attempts: attempt::all(log, loop_id, &view),
             artifacts,
+            decisions: decisions(log, loop_id),
+            approved_commit: view.loop_state(loop_id).and_then(approved),
+            voided: None,
             question: question.map(|question| asked(question, &view, &task)),
             task,
         }

@@ -62,14 +62,7 @@ pub fn why(reason: Reason) -> String {
 
 /// How an agent ended badly.
 pub fn failure(failure: &Failure) -> String {
-    match failure {
-        Failure::Exit { code } => format!("exit code {code}"),
-        Failure::Signal { number } => format!("killed by signal {number}"),
-        Failure::TimedOut => "timed out".to_owned(),
-        Failure::Silent => "said nothing for too long".to_owned(),
-        Failure::NothingDone => "ended without changing anything".to_owned(),
-        Failure::NotStarted { message } => format!("could not be started: {}", cut(message, 200)),
-    }
+    cut(&failure.to_string(), 230)
 }
 
 /// Why a verdict is none.

@@ -40,6 +40,18 @@ pub fn of(root: &Path) -> Vec<String> {
     .collect()
 }
 
+/// Sends a signal to a whole group of processes, by the number of the one that leads it.
+///
+/// # Panics
+/// If there is no such group or no such signal.
+#[cfg(unix)]
+pub fn signal_group(leader: u32, signal: i32) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let group = i32::try_from(leader).ok().and_then(Pid::from_raw).expect("the number of a process");
+    let signal = Signal::from_named_raw(signal).expect("a signal");
+    kill_process_group(group, signal).expect("a group that is there");
+}
+
 /// Whether a process is there and not dead.
 pub fn lives(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

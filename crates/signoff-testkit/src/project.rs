@@ -60,7 +60,9 @@ impl Project {
             program.display().to_string(),
             script.display().to_string(),
         );
-        self.env.write("signoff.toml", format!("{more}\n{agent}"));
+        // The scripted agent writes down its calls outside of the worktree, also as a reviewer.
+        let sandbox = if more.contains("sandbox =") { "" } else { "sandbox = false\n" };
+        self.env.write("signoff.toml", format!("{sandbox}{more}\n{agent}"));
         self.commit("Configure");
     }
 

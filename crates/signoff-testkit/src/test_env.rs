@@ -82,6 +82,18 @@ impl TestEnv {
         command.spawn().expect("a started program")
     }
 
+    /// Starts the program as a terminal does: what is sent to its group reaches it and all that stayed with it.
+    ///
+    /// # Panics
+    /// If the program cannot be started.
+    #[cfg(unix)]
+    pub fn start_group(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(self.program(), arguments);
+        command.stdin(Stdio::null());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().expect("a started program")
+    }
+
     /// Waits for a program that was started.
     ///
     /// # Panics

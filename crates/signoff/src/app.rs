@@ -14,8 +14,18 @@ use crate::failure::{Exit, Failure};
 use crate::part;
 
 /// Drives coding agents through implement, review, fix and re-review until the work is signed off.
+// The commands are listed in the order in which people meet them: begin, work, look, decide, settings, files.
 #[derive(Debug, Parser)]
-#[command(name = "signoff", version, max_term_width = 100)]
+#[command(
+    name = "signoff",
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  signoff init\n  signoff add \"Add user authentication\" --auto-review\n  \
+                  signoff work\n  signoff show 1\n\n\
+                  Without a command it says what needs attention and what runs.\n\
+                  Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage, 3 with --strict: something \
+                  needs\nattention, 130 interrupted."
+)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -25,6 +35,7 @@ struct Cli {
 
 /// What every command understands.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
     /// Report as JSON
     #[arg(long, global = true)]
@@ -52,23 +63,23 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Args),
+    Demo(demo::Args),
     Add(add::Args),
     Work(work::Args),
     Run(run::Args),
+    Review(review::Args),
+    Improve(improve::Args),
     Status(status::Args),
     Show(show::Args),
     Logs(logs::Args),
     Diff(diff::Args),
-    Review(review::Args),
-    Improve(improve::Args),
+    Answer(answer::Args),
     Retry(retry::Args),
     Edit(edit::Args),
-    Answer(answer::Args),
-    Cancel(cancel::Args),
     Dispute(dispute::Args),
+    Cancel(cancel::Args),
     Config(config::Args),
     Doctor(doctor::Args),
-    Demo(demo::Args),
     Parse(parse::Args),
     MergeReviews(merge_reviews::Args),
     Workflow(workflow::Args),

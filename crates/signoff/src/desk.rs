@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::TaskRow;
+use signoff_core::view::{Status, TaskRow};
+use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
-use signoff_store::{SqliteStore, Store};
+use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::door;
 use crate::failure::Failure;
@@ -56,6 +58,26 @@ impl Desk {
         })
     }
 
+    /// All tasks as people see them: one that waits for what did not pass is blocked.
+    pub fn tasks(&self) -> Result<Vec<TaskRow>, Failure> {
+        let mut rows = self.store.tasks()?;
+        let in_the_way: Vec<u64> = rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
+        let blocked_runs: Vec<u64> = self
+            .store
+            .open_runs()?
+            .iter()
+            .filter(|run| run.status == "blocked")
+            .map(|run| run.id.0)
+            .collect();
+        for row in rows.iter_mut().filter(|row| row.status == Status::Pending) {
+            let behind = row.depends_on.iter().any(|task| in_the_way.contains(task));
+            if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
+                row.status = Status::Blocked;
+            }
+        }
+        Ok(rows)
+    }
+
     pub fn layout(&self) -> Layout {
         Layout::new(&self.root, None)
     }
@@ -69,14 +91,42 @@ impl Bench {
 
     /// Opens the repository around a directory.
     pub fn at(directory: &Path) -> Result<Self, Failure> {
-        let git = Git::new(door::environment());
+        let git = persons_git();
         let repository = Repository::discover(&git, directory)?;
         let settings = settings::load(Some(repository.root()))?;
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
-        let store = Arc::new(SqliteStore::open(layout.root())?);
+        let store = Arc::new(SqliteStore::open_with(layout.root(), store_options())?);
         end_strays(layout.root());
         Ok(Self { repository, layout, settings, store })
+    }
+}
+
+/// Git in the person's environment.
+fn persons_git() -> Git {
+    let git = Git::new(door::environment());
+    match patience() {
+        Some(patience) => git.with_patience(patience),
+        None => git,
+    }
+}
+
+fn store_options() -> SqliteOptions {
+    let max_pages = door::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
+    SqliteOptions { max_pages, patience: patience() }
+}
+
+/// How long others' locks are waited for, where a test says so.
+fn patience() -> Option<Duration> {
+    door::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
+}
+
+/// Whether a task is over and nothing can build on it.
+fn is_in_the_way(row: &TaskRow) -> bool {
+    match row.status {
+        Status::Completed => !is_through(row),
+        Status::Failed | Status::Stuck | Status::Cancelled => true,
+        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
     }
 }
 
@@ -98,7 +148,7 @@ fn root() -> Result<PathBuf, Failure> {
             return Ok(directory.to_owned());
         }
         if git.is_file() {
-            let repository = Repository::discover(&Git::new(door::environment()), &here)?;
+            let repository = Repository::discover(&persons_git(), &here)?;
             return Ok(repository.root().to_owned());
         }
     }

@@ -124,6 +124,14 @@ pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// A number that a test sets; builds for people know no such thing.
+pub fn test_number(name: &str) -> Option<u64> {
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    variable(name).and_then(|value| value.to_str()?.parse().ok())
+}
+
 /// The variables that may be meant for us.
 pub fn own_variables() -> Vec<(String, String)> {
     let text = |word: OsString| word.to_string_lossy().into_owned();

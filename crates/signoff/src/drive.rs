@@ -1,6 +1,6 @@
 //! Driving runs from the command line: runtime, signals, renderer, exit code.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
@@ -65,6 +65,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         subject: wanted.subject,
         base: wanted.base,
         readings: Readings::default(),
+        mending: Mutex::default(),
     });
     let mut shown = Shown::new(console);
     let summary = runtime.block_on(async {
@@ -134,7 +135,8 @@ impl Came {
 
     /// Says what waits for the person although nothing happened to it now.
     fn remind(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
-        for row in tasks.iter().filter(|row| !self.is_moved(row.id)) {
+        let waits = |row: &&TaskRow| row.status != Status::Pending && !self.is_moved(row.id);
+        for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
                 Some(question) => console.note(&format!(
@@ -161,13 +163,22 @@ impl Came {
         let (tasks, questions) = self.rows()?;
         self.remind(&tasks, &questions, console);
         if console.json {
-            let run = self.summary.runs.last().map(|(run, stage)| (run.0, stage));
+            let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
+            let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
+            let run = run.map(|(run, stage)| (run.0, stage));
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
         let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
+        // A run that was blocked before and stays so says nothing about what was worked now.
+        let moved = |run: RunId| tasks.iter().any(|row| row.run_id == Some(run.0) && self.is_moved(row.id));
+        let at_issue = |(run, _): &&(RunId, RunStage)| self.summary.tasks.is_empty() || moved(*run);
+        let blocked = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(blocked);
+        if self.summary.tasks.is_empty() && blocked.is_some() {
+            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+        }
         let invocation = exit::Invocation {
-            run: self.summary.runs.iter().map(|(_, stage)| stage).find(blocked),
+            run: blocked,
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,

@@ -152,13 +152,15 @@ impl From<StoreError> for Failure {
             }
             StoreError::Busy => Self::failed(message).hint("try again when it is done"),
             StoreError::Newer { .. } => Self::usage(message).hint("update signoff"),
-            StoreError::Damaged(_) => Self::failed(message)
-                .at(".signoff/signoff.db")
-                .hint("put a copy of the file aside; `signoff doctor` says more"),
+            StoreError::Damaged(_) => Self::failed(message).at(".signoff/signoff.db").hint(
+                "put back a copy of the file, or move it away and begin anew: all branches are still there",
+            ),
             StoreError::Unreadable { .. } => {
                 Self::failed(message).at(".signoff/signoff.db").hint("`signoff doctor` says more")
             }
-            StoreError::Other(_) => Self::failed(message).at(".signoff/signoff.db"),
+            StoreError::Other(_) => Self::failed(message)
+                .at(".signoff/signoff.db")
+                .hint("look whether the file and its directory can be written; then type the same again"),
         }
     }
 }
@@ -169,6 +171,8 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
             EngineError::Config(error) => error.into(),
+            EngineError::Occupied { .. } => Self::failed(error.to_string())
+                .hint("another task of the same branch is at work: `signoff status` shows it; try again when it is done"),
             EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }
@@ -198,6 +202,9 @@ impl From<GitError> for Failure {
             GitError::DiskFull => {
                 Self::failed(message).hint("make room and type the same again: nothing was lost")
             }
+            GitError::BranchTaken { branch, .. } => Self::failed(message).hint(format!(
+                "give it another name, `git branch -m {branch} OTHER`; then `signoff work` goes on where it was"
+            )),
             GitError::Astray { branch, .. } => Self::failed(message).hint(format!(
                 "put there what you want to keep, on {branch}; then `signoff work` goes on where it was"
             )),
@@ -206,7 +213,6 @@ impl From<GitError> for Failure {
             )),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
-            | GitError::BranchTaken { .. }
             | GitError::BranchGone(_)
             | GitError::UncommittedWork(_)
             | GitError::OutsideWorktree(_)

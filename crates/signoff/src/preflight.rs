@@ -42,7 +42,7 @@ pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Re
     check_agents(bench, workflow, spec)
 }
 
-fn check_repository(bench: &Bench) -> Result<(), Failure> {
+pub fn check_repository(bench: &Bench) -> Result<(), Failure> {
     let submodules = match bench.repository.submodules() {
         Ok(submodules) => submodules,
         Err(error) => return Err(unborn(bench).unwrap_or_else(|| error.into())),
@@ -65,14 +65,40 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
         let place = Place { workflow, phase, task };
         match &phase.kind {
-            PhaseKind::Agent { role, .. } => check_agent(bench, &bench.settings.writer(*role, place)?.agent)?,
+            PhaseKind::Agent { role, .. } => {
+                check_prompts(bench, &[role.word()])?;
+                check_agent(bench, &bench.settings.writer(*role, place)?.agent)?;
+            }
             PhaseKind::Gate(judge) => {
                 for name in &judge.gate.reviewers {
-                    check_agent(bench, &bench.settings.reviewer(name, place)?.agent)?;
+                    let reviewer = bench.settings.reviewer(name, place)?;
+                    if let Some(path) = &reviewer.prompt {
+                        check_prompt(bench, path, format!("[reviewers.{name}] prompt"))?;
+                    }
+                    check_agent(bench, &reviewer.agent)?;
                 }
+                check_prompts(bench, &["review", "fix"])?;
                 check_agent(bench, &bench.settings.writer(Role::Fix, place)?.agent)?;
             }
             PhaseKind::Check(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// A prompt that is named must be there, before anything is spent on the work it is for.
+fn check_prompt(bench: &Bench, path: &str, place: String) -> Result<(), Failure> {
+    let full = bench.repository.root().join(path);
+    if full.is_file() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("there is no prompt {path}")).at(place).hint("write it, or name another file"))
+}
+
+fn check_prompts(bench: &Bench, names: &[&str]) -> Result<(), Failure> {
+    for name in names {
+        if let Some((path, origin)) = bench.settings.prompt(name) {
+            check_prompt(bench, path, origin.to_string())?;
         }
     }
     Ok(())

@@ -51,7 +51,9 @@ impl Renderer for Shown {
                     self.console.progress(&format!("{}\n", json::event(recorded)));
                     return;
                 }
+                let others = self.lines.iter().any(|(run, one)| *run != recorded.run && one.is_active());
                 let renderer = self.lines.entry(recorded.run).or_insert_with(new_renderer);
+                renderer.beside_others(others);
                 let lines = renderer.take(recorded);
                 if let Some(spinners) = &mut self.spinners {
                     spinners.show(recorded.run, &renderer.view().rows(), progress::line);
@@ -65,7 +67,10 @@ impl Renderer for Shown {
             }
             Notice::Note(note) => self.console.note(note),
             Notice::TakenUp { run, log } => {
-                self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
+                let lines = self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
+                if !self.console.json_events {
+                    lines.iter().for_each(|line| self.say(line));
+                }
             }
         }
     }

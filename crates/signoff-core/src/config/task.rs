@@ -4,7 +4,7 @@ use super::tables::TaskTypeSettings;
 use super::value::Minutes;
 use super::workflows::the_gate;
 use super::{ConfigError, Setting, Settings};
-use crate::policy::{Bound, Count, Effort, OnExhausted, OnFailure, Span};
+use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, Span};
 use crate::task::{TaskSpec, TaskType};
 use crate::workflow::{GateWords, Phase, PhaseKind, Restarting, Role, Workflow};
 
@@ -146,8 +146,19 @@ fn reviewing(mut workflow: Workflow) -> Workflow {
         policy.gate.on_failure = OnFailure::Proceed;
         policy.gate.on_exhausted = OnExhausted::Stop;
         policy.gate.bound = Bound::MaxCycles(1);
+        policy.gate.on_unclear = heard_or_failed(&policy.gate.on_unclear);
+        policy.gate.on_reviewer_failure = heard_or_failed(&policy.gate.on_reviewer_failure);
     }
     alone(workflow)
+}
+
+/// Where nobody fixes, a review that was not heard has failed; it has found nothing.
+fn heard_or_failed(ladder: &Ladder) -> Ladder {
+    let rung = |rung: &Rung| match rung {
+        Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed => Rung::Fail,
+        Rung::Retry | Rung::Ask | Rung::Stop | Rung::Fail => *rung,
+    };
+    Ladder::of(&ladder.rungs().iter().map(rung).collect::<Vec<_>>())
 }
 
 /// A plan is written, no code.

@@ -1,7 +1,7 @@
 //! Which entry a reported finding belongs to.
 //!
 //! First by fingerprint, however far the line moved. Then by words: the same file, a description that is alike
-//! and a place nearby; the best score is taken first. One entry takes one finding of a reviewer at most, and
+//! and asks for nothing opposite, and a place nearby; the best score is taken first. One entry takes one finding of a reviewer at most, and
 //! once it was reported in a round, another reviewer of that round must mean the same place.
 
 use std::cmp::Reverse;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ledger, State};
 use crate::ids::{FindingId, ReviewerName};
+use crate::merge::are_opposed;
 use crate::review::Finding;
 use crate::similarity::{ALIKE_PERMILLE, Signature, family};
 
@@ -196,7 +197,7 @@ impl Matcher {
             };
             let ours = signature.get_or_insert_with(|| Signature::of(&finding.description));
             let score = known.score(ours);
-            if score >= known.needed(finding) {
+            if score >= known.needed(finding) && !are_opposed(&known.finding, finding) {
                 let rank = (Reverse(score), known.distance(finding).unwrap_or(0), !known.open);
                 found.push(Candidate { rank, entry, finding: index });
             }

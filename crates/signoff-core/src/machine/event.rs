@@ -1,5 +1,7 @@
 //! What can happen to a loop, and what it can ask for.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -193,10 +195,28 @@ pub enum Failure {
     Silent,
     /// It ended well, and nothing was changed.
     NothingDone,
+    /// It left the branch in a state nobody can go on from.
+    Unusable {
+        message: String,
+    },
     /// It could not be started.
     NotStarted {
         message: String,
     },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit { code } => write!(f, "exit code {code}"),
+            Self::Signal { number } => write!(f, "killed by signal {number}"),
+            Self::TimedOut => f.write_str("timed out"),
+            Self::Silent => f.write_str("said nothing for too long"),
+            Self::NothingDone => f.write_str("ended without changing anything"),
+            Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
+            Self::NotStarted { message } => write!(f, "could not be started: {message}"),
+        }
+    }
 }
 
 /// How the program lost an attempt.

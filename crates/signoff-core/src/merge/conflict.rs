@@ -8,6 +8,7 @@ mod thoughts;
 mod words;
 
 use super::{Conflict, Group, Issue};
+use crate::review::Finding;
 use asks::Ask;
 pub(super) use asks::Asks;
 
@@ -50,6 +51,11 @@ fn have_two_voices(a: &Issue, b: &Issue) -> bool {
     voices.clone().zip(voices.skip(1)).any(|(one, other)| one != other)
 }
 
+/// Whether one asks for what the other forbids.
+pub(crate) fn are_opposed(a: &Finding, b: &Finding) -> bool {
+    opposition(&Asks::of(a), &Asks::of(b)).is_some()
+}
+
 /// What two findings ask opposite things about, if they do.
 pub(super) fn opposition(a: &Asks, b: &Asks) -> Option<String> {
     a.each().find_map(|one| b.each().find_map(|other| opposite(one, other)))
@@ -75,7 +81,7 @@ fn opposite(a: &Ask, b: &Ask) -> Option<String> {
 mod tests {
     use super::*;
     use crate::ids::FindingId;
-    use crate::review::{Finding, Severity};
+    use crate::review::Severity;
 
     fn finding(kind: &str, description: &str) -> Finding {
         Finding {

@@ -19,9 +19,16 @@ pub(super) fn settled(entries: &[&Entry]) -> String {
 
 /// Two findings that ask for opposite things, side by side, as many as there are.
 pub(super) fn pairs(conflicts: &[(&Finding, &Finding)]) -> String {
-    listed(conflicts.iter().enumerate().map(|(index, (a, b))| {
-        format!("{}. {} and {}\n", index + 1, one_line(a.id.as_str()), one_line(b.id.as_str()))
-    }))
+    let side = |finding: &Finding| {
+        let said = one_short_line(&finding.description, SHORT_LINE);
+        format!("{} ({}{}): {said}", one_line(finding.id.as_str()), one_line(&finding.kind), sources(finding))
+    };
+    listed(
+        conflicts
+            .iter()
+            .enumerate()
+            .map(|(index, (a, b))| format!("{}. {}\n   {}\n", index + 1, side(a), side(b))),
+    )
 }
 
 fn listed(mut entries: impl ExactSizeIterator<Item = String>) -> String {

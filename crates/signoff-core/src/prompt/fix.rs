@@ -20,6 +20,8 @@ pub struct FixContext<'a> {
     pub follow_up: Option<&'a str>,
     /// The raw answer of a reviewer that could not be understood, where the policy hands it on.
     pub unread_review: Option<&'a str>,
+    /// The whole last review, where the findings are not known one by one.
+    pub last_review: Option<&'a str>,
     /// What a person said to this fix.
     pub guidance: Option<&'a str>,
     pub earlier: &'a [EarlierCycle],
@@ -81,6 +83,8 @@ fn wanted(pieces: &mut Pieces, context: &FixContext<'_>) {
     pieces.add_some(context.follow_up.map(follow_up));
     let unread = |review| text::UnreadReview { review: &fenced(review, "") }.fill();
     pieces.add_some(context.unread_review.map(unread));
+    let last = |review| text::LastReview { review: &fenced(review, "") }.fill();
+    pieces.add_some(context.last_review.map(last));
     pieces.add_some(context.guidance.map(|guidance| text::Guidance { guidance: &plain(guidance) }.fill()));
     if !context.only_files.is_empty() {
         let files = fenced(&paths(context.only_files), "");

@@ -148,6 +148,7 @@ templates! {
     FindingsToFix = "findings_to_fix" { count, findings }
     FollowUpToFix = "follow_up_to_fix" { follow_up }
     UnreadReview = "unread_review" { review }
+    LastReview = "last_review" { review }
     Guidance = "guidance" { guidance }
     EarlierCycles = "earlier_cycles" { cycles }
     SettledForFixer = "settled_for_fixer" { findings }

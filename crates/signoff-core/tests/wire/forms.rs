@@ -72,7 +72,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.person_edited {"by":"ann","reason":"enough","verdict":"MAX_CYCLES_REACHED"}
     loop.finding_decided {"decision":{"by":{"person":"ann"},"commit":"c1","evidence":"not asked for","state":"out_of_scope"},"finding":"f1"}
     loop.cancelled {"by":"ann"}
-    task.added {"auto_review":true,"max_review_cycles":3,"spec":{"auto_review":null,"continues":null,"depends_on":[],"description":"Parse the header","effort":null,"first_review":null,"guidance":null,"max_review_cycles":null,"model":null,"origin":null,"plan":null,"prompt":null,"title":"Parse the header","type":"implement"}}
+    task.added {"auto_review":true,"max_review_cycles":3,"spec":{"answers":null,"auto_review":null,"continues":null,"depends_on":[],"description":"Parse the header","effort":null,"first_review":null,"guidance":null,"max_review_cycles":null,"model":null,"origin":null,"plan":null,"prompt":null,"title":"Parse the header","type":"implement"}}
     task.withdrawn {"by":"ann"}
     "#);
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::path::Path;
 
 use signoff_core::checks::{self, Ran};
 use signoff_core::config::AgentKind;
@@ -9,17 +10,19 @@ use signoff_core::contract::{self, Answer, MAX_BYTES};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Judged, Note, Review, Usage, Violation, ViolationCode};
+use signoff_core::review::{Judged, Review, Usage, Verdict, Violation, ViolationCode};
 use signoff_core::workflow::{Completion, Role};
 
 use super::prepare::{self, Memo};
+use super::reading::Undone;
 use super::{End, Workshop};
 use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
+use crate::confine;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::Worktree;
+use crate::git::{GitError, Worktree};
 use crate::process::{AttemptDir, Ended, Exit};
 
 /// An attempt's end with what it used and what people should be told.
@@ -48,8 +51,8 @@ pub fn conclude(
     let mut notes = Vec::new();
     let end = match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let changed = undo(shop, &worktree, commit, (reviewer, &mut notes))?;
-            review(shop, task, (dir, ended), (reviewer, commit), changed)?
+            let undone = undo(shop, &worktree, commit, (reviewer, &mut notes))?;
+            review(shop, task, (dir, ended), (reviewer, commit), undone)?
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");
@@ -60,7 +63,7 @@ pub fn conclude(
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
         | JobKind::Combine
-        | JobKind::Land => work(shop, task, &worktree, (dir, ended))?,
+        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))?,
     };
     Ok(Concluded { end, usage, notes })
 }
@@ -71,12 +74,30 @@ fn undo(
     worktree: &Worktree,
     commit: &Commit,
     (who, notes): (&ReviewerName, &mut Vec<String>),
-) -> Result<Vec<String>, EngineError> {
-    let changes = shop.readings.end(worktree, commit)?;
-    if !changes.is_empty() {
-        notes.push(format!("{who} changed files while reviewing; undone: {}", changes.join(", ")));
+) -> Result<Undone, EngineError> {
+    let undone = shop.readings.end(worktree, commit, who)?;
+    let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
+    let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
+    if !undone.changes.is_empty() {
+        notes.push(format!("{by} changed files while reviewing; undone: {}", undone.changes.join(", ")));
     }
-    Ok(changes)
+    Ok(undone)
+}
+
+/// Files that changed under a reviewer are not what it was to review: its approval is of something else. What it
+/// found stands. Checks may change files; that is known, and put back.
+fn of_the_commit(shop: &Workshop, task: &Assignment, review: Review, undone: &Undone) -> Review {
+    let place = task.job_place();
+    let is_check = |name: &ReviewerName| {
+        let assigned = place.and_then(|place| shop.settings.reviewer(name, place).ok());
+        assigned.is_some_and(|one| one.agent.kind == AgentKind::Checks)
+    };
+    if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {
+        return review;
+    }
+    let message = "files were changed while it was reviewed, so this approval is not of the commit";
+    let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+    Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
 }
 
 fn failed(task: &Assignment, failure: Failure) -> End {
@@ -93,6 +114,13 @@ fn failure(exit: &Exit) -> Option<Failure> {
         Exit::Silent => Some(Failure::Silent),
         Exit::NotStarted { message, .. } => Some(Failure::NotStarted { message: message.clone() }),
     }
+}
+
+/// Why a program that was to run confined was never reached: then it is our own word that stands on stderr.
+fn unconfined(dir: &AttemptDir, exit: &Exit) -> Option<String> {
+    let Exit::Code(126 | 127) = exit else { return None };
+    let said = start_of(&dir.stderr(), 4096);
+    Some(String::from_utf8_lossy(&said).strip_prefix(confine::SAID)?.trim().to_owned())
 }
 
 fn is_stopped(exit: &Exit) -> bool {
@@ -120,7 +148,13 @@ fn work(
     failpoint::pass("commit");
     let failure = failure(&ended.exit);
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
-    let head = worktree.commit_all(&message)?.head;
+    let head = match worktree.commit_all(&message) {
+        Ok(committed) => committed.head,
+        Err(error @ (GitError::Unfinished { .. } | GitError::Astray { .. } | GitError::BranchGone(_))) => {
+            return Ok(failed(task, Failure::Unusable { message: error.to_string() }));
+        }
+        Err(error) => return Err(error.into()),
+    };
     shop.readings.committed(worktree, &head.commit);
     failpoint::pass("committed");
     if let Some(failure) = failure {
@@ -156,10 +190,7 @@ fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
 
 fn finished(task: &Assignment) -> String {
     match &task.job.kind {
-        JobKind::Fix { .. } => commit_message::feedback(task.job.cycle),
-        JobKind::Work { role: Role::Fix, .. } => {
-            commit_message::feedback(task.spec.first_review.unwrap_or(1))
-        }
+        JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(task.cycle()),
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Review { .. }
@@ -179,10 +210,13 @@ fn review(
     task: &Assignment,
     (dir, ended): (&AttemptDir, &Ended),
     (reviewer, commit): (&ReviewerName, &Commit),
-    changed: Vec<String>,
+    undone: Undone,
 ) -> Result<End, EngineError> {
     if is_stopped(&ended.exit) {
         return Ok(End::Stopped);
+    }
+    if let Some(message) = unconfined(dir, &ended.exit) {
+        return Ok(failed(task, Failure::NotStarted { message }));
     }
     if let Some(failure) = failure(&ended.exit) {
         return Ok(failed(task, failure));
@@ -194,6 +228,9 @@ fn review(
     };
     let text = stdout(dir);
     let memo = memo(dir);
+    let reviews = shop.layout.reviews();
+    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
+        .map_err(|error| EngineError::io("write", &reviews, error))?;
     let review = if assigned.agent.kind == AgentKind::Checks {
         checks::review(reviewer, assigned.kind, &ran(&text))
     } else {
@@ -201,26 +238,19 @@ fn review(
             let message = "this kind of agent cannot be driven here".to_owned();
             return Ok(failed(task, Failure::NotStarted { message }));
         };
-        let message = agent.final_message(text.clone());
+        let message = agent.final_message(text);
         let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
         contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
             .and_then(within_reason)
             .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
     };
-    let reviews = shop.layout.reviews();
-    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
-        .map_err(|error| EngineError::io("write", &reviews, error))?;
-    let mut review = Review {
+    let review = Review {
         usage: usage(dir, ended),
         judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
         raw: Some(raw),
         ..review
     };
-    review.minor.extend(changed.into_iter().map(|change| Note {
-        file: None,
-        line: None,
-        description: format!("the reviewer changed the work, which was undone: {change}"),
-    }));
+    let review = of_the_commit(shop, task, review, &undone);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
 }
 
@@ -256,9 +286,16 @@ fn ran(text: &[u8]) -> Vec<Ran> {
 
 /// What the agent wrote to stdout; one byte more than any answer may have tells that there was more.
 fn stdout(dir: &AttemptDir) -> Vec<u8> {
+    start_of(&dir.stdout(), MAX_BYTES as u64 + 1)
+}
+
+/// The start of a file that an agent may have put anything in the place of: a pipe would be waited for in vain.
+fn start_of(path: &Path, most: u64) -> Vec<u8> {
     let mut text = Vec::new();
-    if let Ok(file) = File::open(dir.stdout()) {
-        file.take(MAX_BYTES as u64 + 1).read_to_end(&mut text).ok();
+    if path.metadata().is_ok_and(|file| file.is_file())
+        && let Ok(file) = File::open(path)
+    {
+        file.take(most).read_to_end(&mut text).ok();
     }
     text
 }
@@ -287,10 +324,12 @@ struct Told {
 
 /// What the agent says it used, and how long it took.
 fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
-    let mut text = Vec::new();
-    if let Ok(file) = File::open(dir.usage()) {
-        file.take(64 * 1024).read_to_end(&mut text).ok();
-    }
+    Usage { duration_ms: ended.duration_ms, ..told_usage(dir) }
+}
+
+/// What the agent says it used.
+pub fn told_usage(dir: &AttemptDir) -> Usage {
+    let text = start_of(&dir.usage(), 64 * 1024);
     let told: Told = serde_json::from_slice(&text).unwrap_or_default();
     // A negative or absurd price counts as none.
     let cost = if told.cost_usd.is_finite() { (told.cost_usd * 1e6).clamp(0.0, 1e15) } else { 0.0 };
@@ -298,6 +337,6 @@ fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
         cost_micro_usd: cost as u64,
         input_tokens: told.input_tokens,
         output_tokens: told.output_tokens,
-        duration_ms: ended.duration_ms,
+        duration_ms: 0,
     }
 }

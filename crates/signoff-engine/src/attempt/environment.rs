@@ -23,7 +23,7 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
         ("SIGNOFF_LOOP_ID", loop_id),
         ("SIGNOFF_RUN_ID", Some(task.run.to_string())),
         ("SIGNOFF_ATTEMPT", Some(task.job.attempt.0.to_string())),
-        ("SIGNOFF_CYCLE", Some(task.job.cycle.to_string())),
+        ("SIGNOFF_CYCLE", Some(task.cycle().to_string())),
         ("SIGNOFF_BASE", Some(task.place.base.to_string())),
         ("SIGNOFF_COMMIT", commit),
         ("SIGNOFF_NONCE", nonce.map(str::to_owned)),
@@ -32,6 +32,21 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
         ("SIGNOFF_MODEL", task.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
+    .into_iter()
+    .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
-    .to_vec()
+    .collect()
 }
+
+/// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.
+const GIT: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_QUARANTINE_PATH",
+];

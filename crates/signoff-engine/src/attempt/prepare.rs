@@ -1,12 +1,13 @@
 //! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
-use signoff_core::contract::Ask;
+use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
@@ -18,6 +19,7 @@ use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
+use crate::confine;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::process::{AttemptDir, Launch, Limits};
@@ -34,8 +36,11 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 /// Writes down all that the keeper needs.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
-    fs::create_dir_all(dir.path()).map_err(|error| EngineError::io("make", dir.path(), error))?;
+    // Prompts, answers and the words that bind them are nobody else's business.
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.path());
+    private.map_err(|error| EngineError::io("make", dir.path(), error))?;
     failpoint::pass("prepare");
+    shop.worktree_with_files(task)?;
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
     };
@@ -66,7 +71,8 @@ fn prepare_work(
     };
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
     let opening = own.or(opening(shop, &[role.word()])?);
-    let material = Material { opening, unread: unread(shop, task), ..Material::default() };
+    let (unread, last_review) = (unread(shop, task), last_review(shop, task));
+    let material = Material { opening, unread, last_review, ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     shop.readings.writing(&shop.worktree(task)?);
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
@@ -85,7 +91,8 @@ fn prepare_review(
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
-    let diff = shop.readings.begin(&shop.worktree(task)?, commit, since.unwrap_or(&task.place.base))?;
+    let diff =
+        shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(&task.place.base)), name)?;
     if assigned.agent.kind == AgentKind::Checks {
         return prepare_checks(shop, task, dir);
     }
@@ -104,7 +111,23 @@ fn prepare_review(
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
     let launch = launch(shop, task, &dir, who, (assigned.timeout, Some(&nonce)));
+    let launch = match launch {
+        Ok(launch) if shop.settings.sandbox() => Ok(confined(shop, launch, &dir)?),
+        launch => launch,
+    };
     Ok(launch.map(|launch| (launch, dir)))
+}
+
+/// A reviewer may write to a temporary directory of its own and to the file it tells its usage in, where the system can
+/// hold it to that.
+fn confined(shop: &Workshop, launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
+    let temporary = dir.path().join("tmp");
+    fs::create_dir_all(&temporary).map_err(|error| EngineError::io("make", &temporary, error))?;
+    fs::write(dir.usage(), "").map_err(|error| EngineError::io("write", &dir.usage(), error))?;
+    let Launch { program, arguments, mut environment, directory, limits } = launch;
+    let arguments = confine::command_line(&[temporary.clone(), dir.usage()], program, arguments);
+    environment.push(("TMPDIR".to_owned(), Some(temporary.display().to_string())));
+    Ok(Launch { program: shop.program.display().to_string(), arguments, directory, environment, limits })
 }
 
 /// The project's own commands, run by signoff itself under the same keeper.
@@ -228,19 +251,29 @@ fn prompt_file(shop: &Workshop, path: &str) -> Result<String, EngineError> {
     fs::read_to_string(&path).map_err(|error| EngineError::io("read the prompt", &path, error))
 }
 
-/// What the fixer must make sense of itself: answers nobody could read, or the last review of the branch.
+/// The answers nobody could read, for the fixer to make sense of.
 fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let JobKind::Fix { unread, .. } = &task.job.kind else { return None };
+    let (reviews, name) = (shop.layout.reviews(), task.artifact());
+    let texts: Vec<String> =
+        unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// The review that an improvement answers; and for a fix the review of this cycle, where reviewers answer in prose:
+/// what they say beside their findings is part of what they ask for.
+fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
     let reviews = shop.layout.reviews();
     match &task.job.kind {
-        JobKind::Fix { unread, .. } => {
-            let name = task.artifact();
-            let texts: Vec<String> =
-                unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
-            (!texts.is_empty()).then(|| texts.join("\n\n"))
-        }
-        JobKind::Work { role: Role::Fix, .. } => {
-            let path = artifact::latest(&reviews, &task.spec)?;
-            fs::read_to_string(path).ok()
+        JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
+        JobKind::Fix { .. } => {
+            let known = &task.policy.workflow.reviewers;
+            let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);
+            task.gate()?
+                .reviewers
+                .iter()
+                .any(in_prose)
+                .then(|| artifact::read_merged(&reviews, &task.artifact()))?
         }
         JobKind::Work { .. }
         | JobKind::Research { .. }

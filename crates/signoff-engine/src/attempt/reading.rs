@@ -1,17 +1,17 @@
 //! What all readers of one worktree share: the state they must leave it in, and the diff they are shown.
 //!
 //! The reviewers of a round look at the same files at the same time. So the files are put in order and the diff
-//! is taken once, and whoever ends puts back what was changed, one after the other.
+//! is taken once, and whoever ends last puts back what was changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use signoff_core::ids::Commit;
+use signoff_core::ids::{Commit, ReviewerName};
 
 use crate::error::EngineError;
-use crate::git::{Diff, Snapshot, Worktree};
+use crate::git::{Change, Diff, Snapshot, Worktree};
 
 /// The worktrees that are being read, by path.
 #[derive(Debug, Default)]
@@ -31,6 +31,18 @@ struct Reading {
     since: Commit,
     snapshot: Snapshot,
     diff: Arc<Diff>,
+    /// Who is at it now, and who was since it was last put in order.
+    readers: BTreeSet<ReviewerName>,
+    took_part: BTreeSet<ReviewerName>,
+}
+
+/// What was changed by those who should only have read, and who they can have been.
+#[derive(Debug, Default)]
+pub struct Undone {
+    /// Whether the files were not those of the commit when this reader ended.
+    pub is_changed: bool,
+    pub changes: Vec<String>,
+    pub by: Vec<ReviewerName>,
 }
 
 impl Readings {
@@ -38,14 +50,16 @@ impl Readings {
     pub fn begin(
         &self,
         worktree: &Worktree,
-        commit: &Commit,
-        since: &Commit,
+        (commit, since): (&Commit, &Commit),
+        who: &ReviewerName,
     ) -> Result<Arc<Diff>, EngineError> {
         let place = self.place(worktree);
         let mut known = lock(&place);
-        if let Some(same) = known.reading.as_ref().filter(|one| one.commit == *commit && one.since == *since)
-        {
-            return Ok(same.diff.clone());
+        let same = |one: &&mut Reading| one.commit == *commit && one.since == *since;
+        if let Some(reading) = known.reading.as_mut().filter(same) {
+            reading.readers.insert(who.clone());
+            reading.took_part.insert(who.clone());
+            return Ok(reading.diff.clone());
         }
         let snapshot = worktree.snapshot_of(commit)?;
         if known.committed.as_ref() != Some(commit) {
@@ -53,20 +67,39 @@ impl Readings {
             worktree.undo_since(&snapshot)?;
         }
         let diff = Arc::new(worktree.diff_between(since, commit)?);
-        known.reading =
-            Some(Reading { commit: commit.clone(), since: since.clone(), snapshot, diff: diff.clone() });
+        let (commit, since, readers) = (commit.clone(), since.clone(), BTreeSet::from([who.clone()]));
+        let took_part = readers.clone();
+        known.reading = Some(Reading { commit, since, snapshot, diff: diff.clone(), readers, took_part });
         Ok(diff)
     }
 
-    /// Puts back what was changed since; the changes, in words.
-    pub fn end(&self, worktree: &Worktree, commit: &Commit) -> Result<Vec<String>, EngineError> {
+    /// Puts back what was changed since, once the last one has ended: what others do is still going on until then.
+    pub fn end(
+        &self,
+        worktree: &Worktree,
+        commit: &Commit,
+        who: &ReviewerName,
+    ) -> Result<Undone, EngineError> {
         let place = self.place(worktree);
-        let known = lock(&place);
-        let changes = match known.reading.as_ref().filter(|one| one.commit == *commit) {
-            Some(reading) => worktree.undo_since(&reading.snapshot)?,
-            None => worktree.undo_since(&worktree.snapshot_of(commit)?)?,
+        let mut known = lock(&place);
+        let words = |changes: Vec<Change>| changes.iter().map(ToString::to_string).collect();
+        let Some(reading) = known.reading.as_mut().filter(|one| one.commit == *commit) else {
+            let changes: Vec<String> = words(worktree.undo_since(&worktree.snapshot_of(commit)?)?);
+            return Ok(Undone { is_changed: !changes.is_empty(), changes, by: vec![who.clone()] });
         };
-        Ok(changes.iter().map(ToString::to_string).collect())
+        reading.readers.remove(who);
+        reading.took_part.insert(who.clone());
+        let by = reading.took_part.iter().cloned().collect();
+        if !reading.readers.is_empty() {
+            return Ok(Undone {
+                is_changed: worktree.is_changed_since(&reading.snapshot)?,
+                changes: Vec::new(),
+                by,
+            });
+        }
+        reading.took_part.clear();
+        let changes: Vec<String> = words(worktree.undo_since(&reading.snapshot)?);
+        Ok(Undone { is_changed: !changes.is_empty(), changes, by })
     }
 
     /// Somebody is about to write.

@@ -20,13 +20,22 @@ use crate::{attempt, failpoint, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
-        while let Some(todo) = self.todo.pop_front() {
+        while let Some(todo) = self.next() {
             match todo {
                 Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
                 Todo::Run(run, effect) => self.run_effect(run, effect)?,
             }
         }
         Ok(())
+    }
+
+    /// What is to be done; when that is all, what had to wait for a free place.
+    fn next(&mut self) -> Option<Todo> {
+        self.todo.pop_front().or_else(|| {
+            let run =
+                if self.interrupt.is_none() && self.room() > 0 { self.deferred.pop_first() } else { None };
+            run.map(|run| Todo::Run(run, RunEffect::Pick { wanted: 1 }))
+        })
     }
 
     fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) -> Result<(), EngineError> {
@@ -82,9 +91,15 @@ impl Dispatcher<'_> {
             return;
         }
         let Some(spec) = self.spec(run, &loop_id) else { return };
-        let Some(driven) = self.runs.get_mut(&run) else { return };
+        let Some(driven) = self.runs.get(&run) else { return };
         let Some(wish) = place::Wish::of(&driven.board, &loop_id, spec) else { return };
-        driven.placing.insert(loop_id.clone());
+        let path = place::path(&self.shop, &*self.store, &wish);
+        if !self.occupy(run, &loop_id, &path) {
+            return;
+        }
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.placing.insert(loop_id.clone());
+        }
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
             let result = place::make(&shop, &*store, &wish);
@@ -153,6 +168,9 @@ impl Dispatcher<'_> {
             return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
         }
         let Some(task) = self.assignment(run, loop_id, job) else { return Ok(()) };
+        if !self.occupy(run, loop_id, Path::new(&task.place.worktree)) {
+            return Ok(());
+        }
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
@@ -165,6 +183,9 @@ impl Dispatcher<'_> {
     pub(super) fn conclude(&mut self, run: RunId, loop_id: &LoopId, job: Job, ended: crate::process::Ended) {
         let attempt = job.attempt;
         let Some(task) = self.assignment(run, loop_id, job) else { return };
+        if !self.occupy(run, loop_id, Path::new(&task.place.worktree)) {
+            return;
+        }
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }

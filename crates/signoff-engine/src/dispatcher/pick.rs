@@ -1,9 +1,9 @@
 //! Which task of the queue is worked next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::config::TaskFlags;
-use signoff_core::group::{self, Run, RunEvent, RunPolicy};
+use signoff_core::group::{self, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
@@ -11,7 +11,7 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_store::{Store, StoreError};
 
-use super::{Dispatcher, Todo};
+use super::{Dispatcher, Driven, Todo};
 use crate::error::EngineError;
 
 /// So many tasks of the queue are looked at in one go.
@@ -48,10 +48,24 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.board.specs.extend(specs);
         }
-        let now = group::outstanding(&self.runs[&run].board.machine);
-        let new = now.into_iter().filter(|wish| !before.contains(wish));
+        let machine = &self.runs[&run].board.machine;
+        if machine.picks > 0 {
+            self.deferred.insert(run);
+        }
+        let is_pick = |wish: &RunEffect| matches!(wish, RunEffect::Pick { .. });
+        let new =
+            group::outstanding(machine).into_iter().filter(|wish| !is_pick(wish) && !before.contains(wish));
         self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
         Ok(())
+    }
+
+    /// How many more tasks may be worked. A run knows only its own; several may be driven.
+    pub(super) fn room(&self) -> usize {
+        let worked = |driven: &Driven| {
+            let at_work = driven.at_work.keys().map(|(loop_id, _)| loop_id);
+            at_work.chain(&driven.placing).chain(&driven.board.machine.called).collect::<BTreeSet<_>>().len()
+        };
+        self.shop.jobs.max(1).saturating_sub(self.runs.values().map(worked).sum())
     }
 
     /// What fills the free slots: tasks that are ready, and nothing where there are not enough.
@@ -60,8 +74,11 @@ impl Dispatcher<'_> {
         if self.interrupt.is_some() || machine.picks == 0 {
             return Ok((facts, specs));
         }
-        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks)?.into_iter();
-        while machine.picks > 0 {
+        let room = self.room();
+        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks.min(room))?.into_iter();
+        let mut taken = 0;
+        while machine.picks > 0 && taken < room {
+            taken += 1;
             let (event, own) = match tasks.next() {
                 Some(task) => {
                     let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
@@ -116,6 +133,7 @@ pub(super) fn begun(facts: &[Fact]) -> Option<(Run, RunPolicy)> {
 pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<TaskId>, StoreError> {
     let mut known = BTreeMap::new();
     let mut found = Vec::new();
+    let mut taken = Vec::new();
     let mut after = TaskId(0);
     loop {
         let page = if only.is_empty() { store.queued(after, PAGE)? } else { named(store, only)? };
@@ -124,7 +142,7 @@ pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<Task
             if found.len() == most {
                 return Ok(found);
             }
-            if are_through(store, &depends_on, &mut known)? {
+            if are_through(store, &depends_on, &mut known)? && has_its_branch(store, task, &mut taken)? {
                 found.push(task);
             }
         }
@@ -133,6 +151,27 @@ pub fn ready(store: &dyn Store, only: &[TaskId], most: usize) -> Result<Vec<Task
             None => return Ok(found),
         }
     }
+}
+
+/// Whether nobody else works on the branch that a task goes on with. `taken` are the branches that others were
+/// just given.
+fn has_its_branch(store: &dyn Store, task: TaskId, taken: &mut Vec<u64>) -> Result<bool, StoreError> {
+    let Some(root) = store.task(task)?.and_then(|row| row.continues) else { return Ok(true) };
+    let at_work = |row: &TaskRow| match row.status {
+        Status::InProgress | Status::Waiting | Status::Paused => true,
+        Status::Pending
+        | Status::Completed
+        | Status::Failed
+        | Status::Stuck
+        | Status::Blocked
+        | Status::Cancelled => false,
+    };
+    let same = |row: &&TaskRow| row.id == root || row.continues == Some(root);
+    let busy = taken.contains(&root) || store.tasks()?.iter().filter(same).any(at_work);
+    if !busy {
+        taken.push(root);
+    }
+    Ok(!busy)
 }
 
 /// Those of the named tasks that are queued.

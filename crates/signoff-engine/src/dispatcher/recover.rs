@@ -6,6 +6,7 @@ use signoff_core::machine::{self, Effect, Event, Hold, Job, Loss, Policy, Stage}
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
+use crate::attempt;
 use crate::error::EngineError;
 use crate::process::{self, AttemptDir, Found};
 
@@ -77,8 +78,11 @@ impl Dispatcher<'_> {
                     let known = launched.contains(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
                 }
-                // There may be more money now; if not, the launch is refused again.
+                // There may be more money now.
                 Effect::Wait { hold: hold @ Hold::Budget } => {
+                    if self.over_budget(run, loop_id, AttemptId(0)).is_some() {
+                        continue;
+                    }
                     self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;
                 }
                 Effect::Wait { .. }
@@ -123,6 +127,9 @@ impl Dispatcher<'_> {
     }
 
     fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
-        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, Vec::new())
+        // What it says it used was used.
+        let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
+        let used = LoopFact::Used { attempt, usage: attempt::told_usage(&dir) };
+        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, vec![used])
     }
 }

@@ -99,6 +99,12 @@ impl Repository {
         Ok(self.known(branch)?.tip.is_some())
     }
 
+    /// Whether a branch of ours has moved since it was made.
+    pub fn holds_work(&self, branch: &str) -> Result<bool, GitError> {
+        let known = self.known(branch)?;
+        Ok(known.tip.zip(known.base).is_some_and(|(tip, base)| tip.commit != base))
+    }
+
     pub(super) fn known(&self, branch: &str) -> Result<Known, GitError> {
         let (tip, base) = refs_of(branch);
         let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";

@@ -32,6 +32,7 @@ impl Worktree {
             }
             Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
         }
+        self.look_at_all_files()?;
         let status = self.repository.status(self.place())?;
         let kept_out = KeptOut::of(&self.git_dir);
         let dirty = kept_out.leaves_work(&status);
@@ -45,6 +46,27 @@ impl Worktree {
             self.commit_staged(message, stages_itself)?
         };
         Ok(Committed { head: self.head()?, made, unfinished })
+    }
+
+    /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.
+    fn look_at_all_files(&self) -> Result<(), GitError> {
+        let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
+        let is_hidden =
+            |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
+        let hidden: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(is_hidden).collect();
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<u8> = hidden
+            .iter()
+            .flat_map(|line| line.get(2..).unwrap_or_default().iter().chain(&[0]))
+            .copied()
+            .collect();
+        for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
+            let asked = ["update-index", flag, "-z", "--stdin"];
+            self.repository.sealed(self.place())?.args(asked).input(paths.clone()).read()?;
+        }
+        Ok(())
     }
 
     /// Keeps a merge that is resolved, and forgets all else: the files stay, the operation's state goes.
@@ -61,10 +83,10 @@ impl Worktree {
     /// `all`, files that git knows need not be staged before.
     fn commit_staged(&self, message: &str, all: bool) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
-        let command =
-            self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim", "-F", "-"]);
+        // Not through a pipe: if this program is killed while git waits for the rest, git would take what it has.
+        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim"]);
         let command = if all { command.args(["--all"]) } else { command };
-        let ended = command.input(format!("{}\n", message.trim_end())).run()?;
+        let ended = command.args(["-m".to_owned(), format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
             let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;

@@ -80,11 +80,18 @@ impl GitError {
         if stderr.contains("No space left on device") {
             return Self::DiskFull;
         }
-        match lock_in(&stderr) {
-            Some(file) => Self::Locked { file },
-            None => Self::Failed { command, stderr },
+        match (lock_in(&stderr), branch_in_the_way(&stderr)) {
+            (Some(file), _) => Self::Locked { file },
+            (None, Some(branch)) => Self::BranchTaken { branch, by: None },
+            (None, None) => Self::Failed { command, stderr },
         }
     }
+}
+
+/// Where there is a branch `a` there cannot be a branch `a/b`.
+fn branch_in_the_way(stderr: &str) -> Option<String> {
+    let (before, _) = stderr.split_once("' exists; cannot create '")?;
+    before.rsplit_once("'refs/heads/").map(|(_, branch)| branch.to_owned())
 }
 
 fn lock_in(stderr: &str) -> Option<PathBuf> {
@@ -105,6 +112,7 @@ mod tests {
     fn git_s_words_become_facts() {
         insta::assert_snapshot!(of("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
         insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
+        insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a is taken");
         insta::assert_snapshot!(of("error: unable to write file a: No space left on device"), @"the disk is full");
         insta::assert_snapshot!(of("fatal: no\n"), @"`git x` failed: fatal: no");
     }

@@ -77,6 +77,13 @@ impl Worktree {
         Ok(changes)
     }
 
+    /// Whether files, `HEAD` or the branch differ from the snapshot; nothing is put back.
+    pub fn is_changed_since(&self, snapshot: &Snapshot) -> Result<bool, GitError> {
+        let status = self.repository.status(self.files(snapshot))?;
+        let moved = status.branch != snapshot.branch || status.head.as_ref() != Some(&snapshot.head);
+        Ok(moved || status.entries.into_iter().filter_map(changed).next().is_some())
+    }
+
     fn files<'a>(&'a self, snapshot: &'a Snapshot) -> Place<'a> {
         Place { index: Some(&snapshot.files.path), ..self.place() }
     }

@@ -66,29 +66,38 @@ impl Repository {
 
     fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         if let Some(git_dir) = self.registered(path)? {
-            return self.take_up(path, git_dir, new.branch);
+            if path.exists() || marked(&git_dir).is_none() || self.leads_to(&git_dir, new.branch)? {
+                return self.take_up(path, git_dir, new.branch);
+            }
+            self.forget_if_gone(path)?;
         }
         if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
             return Err(GitError::NotOurs(path.to_owned()));
         }
         failpoint::pass("place");
         // A new branch is the rule: only where it cannot be made it is asked what there is.
-        if let Err(failure) = self.create_branch(new.branch, new.start) {
-            self.take_over_branch(new.branch, failure)?;
+        let Err(failure) = self.create_branch(new.branch, new.start) else {
+            failpoint::pass("branched");
+            return self.git_adds(path, Some(new.branch), new.branch);
+        };
+        let known = self.known(new.branch)?;
+        let taken = |by| GitError::BranchTaken { branch: new.branch.to_owned(), by };
+        match (known.tip, known.base, known.used_by) {
+            (None, _, _) => return Err(failure),
+            (Some(_), None, by) => return Err(taken(by)),
+            (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by)))?,
+            (Some(_), Some(_), None) => {}
         }
-        failpoint::pass("branched");
         self.git_adds(path, Some(new.branch), new.branch)
     }
 
-    /// Sees to it that a branch which is there may be used: it must be ours, and no living worktree may have it.
-    fn take_over_branch(&self, branch: &str, failure: GitError) -> Result<(), GitError> {
-        let known = self.known(branch)?;
-        let taken = |by| GitError::BranchTaken { branch: branch.to_owned(), by };
-        match (known.tip, known.base, known.used_by) {
-            (None, _, _) => Err(failure),
-            (Some(_), None, by) => Err(taken(by)),
-            (Some(_), Some(_), Some(by)) => self.forget_if_gone(&by).map_err(|_| taken(Some(by))),
-            (Some(_), Some(_), None) => Ok(()),
+    /// Whether a worktree whose directory is gone can be filled again: its branch was neither renamed nor deleted.
+    /// Where `HEAD` is on no branch it may be all that holds a commit.
+    fn leads_to(&self, git_dir: &Path, branch: &str) -> Result<bool, GitError> {
+        let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
+        match head.trim_end().strip_prefix("ref: refs/heads/") {
+            Some(name) => Ok(name == branch && self.has_branch(branch)?),
+            None => Ok(true),
         }
     }
 

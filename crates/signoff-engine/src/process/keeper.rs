@@ -10,7 +10,7 @@ use super::{AttemptDir, KEEP, Launch, Running, door};
 /// How attempts are started: by which program, and where those that live are listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keeper {
-    /// Started with [`KEEP`] and the attempt's directory; it must then call [`super::keep`].
+    /// Started with [`KEEP`] and the attempt's directory; it must then call [`super::keep()`].
     pub program: PathBuf,
     /// A directory of links to the attempts that have a keeper, for [`super::end_strays`]. Made when needed.
     pub live: PathBuf,

@@ -1,6 +1,6 @@
 //! Questions, gates passed by, starting over, and the end.
 
-use signoff_core::machine::{FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Ending, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
 use signoff_core::view::LoopView;
 
 use super::{Line, place};
@@ -35,6 +35,10 @@ fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
         GateEnd::Noted { reason } => *reason,
     };
     let mut lines: Vec<_> = max_cycles(step.before, step.policy, reason).into_iter().collect();
+    if step.after.is_done() {
+        // It goes nowhere: the end says the same.
+        return lines;
+    }
     let text = format!("Going on without approval: {}", words::why(reason));
     lines.push(Line::Step { place: place::left(step), text });
     lines
@@ -89,7 +93,7 @@ pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
     let subject = words::subject(row);
     let how = how(step.after, &ending.outcome, ending.reason, step.policy);
     lines.push(Line::Own(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next(&ending.outcome, task.0)).map(Line::Below));
+    lines.extend(row.task.and_then(|task| next(ending, task.0)).map(Line::Below));
     lines
 }
 
@@ -123,8 +127,8 @@ fn after(this: &Loop, policy: &Policy) -> String {
 }
 
 /// What to type next.
-fn next(outcome: &Outcome, task: u64) -> Option<String> {
-    match outcome {
+fn next(ending: &Ending, task: u64) -> Option<String> {
+    match &ending.outcome {
         Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => {
             None
         }
@@ -135,6 +139,9 @@ fn next(outcome: &Outcome, task: u64) -> Option<String> {
         Outcome::Discussion => Some(format!(
             "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
         )),
+        Outcome::Failed if ending.reason == Some(Reason::GateFailed) => {
+            Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
+        }
         Outcome::Failed | Outcome::Stuck => {
             Some(format!("Look at it: signoff show {task}; go on: signoff retry {task}"))
         }

@@ -33,7 +33,7 @@ pub struct Attempt {
     /// Null while it runs.
     #[schemars(extend("enum" = [
         "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
-        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done",
+        "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done", "unusable",
         "not_started", "lost",
         "interrupted", "rate_limited", "over_budget", "stopped", null,
     ]))]
@@ -180,6 +180,7 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::TimedOut => "timed_out",
         Failure::Silent => "silent",
         Failure::NothingDone => "nothing_done",
+        Failure::Unusable { .. } => "unusable",
         Failure::NotStarted { .. } => "not_started",
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use signoff_core::merge::Merged;
 use signoff_core::review::Finding;
 
-use super::{Attempt, Cycle, LedgerLine, Report, ReviewLine, Settled};
+use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
 use crate::{attention, status, words};
 
@@ -15,12 +15,22 @@ pub fn text(report: &Report) -> String {
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
     parts.extend(section("Attempts", table(report.attempts.iter().map(attempt).collect())));
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
+    parts.extend(section("Decisions", report.decisions.iter().map(by_person).collect()));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
     parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::asked(question))));
-    if report.question.is_none() {
+    if let Some(voided) = &report.voided {
+        parts.push(format!("Not approved any more: {}\n", cut(voided, 400)));
+    } else if report.question.is_none() {
         parts.push(format!("Next: {}\n", attention::next(&report.task)));
     }
     parts.join("\n")
+}
+
+/// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`.
+fn by_person(decision: &PersonsDecision) -> String {
+    let choice = decision.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
+    let reason = decision.reason.as_deref().map(|reason| format!(" - {reason}")).unwrap_or_default();
+    cut(&format!("{} {}: {}{choice}{reason}", decision.at, decision.by, decision.what), 400)
 }
 
 fn section(title: &str, lines: Vec<String>) -> Option<String> {

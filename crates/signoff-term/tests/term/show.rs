@@ -40,47 +40,50 @@ pub fn approved() -> Report {
 #[test]
 fn a_task_that_was_approved() {
     insta::assert_snapshot!(show::text(&approved()), @"
-        ✓ 29. Add user authentication
-          type      implement
-          status    completed APPROVED (2 cycles)
-          branch    signoff/task-29
-          base      c0ffee
-          worktree  .signoff/worktrees/29
-          cost      $0.36, 2700 tokens in, 240 out
-          time      2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)
+    ✓ 29. Add user authentication
+      type      implement
+      status    completed APPROVED (2 cycles)
+      branch    signoff/task-29
+      base      c0ffee
+      worktree  .signoff/worktrees/29
+      cost      $0.36, 2700 tokens in, 240 out
+      time      2026-01-29T10:00:00Z to 2026-01-29T10:12:30Z (12m 30s)
 
-        Cycle 1 (review, c1): CHANGES_REQUESTED
-          code  changes_requested  20s  $0.12  Good, but for one thing.
-          spec  changes_requested  20s  $0.12
-          1. [critical] src/auth.rs:12 missing input validation
-          2. [important] src/auth.rs:78 two logins race
+    Cycle 1 (review, c1): CHANGES_REQUESTED
+      code  changes_requested  20s  $0.12  Good, but for one thing.
+      spec  changes_requested  20s  $0.12
+      1. [critical] src/auth.rs:12 missing input validation
+      2. [important] src/auth.rs:78 two logins race
 
-        Cycle 2 (review, c2): APPROVED
-          code  approved  20s  $0.12
-          spec  approved  20s  $0.12
+    Cycle 2 (review, c2): APPROVED
+      code  approved  20s  $0.12
+      spec  approved  20s  $0.12
 
-        Findings:
-          refuted      f-3848bab3b9 [important] src/auth.rs:78 two logins race
-                       reported by code in review 1
-                       refuted by ann: there is a lock
-          fixed        f-84289c36aa [critical] src/auth.rs:12 missing input validation
-                       reported by spec in review 1
-                       fixed by spec: approved without reporting it again in cycle 2 of pass 1
+    Findings:
+      refuted      f-3848bab3b9 [important] src/auth.rs:78 two logins race
+                   reported by code in review 1
+                   refuted by ann: there is a lock
+      fixed        f-84289c36aa [critical] src/auth.rs:12 missing input validation
+                   reported by spec in review 1
+                   fixed by spec: approved without reporting it again in cycle 2 of pass 1
 
-        Attempts:
-          a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
-          a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: changes_requested
-          a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  reviewed: changes_requested
-          a4  fix             claude large  2026-01-29T10:03:10Z  20s  $0.12  complete
-          a5  review by spec  claude large  2026-01-29T10:04:20Z  20s  $0.12  failed: timed out
-          a6  review by code  claude large  2026-01-29T10:04:10Z  20s  $0.12  reviewed: approved
-          a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
+    Attempts:
+      a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
+      a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: changes_requested
+      a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  reviewed: changes_requested
+      a4  fix             claude large  2026-01-29T10:03:10Z  20s  $0.12  complete
+      a5  review by spec  claude large  2026-01-29T10:04:20Z  20s  $0.12  failed: timed out
+      a6  review by code  claude large  2026-01-29T10:04:10Z  20s  $0.12  reviewed: approved
+      a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
 
-        Artifacts:
-          .signoff/reviews/20260129-task-29-review-1.md
-          .signoff/reviews/20260129-task-29-review-2.md
+    Decisions:
+      2026-01-29T10:03:30Z ann: dispute f-3848bab3b9 - there is a lock
 
-        Next: signoff diff 29, then git merge signoff/task-29
+    Artifacts:
+      .signoff/reviews/20260129-task-29-review-1.md
+      .signoff/reviews/20260129-task-29-review-2.md
+
+    Next: signoff diff 29, then git merge signoff/task-29
     ");
 }
 
@@ -190,6 +193,7 @@ fn the_json_of_a_task() {
     json["attempts"].as_array_mut().unwrap().truncate(2);
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
     {
+      "approved_commit": "c2",
       "artifacts": [
         ".signoff/reviews/20260129-task-29-review-1.md",
         ".signoff/reviews/20260129-task-29-review-2.md"
@@ -318,6 +322,15 @@ fn the_json_of_a_task() {
           "verdict": "CHANGES_REQUESTED"
         }
       ],
+      "decisions": [
+        {
+          "at": "2026-01-29T10:03:30Z",
+          "by": "ann",
+          "choice": "f-3848bab3b9",
+          "reason": "there is a lock",
+          "what": "dispute"
+        }
+      ],
       "ledger": [
         {
           "decisions": [
@@ -384,7 +397,8 @@ fn the_json_of_a_task() {
       ],
       "question": null,
       "task": "the row of `status --json`",
-      "version": 1
+      "version": 1,
+      "voided": null
     }
     "#);
 }

@@ -10,6 +10,7 @@ use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
+use signoff_engine::occupied::Occupied;
 use signoff_store::Store;
 
 use crate::desk::Desk;
@@ -52,10 +53,11 @@ fn goes_on(wish: &Command) -> bool {
 fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
     let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
     let Some((worked, place)) = place else { return Ok(None) };
+    let _occupied = Occupied::take(&desk.layout(), Path::new(&place.worktree))?;
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
-        Ok(worktree) => Some(worktree.commit_all("Changes by hand")?.head),
-        Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
+        Ok(worktree) if worktree.is_there() => Some(worktree.commit_all("Changes by hand")?.head),
+        Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
         Err(error) => return Err(error.into()),
     };
     Ok(head.filter(|head| *head != worked.state.head))
@@ -72,7 +74,11 @@ fn facts(
         return Err(Failure::failed("the log does not know this task"));
     };
     let decided = command::decide(&worked.state, wish, policy)?;
-    let moved = by_hand.map(|head| Event::HeadMoved { head });
+    let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
+    // Whoever writes tells where the branch is when they end; only readers must know before.
+    let next = step(worked.state.clone(), &decided);
+    let is_read = matches!(next.stage, Stage::Reviewing(_) | Stage::Checking { .. });
+    let moved = by_hand.filter(|_| is_read).map(|head| Event::HeadMoved { head });
     // A loop that waits is told first what it would otherwise go on without; one that ended listens only after.
     let ended = matches!(worked.state.stage, Stage::Done(_));
     let events: Vec<Event> = if ended {
@@ -80,7 +86,6 @@ fn facts(
     } else {
         moved.into_iter().chain([decided]).collect()
     };
-    let step = |state, event: &Event| machine::step(state, event.clone(), policy).0;
     let next = events.iter().fold(worked.state.clone(), step);
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();

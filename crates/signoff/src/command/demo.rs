@@ -12,12 +12,12 @@ use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
 
-/// See it work: a task that fails its review, is fixed and approved, and one that stops for you
+/// See it work on a small project, without any model
 ///
-/// Makes a small project in a temporary directory, or in --directory, and works two tasks on it. No model, no
-/// key, no network.
+/// Makes a project in a temporary directory, or in --directory, and works two tasks on it: one fails its review, is
+/// fixed and approved; the other one stops because a reviewer wants to discuss it. No model, no key, no network.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff demo")]
+#[command(after_help = "Example:\n  signoff demo --directory greeting")]
 pub struct Args {
     /// Where the project is made; it must not exist yet
     #[arg(long, value_name = "DIR")]

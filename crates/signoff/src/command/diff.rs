@@ -11,7 +11,9 @@ use crate::desk::Bench;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Show what a task has changed since its base, uncommitted work included
+/// Show what a task has changed
+///
+/// From the commit it began at to what lies in its worktree, committed or not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff diff 29 | less")]
 pub struct Args {
@@ -38,9 +40,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     };
     let commit = Commit::new(base.clone());
     let diff = match bench.repository.worktree(Path::new(&path)) {
-        Ok(worktree) => worktree.diff(&commit)?,
+        Ok(worktree) if worktree.is_there() => worktree.diff(&commit)?,
         // What is on the branch is there all the same.
-        Err(GitError::WorktreeGone(_)) => {
+        Ok(_) | Err(GitError::WorktreeGone(_)) => {
             let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };
             bench.repository.add_worktree(&again)?.diff(&commit)?
         }

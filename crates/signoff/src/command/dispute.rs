@@ -9,10 +9,12 @@ use crate::desk::Desk;
 use crate::door;
 use crate::failure::{Exit, Failure};
 
-/// Say that a finding is wrong: no reviewer opens it again
+/// Say that a finding is wrong
+///
+/// No reviewer opens it again, and it keeps no gate shut.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  signoff dispute 3f9a1c --reason \"the input is validated by the caller\""
+    after_help = "Example:\n  signoff dispute f-3f9a1c --reason \"the input is validated by the caller\""
 )]
 pub struct Args {
     /// The finding, or the first characters of its id (`signoff show ID` lists them)

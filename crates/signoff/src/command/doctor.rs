@@ -3,6 +3,8 @@
 use serde::Serialize;
 use signoff_core::config::TaskFlags;
 use signoff_core::task::TaskSpec;
+use signoff_core::view::Status;
+use signoff_engine::confine;
 use signoff_engine::git::At;
 use signoff_store::Store;
 
@@ -12,6 +14,8 @@ use crate::failure::{Exit, Failure};
 use crate::preflight;
 
 /// Look whether everything is in order here
+///
+/// Looks at the repository, the agents, the database and the worktrees. Ends with 1 if something is not in order.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff doctor\n  signoff doctor --rebuild")]
 pub struct Args {
@@ -50,6 +54,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     looks.push(store(&bench)?);
+    looks.push(sandbox(&bench));
     looks.extend(worktrees(&bench)?);
     let ok = looks.iter().all(|look| look.ok);
     if console.json {
@@ -90,6 +95,16 @@ fn agents(bench: &Bench) -> Look {
     }
 }
 
+/// How far reviewers are kept from writing.
+fn sandbox(bench: &Bench) -> Look {
+    let message = match (bench.settings.sandbox(), confine::is_possible()) {
+        (true, true) => "reviewers cannot write (Landlock), and what changes is undone",
+        (true, false) => "this system cannot keep reviewers from writing; what they change is undone",
+        (false, _) => "switched off; what reviewers change is undone",
+    };
+    Look::well("sandbox", message)
+}
+
 fn store(bench: &Bench) -> Result<Look, Failure> {
     let problems = bench.store.check()?;
     if problems.is_empty() {
@@ -105,7 +120,7 @@ fn store(bench: &Bench) -> Result<Look, Failure> {
 fn worktrees(bench: &Bench) -> Result<Vec<Look>, Failure> {
     let mut gone = Vec::new();
     for row in bench.store.tasks()? {
-        let at_work = row.status == signoff_core::view::Status::InProgress;
+        let at_work = matches!(row.status, Status::InProgress | Status::Waiting | Status::Paused);
         if let (true, Some(path)) = (at_work, row.worktree)
             && !std::path::Path::new(&path).exists()
         {

@@ -11,6 +11,8 @@ use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
 /// Set the final verdict of a task, without a review
+///
+/// The verdict is recorded with who set it, and shown as a person's. Only APPROVED lets other tasks build on it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""

@@ -12,7 +12,10 @@ use crate::desk::Bench;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Improve a task's work from its last review, as a new task on the same branch
+/// Have a task's work improved from its last review
+///
+/// It is a new task on the same branch, worked at once. With --review the result is reviewed, and improved until it
+/// is approved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff improve 29 --review \"keep the public API as it is\"")]
 pub struct Args {
@@ -34,17 +37,17 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let bench = Bench::open()?;
     let row = continued(&bench, args.task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
-    let number = artifact::last_number(&bench.layout.reviews(), root);
-    if number == 0 {
+    let Some((review, number)) = artifact::latest(&bench.layout.reviews(), &family(&bench, root)?) else {
         return Err(Failure::usage(format!("task {} has no review to improve from", args.task))
             .hint(format!("`signoff review {}` makes one", args.task)));
-    }
+    };
     let before = bench.store.task_spec(root)?.unwrap_or_default();
     let spec = TaskSpec {
         kind: TaskType::Improve,
         auto_review: Some(args.review),
         continues: Some(root),
         first_review: Some(number),
+        answers: Some(review),
         guidance: args.guidance.clone(),
         max_review_cycles: before.max_review_cycles,
         title: before.title,
@@ -59,6 +62,12 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     work::work(bench, (&[task], false, None), console)
+}
+
+/// All tasks of a branch.
+fn family(bench: &Bench, root: TaskId) -> Result<Vec<TaskId>, Failure> {
+    let own = |row: &TaskRow| row.id == root.0 || row.continues == Some(root.0);
+    Ok(bench.store.tasks()?.iter().filter(|row| own(row)).map(|row| TaskId(row.id)).collect())
 }
 
 /// A task whose branch is there and that nobody is working on.

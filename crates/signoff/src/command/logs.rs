@@ -16,6 +16,8 @@ use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
 /// Show what the agents of a task said
+///
+/// With --follow it goes on as long as the task is at work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff logs 29 -f")]
 pub struct Args {
@@ -57,6 +59,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
                 console.text(&format!("==> {heading}\n"))?;
             }
             console.text(&text)?;
+            if known.is_none() && !text.is_empty() && !text.ends_with('\n') && !at_work {
+                console.text("\n")?;
+            }
         }
         if !args.follow || !at_work {
             return Ok(Exit::Done);

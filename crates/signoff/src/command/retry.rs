@@ -2,6 +2,7 @@
 
 use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
+use signoff_core::task::TaskType;
 
 use super::decide::{Taken, decide};
 use super::work;
@@ -11,7 +12,10 @@ use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
-/// Go on with a task that failed or stopped, from the failed phase; what was finished is not repeated
+/// Go on with a task that failed or stopped
+///
+/// It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews or attempts
+/// is granted one more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff retry 29")]
 pub struct Args {
@@ -26,6 +30,13 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
+    let row = desk.task(args.task)?;
+    if row.kind == TaskType::Review && row.reason.as_deref() == Some("gate_failed") {
+        let task = args.task;
+        return Err(Failure::usage(format!("there is nothing to retry: review {task} is done")).hint(
+            format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again"),
+        ));
+    }
     let (run, loop_id) = desk.loop_of(args.task)?;
     let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
     if args.queue || taken == Taken::HandedOver {

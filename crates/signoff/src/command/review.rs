@@ -22,8 +22,9 @@ use crate::drive::{self, Came, Wanted, task_id};
 use crate::failure::{Exit, Failure};
 use crate::{preflight, words};
 
-/// Review a task's work, or the current branch with its uncommitted changes; nothing is fixed
+/// Review a task's work, or your checkout; nothing is fixed
 ///
+/// Without a task it looks at the current branch with its uncommitted changes, and leaves them as they are.
 /// With a task it writes the task's next review, from which `signoff improve` goes on. The exit code is 1 if
 /// something at or above --fail-on was found, or if the review is inconclusive.
 #[derive(Debug, clap::Args)]
@@ -52,6 +53,7 @@ fn format() -> impl TypedValueParser<Value = Format> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let bench = Bench::open()?;
+    preflight::check_repository(&bench)?;
     let no_ask = true;
     let lease = bench.store.open_run(clock::now())?;
     let run = lease.run();

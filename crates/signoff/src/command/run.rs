@@ -19,10 +19,11 @@ use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::{door, preflight, words};
 
-/// Work the tasks of a plan file, in order, each from the approved end of the one before
+/// Work the tasks of a plan file, in order
 ///
-/// Every task is implemented, committed, and reviewed by all reviewers at once; their findings are fixed and both
-/// review again. After a task that needs you, the later ones wait.
+/// Each task begins at the approved end of the one before, on one branch. It is implemented, committed, and reviewed
+/// by all reviewers at once; their findings are fixed and all review again. After a task that needs you, the later
+/// ones wait.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume"

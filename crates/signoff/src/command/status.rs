@@ -1,6 +1,8 @@
 //! `signoff status`: every task and what it waits for.
 
+use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_store::Store;
+use signoff_term::exit::{Invocation, Standing};
 use signoff_term::json::StatusReport;
 use signoff_term::{attention, status};
 
@@ -9,16 +11,32 @@ use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
 
 /// List the tasks and the open questions
+///
+/// `signoff` alone lists only what needs you and what runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff status --json")]
 pub struct Args {}
 
+/// With `--strict` the exit code tells whether something needs a look.
+fn end(tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) -> Exit {
+    let strict = console.strict;
+    let waits = |row: &&TaskRow| !matches!(row.status, Status::Pending | Status::InProgress);
+    let tasks: Vec<TaskRow> = tasks.iter().filter(waits).cloned().collect();
+    let invocation =
+        Invocation { tasks: &tasks, questions, run: None, strict, no_ask: false, interrupted: false };
+    match invocation.standing() {
+        Standing::Attention | Standing::Failed if strict => Exit::Attention,
+        Standing::Done | Standing::Attention | Standing::Failed => Exit::Done,
+    }
+}
+
 /// Runs the command.
 pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (tasks, questions) = match Desk::find()? {
-        Some(desk) => (desk.store.tasks()?, desk.store.questions()?),
+        Some(desk) => (desk.tasks()?, desk.store.questions()?),
         None => (Vec::new(), Vec::new()),
     };
+    let end = end(&tasks, &questions, console);
     if console.json {
         console.json(&StatusReport::of(tasks, questions))?;
     } else if tasks.is_empty() {
@@ -26,22 +44,23 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
     } else {
         console.text(&status::text(&tasks, &questions, console.title_width()))?;
     }
-    Ok(Exit::Done)
+    Ok(end)
 }
 
 /// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
 pub fn attention(console: &Console) -> Result<Exit, Failure> {
     let (tasks, questions) = match Desk::find() {
-        Ok(Some(desk)) => (desk.store.tasks()?, desk.store.questions()?),
+        Ok(Some(desk)) => (desk.tasks()?, desk.store.questions()?),
         // Outside a repository it still says how to start.
         Ok(None) | Err(_) => (Vec::new(), Vec::new()),
     };
+    let end = end(&tasks, &questions, console);
     if console.json {
         console.json(&StatusReport::of(tasks, questions))?;
     } else {
         console.text(&attention::text(&tasks, &questions, console.title_width()))?;
     }
-    Ok(Exit::Done)
+    Ok(end)
 }
 
 /// The list as `status` prints it.

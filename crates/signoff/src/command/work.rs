@@ -1,7 +1,7 @@
 //! `signoff work`: works the queue.
 
 use signoff_core::ids::TaskId;
-use signoff_core::view::Status;
+use signoff_core::view::{Status, TaskRow};
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::{clock, open};
 use signoff_store::{Lease, Store};
@@ -68,9 +68,7 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
     let mut leases = Vec::new();
     let rows = bench.store.tasks()?;
     for run in bench.store.open_runs()? {
-        let named = |row: &signoff_core::view::TaskRow| {
-            row.run_id == Some(run.id.0) && tasks.contains(&TaskId(row.id))
-        };
+        let named = |row: &TaskRow| row.run_id == Some(run.id.0) && tasks.contains(&TaskId(row.id));
         if tasks.is_empty() || rows.iter().any(named) {
             leases.extend(drive::try_acquire(&*bench.store, run.id)?);
         }
@@ -80,20 +78,16 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
 
 /// Nothing could be done: because there is nothing, or because it waits for something.
 fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
-    let mut rows = bench.store.tasks()?;
-    if !tasks.is_empty() {
-        rows.retain(|row| tasks.contains(&TaskId(row.id)));
-    }
-    if let Some(over) = rows.iter().find(|row| row.run_id.is_some() && row.status != Status::InProgress) {
-        console.note(&format!("Task #{} is {}: `signoff show {}`", over.id, over.status.word(), over.id));
-    }
+    let named = |row: &TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
+    let rows: Vec<TaskRow> = bench.store.tasks()?.into_iter().filter(named).collect();
     let waiting = rows.iter().filter(|row| row.status == Status::Pending).count();
     let elsewhere = rows.iter().filter(|row| row.status == Status::InProgress).count();
     if console.json {
         console.json(&signoff_term::json::RunReport::of(None, Vec::new(), Vec::new()))?;
     }
     console.note(match (waiting, elsewhere) {
-        (0, 0) => "Nothing to do: `signoff add \"…\"` adds a task",
+        (0, 0) if tasks.is_empty() => "Nothing to do: `signoff add \"…\"` adds a task",
+        (0, 0) => "Nothing to do: what you name is over (`signoff status`)",
         (0, _) => "Nothing to do here: another signoff is at work",
         (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)",
     });

@@ -1,5 +1,7 @@
 //! What holds for every command.
 
+use signoff_testkit::{Output, TestEnv};
+
 use crate::test_env;
 
 #[test]
@@ -19,7 +21,7 @@ fn without_arguments_it_says_what_can_be_done() {
 
 #[test]
 fn help_lists_the_commands() {
-    insta::assert_snapshot!(test_env().run(&["--help"]), @"
+    insta::assert_snapshot!(test_env().run(&["--help"]), @r#"
     exit 0
     --- stdout
     Drives coding agents through implement, review, fix and re-review until the work is signed off
@@ -28,27 +30,23 @@ fn help_lists_the_commands() {
 
     Commands:
       init           Find the agents of this machine and write signoff.toml
+      demo           See it work on a small project, without any model
       add            Add a task to the queue
       work           Work the queue
-      run            Work the tasks of a plan file, in order, each from the approved end of the one
-                     before
+      run            Work the tasks of a plan file, in order
+      review         Review a task's work, or your checkout; nothing is fixed
+      improve        Have a task's work improved from its last review
       status         List the tasks and the open questions
       show           Show a task: its cycles, findings, attempts, costs and files
       logs           Show what the agents of a task said
-      diff           Show what a task has changed since its base, uncommitted work included
-      review         Review a task's work, or the current branch with its uncommitted changes; nothing
-                     is fixed
-      improve        Improve a task's work from its last review, as a new task on the same branch
-      retry          Go on with a task that failed or stopped, from the failed phase; what was finished
-                     is not repeated
-      edit           Set the final verdict of a task, without a review
+      diff           Show what a task has changed
       answer         Answer an open question
-      cancel         Call a task off; its branch and its worktree stay
-      dispute        Say that a finding is wrong: no reviewer opens it again
+      retry          Go on with a task that failed or stopped
+      edit           Set the final verdict of a task, without a review
+      dispute        Say that a finding is wrong
+      cancel         Call a task off
       config         Show every setting, and where it comes from
       doctor         Look whether everything is in order here
-      demo           See it work: a task that fails its review, is fixed and approved, and one that
-                     stops for you
       parse          Read a reviewer's answer from stdin and show it in the normal form
       merge-reviews  Merge what `signoff parse` read from several reviewers
       workflow       Show how the presets work, or check a workflow of your own
@@ -57,6 +55,10 @@ fn help_lists_the_commands() {
       help           Print this message or the help of the given subcommand(s)
 
     Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Options of every command:
           --json         Report as JSON
           --json-events  Print every recorded fact as a line of JSON
           --plain        No colours, nothing drawn over
@@ -64,28 +66,98 @@ fn help_lists_the_commands() {
           --strict       Exit with 3 if something needs attention
       -q, --quiet        Say nothing but the data
       -v, --verbose      Say more
-      -h, --help         Print help
-      -V, --version      Print version
-    ");
+
+    Example:
+      signoff init
+      signoff add "Add user authentication" --auto-review
+      signoff work
+      signoff show 1
+
+    Without a command it says what needs attention and what runs.
+    Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage, 3 with --strict: something needs
+    attention, 130 interrupted.
+    "#);
+}
+
+/// The names below `Commands:` in a help text.
+fn commands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = list.take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+    let names = names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// Every command and its own commands, each with its help.
+fn helps(env: &TestEnv, path: &[&str]) -> Vec<(String, Output)> {
+    let help = env.run(&[path, &["--help"]].concat());
+    let below: Vec<_> =
+        commands(&help.stdout).iter().flat_map(|name| helps(env, &[path, &[name]].concat())).collect();
+    [(path.join(" "), help)].into_iter().chain(below).collect()
 }
 
 #[test]
-fn every_command_has_an_example_in_its_help() {
-    let env = test_env();
-    for command in [
-        &["parse"][..],
-        &["merge-reviews"],
-        &["workflow"],
-        &["workflow", "show"],
-        &["workflow", "list"],
-        &["workflow", "check"],
-        &["tasks"],
-    ] {
-        let help = env.run(&[command, &["--help"]].concat());
-        assert_eq!(help.code, Some(0), "{help}");
-        assert!(help.stdout.contains("Example:\n"), "{command:?} has no example\n{help}");
-        assert_eq!(help.stderr, "");
+fn every_command_says_what_it_is_for_and_shows_an_example() {
+    let helps = helps(&test_env(), &[]);
+    assert!(helps.len() > 20, "{} commands", helps.len());
+    for (command, help) in &helps {
+        assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""), "{command}");
+        let (_, example) = help.stdout.split_once("\nExample:\n").expect(command);
+        let shown = example.lines().take_while(|line| !line.is_empty()).any(|line| line.contains("signoff "));
+        assert!(shown && example.contains(command.as_str()), "{command} is not in its example\n{help}");
+        let widest = help.stdout.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "a line of {command} --help is longer than 100\n{help}");
+        let first = help.stdout.lines().next().unwrap_or_default();
+        assert!(first.starts_with(char::is_uppercase), "{command}: {first}");
+        assert!(command.is_empty() || first.chars().count() <= 80, "{command}: {first}");
     }
+}
+
+#[test]
+fn help_of_a_command_tells_its_own_options_from_those_of_all() {
+    insta::assert_snapshot!(test_env().run(&["retry", "--help"]).stdout, @"
+    Go on with a task that failed or stopped
+
+    It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews
+    or attempts is granted one more.
+
+    Usage: signoff retry [OPTIONS] <ID>
+
+    Arguments:
+      <ID>
+              The task
+
+    Options:
+          --queue
+              Only queue it, for the next `signoff work`
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+    Options of every command:
+          --json
+              Report as JSON
+
+          --json-events
+              Print every recorded fact as a line of JSON
+
+          --plain
+              No colours, nothing drawn over
+
+          --no-ask
+              Stop instead of asking
+
+          --strict
+              Exit with 3 if something needs attention
+
+      -q, --quiet
+              Say nothing but the data
+
+      -v, --verbose
+              Say more
+
+    Example:
+      signoff retry 29
+    ");
 }
 
 #[test]

@@ -19,13 +19,46 @@ fn every_example_prints_what_the_documentation_shows() {
 }
 
 fn check(path: &Path) {
-    let document = fs::read_to_string(path).unwrap();
+    let document = fs::read_to_string(path).expect("a readable file");
     let replayed = replay(&document, &test_env());
     if update_wanted() {
-        fs::write(path, replayed).unwrap();
+        fs::write(path, replayed).expect("a written file");
     } else {
         assert_eq!(first_difference(&document, &replayed), None, "in {}", path.display());
     }
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let names = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name));
+    for path in names.into_iter().chain(documents()) {
+        let document = fs::read_to_string(&path).unwrap();
+        for link in links(&document) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
+            assert!(target.exists(), "{}: {link}", path.display());
+            let there =
+                anchor.is_empty() || anchors(&fs::read_to_string(target).unwrap()).any(|one| one == anchor);
+            assert!(there, "{}: {link}", path.display());
+        }
+    }
+}
+
+/// Where the links of a document lead within this repository.
+fn links(document: &str) -> Vec<&str> {
+    let after = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    after.filter(|link| !link.starts_with("http")).collect()
+}
+
+/// The names by which the headings of a document can be linked to.
+fn anchors(document: &str) -> impl Iterator<Item = String> {
+    let headings = document.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 /// The first line that is not as shown: its number, what the document shows, what is printed.

@@ -78,11 +78,47 @@ fn the_core_depends_on_nothing_that_touches_the_world() {
 }
 
 #[test]
-fn the_map_names_every_module_of_the_core() {
+fn the_map_names_every_module() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let core = fs::read_to_string(root().join("crates/signoff-core/src/lib.rs")).unwrap();
-    for module in core.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')) {
-        assert!(map.contains(&format!("`{module}`")), "ARCHITECTURE.md does not know `{module}`");
+    for (name, heading) in [
+        ("core", "## The core, module"),
+        ("store", "## The store, module"),
+        ("engine", "## The engine, module"),
+        ("term", "## The terminal crate, module"),
+    ] {
+        let section =
+            map.split_once(heading).map_or("", |(_, rest)| rest.split("\n## ").next().unwrap_or(""));
+        let modules = modules(name);
+        for module in &modules {
+            let row = format!("\n| `{module}` |");
+            assert!(section.contains(&row), "ARCHITECTURE.md does not know `{module}` of signoff-{name}");
+        }
+        for named in section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()) {
+            let there = named == "lib.rs" || modules.iter().any(|module| module == named);
+            assert!(there, "ARCHITECTURE.md names `{named}`, which signoff-{name} does not have");
+        }
+    }
+}
+
+/// The modules of a crate, by its file.
+fn modules(name: &str) -> Vec<String> {
+    let lib = fs::read_to_string(root().join(format!("crates/signoff-{name}/src/lib.rs")))
+        .expect("a readable file");
+    let module = |line: &str| {
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
+    };
+    lib.lines().filter_map(module).collect()
+}
+
+#[test]
+fn every_variable_an_agent_is_given_stands_in_the_guide() {
+    let given = fs::read_to_string(root().join("crates/signoff-engine/src/attempt/environment.rs")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let names = given.split('"').filter(|word| word.starts_with("SIGNOFF_"));
+    // Nobody is given these yet.
+    for name in names.filter(|name| !name.starts_with("SIGNOFF_MCP_")) {
+        assert!(guide.contains(&format!("`{name}`")), "docs/guide.md does not know {name}");
     }
 }
 

@@ -287,7 +287,26 @@ fn killed_at_every_place_every_time() {
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
 fn a_plan_killed_at_every_place_every_time() {
-    killed_at(PLAN, &PLACES, every);
+    killed_at(PLAN, &PLACES[1..], every);
+    killed_at(PLAN, &["append"], |count| (2..=count).collect());
+}
+
+#[test]
+fn a_plan_killed_before_it_was_recorded_is_begun_again() {
+    let project = PLAN.set_up();
+    let killed = project.env.run_with(PLAN.begin, &[("SIGNOFF_FAILPOINT", "append:1")]);
+    assert_eq!(killed.signal, Some(9));
+    assert_eq!(project.calls().all().len(), 0);
+    let resumed = project.run(PLAN.resume);
+    insta::assert_snapshot!(resumed, @"
+    exit 0
+    --- stderr
+    Nothing to go on with
+    ");
+    assert_eq!(project.run(PLAN.begin).code, Some(0));
+    let status = project.run(&["status"]).stdout;
+    assert_eq!(status.matches("APPROVED").count(), 3, "{status}");
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
 }
 
 /// Agents that hang until there is a file, so that the program can be killed while they are at work.

@@ -1,17 +1,36 @@
 //! The program as people meet it: the built binary in a place of its own.
 
+mod actors;
 mod app;
+mod asking;
+#[cfg(test)]
+mod bad_input;
 mod config;
 mod cost;
+mod demo;
 mod documentation;
 mod house;
 mod init;
+#[cfg(test)]
+mod integrity;
+#[cfg(test)]
+mod interrupted;
+#[cfg(test)]
 mod killed;
+mod looking;
+mod manual;
 mod merge_reviews;
+#[cfg(test)]
 mod misbehaving;
 mod parse;
+mod plan;
+mod queue;
 mod session;
+mod surroundings;
 mod tasks;
+#[cfg(test)]
+mod two_programs;
+mod verdicts;
 mod workflow;
 
 use signoff_testkit::TestEnv;

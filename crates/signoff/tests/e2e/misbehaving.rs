@@ -156,7 +156,8 @@ fn one_that_is_killed_fails_its_task() {
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
+    Retrying task #1: Do it
+      [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
@@ -215,7 +216,7 @@ fn a_reviewer_that_edits_is_undone_and_its_review_counts() {
     signoff.toml
     work.txt
     ");
-    insta::assert_snapshot!(notes(&project), @"  a2  general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new…");
+    insta::assert_snapshot!(notes(&project), @"  a2  general changed files while reviewing; undone: deleted README.md, modified work.txt, added more/new.txt");
 }
 
 #[test]
@@ -492,18 +493,19 @@ fn one_that_goes_to_a_branch_of_its_own() {
 #[test]
 fn one_that_goes_to_an_unrelated_branch() {
     let goes = works()
+        .call(1)
         .commit("Mine")
         .shell("git checkout -q --orphan other && git rm -rfq . && echo other > other.txt")
         .commit("Other");
-    let (project, output) = worked([goes, approves()], "");
+    let (project, output) = worked([goes, works().append("work.txt", "again\n"), approves()], "");
     insta::assert_snapshot!(unnumbered(&output.to_string()), @"
     exit 1
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-    --- stderr
-    error: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
-    hint: put there what you want to keep, on signoff/task-1-do-it; then `signoff work` goes on where it was
+      [1/3] Implementation failed: left work nobody can go on from: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     Mine
@@ -512,19 +514,21 @@ fn one_that_goes_to_an_unrelated_branch() {
     signoff.toml
     work.txt
     ");
-    // Whoever mends it goes on with it, and no agent works twice.
+    // Once it is mended, the agent is asked again.
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
     assert_eq!(mended.code, Some(0), "{mended}");
-    insta::assert_snapshot!(project.run(&["work"]), @"
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
+    Retrying task #1: Do it
+      [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
@@ -533,18 +537,18 @@ fn one_that_goes_to_an_unrelated_branch() {
 #[test]
 fn one_that_leaves_a_rebase_half_done() {
     let name = "git -c user.name=A -c user.email=a@example.org";
-    let rebases = works().commit("One").shell(&format!(
+    let rebases = works().call(1).commit("One").shell(&format!(
         "echo two > work.txt && git add -A && {name} commit -qm Two && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~2 2>/dev/null"
     ));
-    let (project, output) = worked([rebases, approves()], "");
+    let (project, output) = worked([rebases, works().append("work.txt", "again\n"), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-    --- stderr
-    error: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
-    hint: end the rebase there or give it up; then `signoff work` goes on where it was
+      [1/3] Implementation failed: left work nobody can go on from: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(branch(&project), @"
     One
@@ -556,16 +560,18 @@ fn one_that_leaves_a_rebase_half_done() {
     ");
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git rebase --abort");
     assert_eq!(mended.code, Some(0), "{mended}");
-    insta::assert_snapshot!(project.run(&["work"]), @"
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
     --- stdout
-    Resuming task #1: Do it
+    Retrying task #1: Do it
+      [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");

@@ -178,11 +178,14 @@ impl Supervisor {
     /// Asks the agent to end. The first reason counts, and none does if it has ended by itself.
     fn end(&mut self, reason: Exit) {
         self.bury();
+        // Nobody waits for an agent whose program is gone: it has no claim to a long grace.
+        let orphaned = reason == Exit::Orphaned;
         if self.agent.status.is_none() && self.reason.is_none() {
             self.reason = Some(reason);
         }
         if matches!(self.stage, Stage::Running) {
-            self.stage = Stage::Terminating { kill_at: door::after(door::now(), self.limits.grace) };
+            let grace = if orphaned { self.limits.grace.min(STRAY_GRACE) } else { self.limits.grace };
+            self.stage = Stage::Terminating { kill_at: door::after(door::now(), grace) };
             self.signal_all(Signal::TERM);
         }
     }

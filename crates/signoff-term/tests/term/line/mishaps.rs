@@ -112,30 +112,29 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
         .filter(|line| !line.is_empty() && (!line.starts_with("    ") || line.contains("signoff")))
         .collect();
     insta::assert_snapshot!(short.join("\n"), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-          [1/3] Implementation complete
-          [1/3] Running review...
-          [1/3] Review: CHANGES_REQUESTED - no OAuth
-          [2/3] Improving...
-          [2/3] Running review...
-          [2/3] Review: CHANGES_REQUESTED - no OAuth
-          [3/3] Improving...
-          [3/3] Running review...
-          [3/3] Review: CHANGES_REQUESTED - no OAuth
-          [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-            signoff answer 29 CHOICE    (continue, proceed, stop, restart)
-          [3/3] ann answers: continue
-          [4/4] Improving...
-          [4/4] Running review...
-          [4/4] Review: CHANGES_REQUESTED - no OAuth
-          [4/4] Question: 4 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-            signoff answer 29 CHOICE    (continue, proceed, stop, restart)
-          [4/4] ann answers: proceed
-        Max review cycles (4) reached without approval
-          [4/4] Going on without approval: the review cycles are used up (cycles_exhausted)
-        ✓ Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
-            Look at it: signoff show 29
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - no OAuth
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - no OAuth
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - no OAuth
+      [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+        signoff answer 29 CHOICE    (continue, proceed, stop, restart)
+      [3/3] ann answers: continue
+      [4/4] Improving...
+      [4/4] Running review...
+      [4/4] Review: CHANGES_REQUESTED - no OAuth
+      [4/4] Question: 4 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+        signoff answer 29 CHOICE    (continue, proceed, stop, restart)
+      [4/4] ann answers: proceed
+    Max review cycles (4) reached without approval
+    ✓ Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 29
     ");
 }
 

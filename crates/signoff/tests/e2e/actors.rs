@@ -1,0 +1,61 @@
+//! What the agents of several stories do.
+
+use signoff_testkit::script::{Rule, Script};
+
+/// The file that agents write.
+pub const FEATURE: &str = "auth.txt";
+
+pub const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
+
+/// Changes are requested, for this one reason.
+pub fn changes(reason: &str) -> String {
+    format!("- auth.txt:1 {reason}\n\n**Verdict: CHANGES_REQUESTED**\n")
+}
+
+/// A developer who does and fixes what is wanted.
+pub fn developer(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+        .rule(Rule::role("fix").append(FEATURE, "fixed {cycle}\n").say("Fixed.\n"))
+}
+
+/// A reviewer who approves at the third look.
+pub fn strict_reviewer(script: Script) -> Script {
+    script
+        .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
+        .rule(Rule::role("review").cycle(2).say(&changes("add rate limiting")))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+/// A reviewer's answer as XML: nothing is wrong.
+pub fn clean(reviewer: &str) -> String {
+    format!(
+        "<{reviewer}-review>\n<verdict>APPROVED</verdict>\n<confidence>high</confidence>\n<issues></issues>\n\
+         <summary>Fine.</summary>\n</{reviewer}-review>\n"
+    )
+}
+
+/// A reviewer's answer as XML: this is wrong at a line of the feature.
+pub fn issue(reviewer: &str, line: u32, severity: &str, description: &str) -> String {
+    let (kind, more) = if reviewer == "spec" {
+        ("missing_requirement", "<requirement>Support OAuth 2.0 login</requirement>")
+    } else {
+        ("bug", "<fix>Do it right</fix>")
+    };
+    format!(
+        "<{reviewer}-review>\n<verdict>ISSUES</verdict>\n<confidence>high</confidence>\n<issues>\n\
+         <issue type=\"{kind}\" severity=\"{severity}\">\n<location file=\"auth.txt\" line=\"{line}\"/>\n\
+         <description>{description}</description>\n{more}\n</issue>\n</issues>\n<summary>Not yet.</summary>\n\
+         </{reviewer}-review>\n"
+    )
+}
+
+/// The rule of a reviewer of a plan.
+pub fn sees(reviewer: &str, answer: &str) -> Rule {
+    Rule::role("review").reviewer(reviewer).say(answer)
+}
+
+/// Both reviewers of a plan find nothing.
+pub fn content(script: Script) -> Script {
+    script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code")))
+}

@@ -1,0 +1,472 @@
+//! What a person is asked, and what each answer leads to.
+
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+use crate::actors::{FEATURE, clean, content, developer, issue, sees};
+
+/// A plan of one task, reviewed for spec and code.
+fn project(reviewers: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| reviewers(developer(script)));
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
+    project.commit("Plan");
+    project
+}
+
+/// The one open question: number, text and choices.
+fn question(project: &Project) -> String {
+    let status = project.run(&["status", "--json"]).json();
+    let questions = status["questions"].as_array().expect("a list of questions");
+    assert_eq!(questions.len(), 1, "{status:#}");
+    let question = &questions[0];
+    assert_eq!((&question["task_id"], &status["tasks"][0]["status"]), (&1.into(), &"waiting".into()));
+    format!("{} {} {}", question["id"], question["text"], question["choices"])
+}
+
+fn end(project: &Project) -> String {
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let task = &shown["task"];
+    format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
+}
+
+/// What is printed from the review's line on. Which of two reviewers fails first is anyone's guess.
+fn from_the_review(output: &Output) -> String {
+    let start = output.stdout.find("  [1/3] Review: ").expect("a review");
+    format!("exit {}\n{}", output.code.expect("an exit code"), &output.stdout[start..])
+}
+
+/// How often a reviewer was called.
+fn calls(project: &Project, reviewer: &str) -> usize {
+    project.calls().all().iter().filter(|call| call.start.reviewer == reviewer).count()
+}
+
+/// Answers, goes on, and tells how it ended.
+fn answered(project: &Project, choice: &str) -> String {
+    let answer = project.run(&["answer", "1", choice]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    let worked = project.run(&["work"]);
+    format!("exit {}, {}", worked.code.expect("an exit code"), end(project))
+}
+
+/// The code reviewer hangs for its first two calls.
+fn late() -> Project {
+    let project = project(|script| {
+        let hangs = |call: u32| Rule::role("review").reviewer("code").call(call).hang();
+        content(script.rule(hangs(1)).rule(hangs(2)))
+    });
+    project.configure("[reviewers.code]\ntimeout = \"1s\"\n");
+    project
+}
+
+#[test]
+fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
+    let project = late();
+    insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Reviewer code failed: timed out; trying again
+      [1/3] Review: INCONCLUSIVE - code: timed out
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: timed out
+
+        Action: Fix issues and re-run reviews
+      [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+      ? 1. implement Login    waiting     (cycle 1/3)
+
+    Questions:
+      q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
+          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(project.run(&["work", "--strict"]), @"
+    exit 3
+    --- stderr
+    Task #1 waits for you (q1): code gave no usable review; the others did. Retry, proceed without, or stop?
+      signoff answer 1 retry|proceed|stop|restart
+    ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Needs attention:
+      q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
+          signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+
+    1 waiting
+    ");
+    project.configure("");
+    insta::assert_snapshot!(project.run(&["answer", "q1", "retry"]), @"
+    exit 0
+    --- stdout
+    q1 answered: retry
+    --- stderr
+    `signoff work` goes on
+    ");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Login
+      [1/3] a person answers: retry
+      [1/3] Asking code again...
+      [1/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    assert_eq!((calls(&project, "spec"), calls(&project, "code")), (1, 3), "who answered is not asked again");
+    insta::assert_snapshot!(end(&project), @r#""completed" "APPROVED" "approved" null"#);
+}
+
+#[test]
+fn a_missing_review_can_be_done_without_but_never_counts_as_approval() {
+    let project = failing("code");
+    assert_eq!(project.run(&["run", "plan.md", "--strict"]).code, Some(3));
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+}
+
+/// One reviewer never answers well.
+fn failing(reviewer: &str) -> Project {
+    project(|script| {
+        content(script.rule(Rule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
+    })
+}
+
+#[test]
+fn a_missing_review_can_stop_the_task() {
+    let project = failing("code");
+    insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
+    exit 0
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+
+        Action: Fix issues and re-run reviews
+      [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
+    insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
+    exit 1
+    --- stderr
+    Nothing to do before you settle what blocks the run: `signoff` shows it
+    ");
+}
+
+#[test]
+fn findings_of_the_review_that_was_heard_are_fixed_before_it_goes_on() {
+    let project = project(|script| {
+        content(
+            script
+                .rule(Rule::role("review").reviewer("code").cycle(1).exit(9))
+                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+        )
+    });
+    project.run(&["run", "plan.md"]);
+    project.run(&["answer", "1", "proceed"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Login
+      [1/3] a person answers: proceed
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(end(&project), @r#""completed" "APPROVED" "approved" null"#);
+}
+
+#[test]
+fn an_answer_in_the_old_format_is_understood() {
+    let project = project(|script| {
+        script
+            .rule(sees("spec", "APPROVED: all requirements are met\n"))
+            .rule(sees("code", "ISSUES:\n- [Critical] auth.txt:1 the password is logged\n").cycle(1))
+            .rule(sees("code", "APPROVED: well done\n"))
+    });
+    insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - the password is logged
+        Review Results:
+          Spec Review: APPROVED
+          Code Review: ISSUES
+
+        Issues to Fix (1):
+
+          1. [Code Critical] auth.txt:1
+             the password is logged
+
+        Action: Fix issues and re-run reviews
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED
+          Code Review: APPROVED
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    assert_eq!((calls(&project, "spec"), calls(&project, "code")), (2, 2), "no retry");
+}
+
+#[test]
+fn an_answer_nobody_understands_is_asked_for_once_more() {
+    let project = project(|script| {
+        content(script.rule(Rule::role("review").reviewer("spec").call(1).say("I like it.\n")))
+    });
+    insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review by spec is unclear: there is no review element, and the message does not start with APPROVED: or ISSUES:; trying again
+      [1/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    assert_eq!((calls(&project, "spec"), calls(&project, "code")), (2, 1));
+}
+
+#[test]
+fn an_answer_nobody_understands_twice_is_a_question() {
+    let unclear =
+        || project(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
+    let project = unclear();
+    insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
+    exit 0
+      [1/3] Review: INCONCLUSIVE - code: there is no review element, and the message does not start with APPROVED: or ISSUES:
+        Review Results:
+          Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
+          Code Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
+
+        Action: Fix issues and re-run reviews
+      [1/3] Question: The answer of code and spec could not be understood. Retry, proceed without it, or stop?
+        signoff answer 1 CHOICE    (retry, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(question(&project), @r#""q1" "The answer of code and spec could not be understood. Retry, proceed without it, or stop?" ["retry","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "waiting" null null null"#);
+    insta::assert_snapshot!(question(&project), @r#""q2" "The answer of code and spec could not be understood. Retry, proceed without it, or stop?" ["retry","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+    let project = unclear();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
+}
+
+/// Both reviewers fail twice.
+fn both_failing() -> Project {
+    project(|script| {
+        let fails = |reviewer: &str, call: u32| Rule::role("review").reviewer(reviewer).call(call).exit(9);
+        let rules = ["spec", "code"].into_iter().flat_map(|name| [fails(name, 1), fails(name, 2)]);
+        content(rules.fold(script, Script::rule))
+    })
+}
+
+#[test]
+fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
+    let project = both_failing();
+    insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
+    exit 0
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: INCONCLUSIVE - no answer: exit code 9
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+
+        Action: Fix issues and re-run reviews
+      [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
+        signoff answer 1 CHOICE    (retry, skip, stop, restart)
+    ");
+    insta::assert_snapshot!(question(&project), @r#""q1" "No review could be had from code and spec. Retry, skip the review, or stop?" ["retry","skip","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "completed" "APPROVED" "approved" null"#);
+    assert_eq!((calls(&project, "spec"), calls(&project, "code")), (3, 3));
+
+    let project = both_failing();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(answered(&project, "skip"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+
+    let project = both_failing();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
+}
+
+/// A reviewer who is never content.
+fn endless() -> Project {
+    project(|script| {
+        script
+            .rule(sees("spec", &clean("spec")))
+            .rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
+    })
+}
+
+#[test]
+fn after_three_reviews_a_person_decides() {
+    let project = endless();
+    let ran = project.run(&["run", "plan.md"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let last: Vec<_> = ran.stdout.lines().rev().take(3).collect();
+    insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
+      Action: Fix issues and re-run reviews
+    [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+      signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+    ");
+    insta::assert_snapshot!(question(&project), @r#""q1" "3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?" ["continue","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "continue"), @r#"exit 0, "waiting" null null null"#);
+    assert_eq!(calls(&project, "code"), 4, "one more fix and review");
+    insta::assert_snapshot!(question(&project), @r#""q2" "4 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?" ["continue","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" "MAX_CYCLES_REACHED" "completed_with_issues" "cycles_exhausted""#);
+
+    let project = endless();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "cycles_exhausted""#);
+}
+
+#[test]
+fn a_developer_who_fails_is_a_question() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        content(
+            script
+                .rule(Rule::role("implement").call(1).exit(5))
+                .rule(Rule::role("implement").write(FEATURE, "login\n"))
+                .rule(Rule::role("fix").call(1).exit(6))
+                .rule(Rule::role("fix").append(FEATURE, "fixed\n"))
+                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+        )
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(question(&project), @r#""q1" "The implementer failed. Retry or stop?" ["retry","stop"]"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "waiting" null null null"#);
+    insta::assert_snapshot!(question(&project), @r#""q2" "The fixer failed. Retry or stop?" ["retry","stop","restart"]"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "completed" "APPROVED" "approved" null"#);
+    let roles: Vec<_> = project.calls().all().iter().map(|call| call.start.role.clone()).collect();
+    assert_eq!(roles, ["implement", "implement", "review", "review", "fix", "fix", "review", "review"]);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_names_the_choices() {
+    let project = failing("code");
+    insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
+    exit 2
+    --- stderr
+    error: there is no open question
+    hint: `signoff status` lists the open ones
+    ");
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(project.run(&["answer", "1", "maybe"]), @"
+    exit 2
+    --- stderr
+    error: `maybe` is not a choice of q1
+    hint: choose one of retry, proceed, stop, restart
+    ");
+    insta::assert_snapshot!(project.run(&["answer", "q9", "retry"]), @"
+    exit 2
+    --- stderr
+    error: there is no open question q9
+    hint: open are q1
+    ");
+    insta::assert_snapshot!(project.run(&["answer", "7", "retry"]), @"
+    exit 2
+    --- stderr
+    error: there is no open question 7
+    hint: open are q1
+    ");
+    insta::assert_snapshot!(project.run(&["answer", "q1", "proceed", "--json"]).json(), @r#"{"choice":"proceed","question":"q1","task_id":1,"version":1}"#);
+    insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
+    exit 2
+    --- stderr
+    error: there is no open question q1
+    hint: none is open
+    ");
+}
+
+#[test]
+fn where_nobody_may_be_asked_a_question_stops() {
+    let project = failing("code");
+    insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md", "--no-ask"])), @"
+    exit 1
+      [1/3] Review: INCONCLUSIVE - code: exit code 9
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: INCONCLUSIVE - no answer: exit code 9
+
+        Action: Fix issues and re-run reviews
+    ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ▪ Run 1 is blocked by #1
+        signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
+        then: signoff run --resume 1
+    ");
+    insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
+    let project = endless();
+    project.configure("no_ask = true\n");
+    assert_eq!(project.run(&["run", "plan.md"]).code, Some(1));
+}
+
+/// The second task waits for a file that is made only after the first one's question was answered and its
+/// review asked for again: so the answer is taken in while the other task is at work.
+#[test]
+fn an_answer_is_taken_in_at_once_by_a_running_program() {
+    let project = Project::new(PROGRAM);
+    let gate = project.state().with_file_name("go-on");
+    project.set_agent(|script| {
+        content(
+            script
+                .rule(
+                    Rule::role("implement")
+                        .task("2")
+                        .write("b.txt", "b\n")
+                        .wait_for(&gate.display().to_string()),
+                )
+                .rule(Rule::role("implement").write("a.txt", "a\n"))
+                .rule(Rule::role("review").task("1").reviewer("spec").call(3).say(&clean("spec")))
+                .rule(Rule::role("review").task("1").reviewer("spec").exit(9)),
+        )
+    });
+    project.configure("preset = \"plan\"\njobs = 2\n");
+    project.run(&["add", "First", "-a"]);
+    project.run(&["add", "Second", "-a"]);
+    let work = project.start(&["work"]);
+    wait_until(|| project.run(&["status", "--json"]).json()["questions"][0]["id"] == "q1");
+    insta::assert_snapshot!(project.run(&["answer", "q1", "retry"]), @"
+    exit 0
+    --- stdout
+    q1 answered: retry
+    ");
+    wait_until(|| project.run(&["status"]).code == Some(0) && calls(&project, "spec") == 3);
+    std::fs::write(&gate, "").unwrap();
+    let worked = project.env.finish(work);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(end(&project), r#""completed" "APPROVED" "approved" null"#);
+}
+
+/// Looks again and again. Every look runs the program, so many of them take their time.
+fn wait_until(is_so: impl Fn() -> bool) {
+    assert!((0..2_000).any(|_| is_so()), "waited in vain");
+}

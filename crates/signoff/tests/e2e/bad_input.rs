@@ -1,0 +1,623 @@
+//! Places and inputs that do not allow any work: one clear message, nothing lost, and on it goes once it is mended.
+
+use std::fs;
+use std::path::Path;
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::{PROGRAM, test_env};
+
+fn agent(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("work.txt", "work\n").say("Done.\n"))
+        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+}
+
+/// A project with one task in its queue.
+fn project() -> Project {
+    let project = Project::with_agent(PROGRAM, agent);
+    project.run(&["add", "Do it", "-a"]);
+    project
+}
+
+/// The cause is removed: the same command finishes the task, and nothing was lost.
+fn finishes(project: &Project) {
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle)"), "{output}");
+}
+
+/// The database, with all that was written in the file itself.
+fn database(project: &Project) -> std::path::PathBuf {
+    sql(project, "PRAGMA wal_checkpoint(TRUNCATE)");
+    file(project)
+}
+
+fn file(project: &Project) -> std::path::PathBuf {
+    project.env.work().join(".signoff/signoff.db")
+}
+
+/// What another program could do to the database.
+fn sql(project: &Project, statement: &str) {
+    let connection = rusqlite::Connection::open(file(project)).unwrap();
+    connection.execute_batch(statement).unwrap();
+}
+
+#[test]
+fn outside_of_a_repository() {
+    let env = test_env();
+    for words in [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"]] {
+        let output = env.run(words);
+        assert_eq!(output.code, Some(2), "{words:?}: {output}");
+        assert!(output.stderr.contains("error: this is not a git repository"), "{words:?}: {output}");
+        assert!(output.stderr.contains("git init"), "{words:?}: {output}");
+    }
+    assert_eq!(fs::read_dir(env.work()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_bare_repository() {
+    let env = test_env();
+    env.shell("git init -q --bare .");
+    insta::assert_snapshot!(env.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: [ROOT]/work has no files to work on: it is a bare repository or lies inside of one
+    hint: work in a clone with files
+    ");
+}
+
+#[test]
+fn a_repository_without_commits() {
+    let env = test_env();
+    env.shell("git init -q -b main");
+    env.write("signoff.toml", "[agents.a]\nkind = \"command\"\ncommand = [\"true\"]\n");
+    env.run(&["add", "Do it"]);
+    insta::assert_snapshot!(env.run(&["work"]), @r#"
+    exit 2
+    --- stderr
+    error: the repository has no commit yet (branch main)
+    hint: make the first one: git commit --allow-empty -m "Start"
+    "#);
+}
+
+#[test]
+fn no_agent() {
+    let project = Project::new(PROGRAM);
+    project.run(&["add", "Do it", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: no agent is configured
+    hint: run `signoff init`, or write an [agents.NAME] table into signoff.toml
+    ");
+    project.set_agent(agent);
+    project.configure("");
+    finishes(&project);
+}
+
+#[test]
+fn unknown_tasks() {
+    let project = project();
+    for words in [
+        ["work", "99"].as_slice(),
+        &["show", "99"],
+        &["logs", "99"],
+        &["diff", "99"],
+        &["retry", "99"],
+        &["cancel", "99"],
+        &["edit", "99", "--verdict", "APPROVED"],
+        &["review", "99"],
+        &["improve", "99"],
+        &["answer", "99", "retry"],
+        &["add", "x", "--depends-on", "99"],
+        &["work", "18446744073709551615"],
+        &["work", "-1"],
+        &["work", "eins"],
+    ] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(2), "{words:?}: {output}");
+        assert!(output.stderr.starts_with("error: "), "{words:?}: {output}");
+    }
+    insta::assert_snapshot!(project.run(&["show", "99"]), @"
+    exit 2
+    --- stderr
+    error: there is no task 99
+    hint: `signoff status` lists the tasks
+    ");
+}
+
+#[test]
+fn an_agent_that_is_not_there() {
+    let project = project();
+    project.env.write("signoff.toml", "[agents.a]\nkind = \"command\"\ncommand = [\"no-such-agent\"]\n");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: agent a: there is no program no-such-agent
+    hint: install it, or set [agents.a] command in signoff.toml
+    ");
+    assert_eq!(project.git("for-each-ref refs/heads/signoff"), "");
+    project.configure("");
+    finishes(&project);
+}
+
+#[test]
+fn an_agent_that_goes_away_after_the_task_was_started() {
+    let project = project();
+    let own = project.env.root().join("own-agent");
+    fs::copy(signoff_testkit::fake_agent::program(), &own).unwrap();
+    let script = project.env.root().join("script.json");
+    let config = |own: &Path| {
+        format!(
+            "sandbox = false\n[agents.a]\nkind = \"command\"\ncommand = [\"{}\", \"{}\"]\n",
+            own.display(),
+            script.display()
+        )
+    };
+    project.env.write("signoff.toml", config(&own));
+    let removes = format!("rm {}", own.display());
+    project.set_agent(|script| {
+        agent(script.rule(Rule::role("implement").write("work.txt", "work\n").shell(&removes)))
+    });
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: could not be started: cannot start [ROOT]/own-agent: No such file or dir…
+    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    fs::copy(signoff_testkit::fake_agent::program(), &own).unwrap();
+    let output = project.run(&["retry", "1"]);
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Retrying task #1: Do it
+      [1/3] Asking general again...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn broken_configuration() {
+    let project = project();
+    for (text, message) in [
+        ("jobs = \n", "signoff.toml:1"),
+        ("jobs = 2\ncolour = \"red\"\n", "unknown key `colour`"),
+        ("jobs = 0\n", "signoff.toml:1"),
+        ("[gate]\nfail_on = \"SOMEWHAT\"\n", "signoff.toml:2"),
+        ("\u{0}", "signoff.toml:1"),
+    ] {
+        project.env.write("signoff.toml", text);
+        let output = project.run(&["work"]);
+        assert_eq!(output.code, Some(2), "{text:?}: {output}");
+        assert!(output.stderr.contains(message), "{text:?}: {output}");
+        assert!(output.stderr.contains("hint: "), "{text:?}: {output}");
+    }
+    project.env.write("signoff.toml", b"name = \"\xff\xfe\"\n");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: signoff.toml is not UTF-8 text
+      --> signoff.toml:1
+    hint: save it as UTF-8
+    ");
+    project.configure("");
+    finishes(&project);
+}
+
+#[test]
+fn a_database_of_garbage() {
+    let project = project();
+    let good = fs::read(database(&project)).unwrap();
+    fs::write(file(&project), "garbage".repeat(1000)).unwrap();
+    for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"]] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(1), "{words:?}: {output}");
+        assert!(output.stderr.contains(".signoff/signoff.db"), "{words:?}: {output}");
+    }
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    error: the database is damaged: file is not a database
+      --> .signoff/signoff.db
+    hint: put back a copy of the file, or move it away and begin anew: all branches are still there
+    ");
+    // Nobody wrote over it.
+    assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
+    fs::write(file(&project), good).unwrap();
+    finishes(&project);
+}
+
+#[test]
+fn a_damaged_page() {
+    let project = project();
+    let good = fs::read(database(&project)).unwrap();
+    let mut bad = good.clone();
+    let pages = bad.len() / 4096;
+    for page in 1..pages {
+        bad[page * 4096..page * 4096 + 64].fill(0xaa);
+    }
+    fs::write(file(&project), &bad).unwrap();
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stderr
+    error: the database is damaged: database disk image is malformed
+      --> .signoff/signoff.db
+    hint: put back a copy of the file, or move it away and begin anew: all branches are still there
+    ");
+    let doctor = project.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    fs::write(file(&project), good).unwrap();
+    finishes(&project);
+}
+
+#[test]
+fn a_database_of_a_newer_signoff() {
+    let project = project();
+    sql(&project, "PRAGMA user_version = 99");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: the database was written by a newer signoff (version 99, this one knows 1)
+    hint: update signoff
+    ");
+}
+
+#[test]
+fn a_worktree_that_is_deleted_between_two_runs() {
+    let project = project();
+    project.set_agent(|script| agent(script.rule(Rule::role("review").call(1).say("?\n").exit(7))));
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Do it
+      [1/3] Asking general again...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 7
+    review general task 1 cycle 1: exit 0
+    ");
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/task-1-do-it"), @"
+    README.md
+    signoff.toml
+    work.txt
+    ");
+}
+
+#[test]
+fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
+    let project = project();
+    project.set_agent(|script| {
+        let deletes = Rule::role("implement").call(1).write("work.txt", "work\n").shell("rm -rf \"$PWD\"");
+        agent(script.rule(deletes))
+    });
+    let first = project.run(&["work"]);
+    insta::assert_snapshot!(first, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: ended without changing anything
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+}
+
+#[test]
+fn everything_of_ours_is_deleted_between_two_runs() {
+    let project = project();
+    finishes(&project);
+    fs::remove_dir_all(project.env.work().join(".signoff")).unwrap();
+    let output = project.run(&["status"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    project.run(&["add", "Do it", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-do-it is taken
+    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
+    ");
+    project.git("branch -m signoff/task-1-do-it other");
+    finishes(&project);
+    let both = "for-each-ref --format='%(refname:short) %(tree)' refs/heads/signoff refs/heads/other";
+    let printed = project.git(both);
+    let trees: Vec<&str> =
+        printed.lines().filter_map(|line| line.split_once(' ')).map(|(_, tree)| tree).collect();
+    assert!(trees.len() == 2 && trees[0] == trees[1], "{printed}");
+}
+
+/// The program waits no longer than this for others' locks.
+const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_PATIENCE_MS", "200")];
+
+#[test]
+fn a_lock_on_a_ref_is_waited_for_and_then_named() {
+    let project = project();
+    let lock = project.env.work().join(".git/refs/heads/signoff/task-1-do-it.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    insta::assert_snapshot!(project.env.run_with(&["work"], &IMPATIENT), @"
+    exit 1
+    --- stderr
+    error: [ROOT]/work/.git/refs/heads/signoff/task-1-do-it.lock is held by another program
+      --> [ROOT]/work/.git/refs/heads/signoff/task-1-do-it.lock
+    hint: wait for the other program; if none runs, remove the file and type the same again
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
+    fs::remove_file(&lock).unwrap();
+    finishes(&project);
+}
+
+#[test]
+fn a_lock_on_the_persons_index_is_none_of_our_business() {
+    let project = project();
+    fs::write(project.env.work().join(".git/index.lock"), "").unwrap();
+    finishes(&project);
+    assert!(project.env.work().join(".git/index.lock").exists());
+}
+
+#[test]
+fn a_lock_on_the_worktrees_index_is_waited_out() {
+    let project = project();
+    project.set_agent(|script| agent(script.rule(Rule::role("review").call(1).leave_index_lock().exit(7))));
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+}
+
+/// A directory that is a file system of its own and soon full; none where that takes more rights than we have.
+struct SmallDisk<'a>(&'a Project);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(project: &'a Project, directory: &str, size: &str) -> Option<Self> {
+        let mounted = project
+            .env
+            .shell(&format!("mkdir -p {directory} && mount -t tmpfs -o size={size} none {directory}"));
+        (mounted.code == Some(0)).then_some(Self(project))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        self.0.env.shell("umount -l .signoff");
+    }
+}
+
+#[test]
+fn a_full_disk() {
+    let project = Project::with_agent(PROGRAM, agent);
+    let Some(_disk) = SmallDisk::mount(&project, ".signoff", "3m") else { return };
+    assert_eq!(project.run(&["add", "Do it", "-a"]).code, Some(0));
+    project.env.shell("cat /dev/zero > .signoff/filler");
+    let output = project.run(&["work"]);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stderr
+    error: the disk is full
+    hint: make room and type the same again: nothing was lost
+    ");
+    project.env.shell("rm .signoff/filler");
+    finishes(&project);
+}
+
+#[test]
+fn a_disk_that_fills_while_an_agent_talks() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        agent(script.rule(Rule::role("implement").call(1).write("work.txt", "work\n").flood(8_000_000)))
+    });
+    let Some(_disk) = SmallDisk::mount(&project, ".signoff", "4m") else { return };
+    project.run(&["add", "Do it", "-a"]);
+    let output = project.run(&["work"]);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: cannot keep what the agent says in [ROOT]/work/.signoff/runs/1/1/a1: No space left on device (os error 28)
+    hint: nothing was lost: `signoff work` goes on
+    ");
+    project.env.shell("rm -f .signoff/runs/*/*/*/stdout");
+    finishes(&project);
+}
+
+#[test]
+fn a_full_database() {
+    let project = project();
+    let output = project.env.run_with(&["work"], &[("SIGNOFF_TEST_MAX_PAGES", "1")]);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: the disk is full
+    hint: make room and type the same again: nothing was lost
+    ");
+    finishes(&project);
+}
+
+#[test]
+fn submodules() {
+    let project = project();
+    project
+        .git("clone -q . ../other && git -c protocol.file.allow=always submodule --quiet add ../other sub");
+    project.commit("Submodule");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: submodules are not supported yet: sub
+    hint: work in a repository without submodules, or vendor them
+    ");
+}
+
+#[test]
+fn a_detached_head() {
+    let project = project();
+    project.git("checkout -q --detach");
+    finishes(&project);
+    assert_eq!(project.env.shell("git symbolic-ref -q HEAD").code, Some(1));
+}
+
+#[test]
+fn a_subdirectory_and_a_linked_worktree() {
+    let project = project();
+    project.env.write("a/b/c.txt", "c\n");
+    let output = project.env.shell("cd a/b && signoff work");
+    assert_eq!(output.code, Some(0), "{output}");
+    project.git("worktree add -q ../linked -b linked");
+    let output = project
+        .env
+        .shell("cd ../linked && signoff status && signoff add 'Second' && signoff work && signoff status");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+      ✓ 1. implement Do it    completed  APPROVED (1 cycle)
+    Added task #2: Second
+    Running task #2: Second
+      Implementing...
+      Implementation complete
+    ✓ Task #2 completed (not reviewed)
+      ✓ 1. implement Do it     completed  APPROVED (1 cycle)
+      ✓ 2. implement Second    completed  not reviewed
+    --- stderr
+    `signoff work` works it
+    ");
+    assert!(!project.env.root().join("linked/.signoff").exists());
+}
+
+#[test]
+fn a_branch_that_is_there_already() {
+    let project = project();
+    project.git("branch signoff/task-1-do-it");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-do-it is taken
+    hint: give it another name, `git branch -m signoff/task-1-do-it OTHER`; then `signoff work` goes on where it was
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Do it    pending");
+    project.git("branch -m signoff/task-1-do-it mine");
+    finishes(&project);
+}
+
+#[test]
+fn a_branch_that_is_a_directory_of_branches() {
+    let project = project();
+    project.git("branch signoff");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff is taken
+    hint: give it another name, `git branch -m signoff OTHER`; then `signoff work` goes on where it was
+    ");
+    project.git("branch -m signoff mine");
+    finishes(&project);
+}
+
+#[test]
+fn titles_that_are_no_titles() {
+    let project = Project::with_agent(PROGRAM, agent);
+    let long = "a very long title ".repeat(100_000 / 18);
+    for title in [
+        "!?.,;:",
+        "../../etc/passwd",
+        "-rf",
+        "日本語のタスク",
+        "a\tb\r\nc\u{1b}[31md",
+        "x.lock",
+        "@{",
+        long.trim(),
+    ] {
+        let added = project.run(&["add", "--", title]);
+        assert_eq!(added.code, Some(0), "{title:.40}: {added}");
+    }
+    assert_eq!(project.run(&["add", ""]).code, Some(2));
+    assert_eq!(project.run(&["add", " \n "]).code, Some(2));
+    let output = project.run(&["work", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    insta::assert_snapshot!(project.git("for-each-ref --format='%(refname:short)' refs/heads/signoff"), @"
+    signoff/task-1
+    signoff/task-2-etc-passwd
+    signoff/task-3-rf
+    signoff/task-4
+    signoff/task-5-a-b
+    signoff/task-6-x-lock
+    signoff/task-7
+    signoff/task-8-a-very-long-title-a-very-long-title-a
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement !?.,;:                                                          completed  not reviewed
+    ✓ 2. implement ../../etc/passwd                                                completed  not reviewed
+    ✓ 3. implement -rf                                                             completed  not reviewed
+    ✓ 4. implement 日本語のタスク                                                  completed  not reviewed
+    ✓ 5. implement a b                                                             completed  not reviewed
+    ✓ 6. implement x.lock                                                          completed  not reviewed
+    ✓ 7. implement @{                                                              completed  not reviewed
+    ✓ 8. implement a very long title a very long title a very long title a ver…    completed  not reviewed
+    ");
+}
+
+#[test]
+fn without_a_home() {
+    let project = project();
+    let output = project.env.shell("unset HOME && signoff work");
+    assert_eq!(output.code, Some(0), "{output}");
+}
+
+#[test]
+fn without_git() {
+    let project = project();
+    let output = project.env.run_with(&["work"], &[("PATH", "/nowhere")]);
+    insta::assert_snapshot!(output, @"
+    exit 2
+    --- stderr
+    error: git is not installed, or not in PATH
+    hint: install git 2.32 or newer
+    ");
+    finishes(&project);
+}
+
+#[test]
+fn a_directory_that_must_not_be_written() {
+    let project = Project::with_agent(PROGRAM, agent);
+    // Permissions mean nothing to root, a file system that is read-only does.
+    let disk = SmallDisk::mount(&project, ".signoff", "30m");
+    let (close, open) = match disk {
+        Some(_) => ("mount -o remount,ro .signoff", "mount -o remount,rw .signoff"),
+        None => ("chmod -R a-w .signoff", "chmod -R u+w .signoff"),
+    };
+    project.run(&["add", "Do it", "-a"]);
+    project.env.shell(close);
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stderr.contains(".signoff/signoff.db\nhint: look whether the file"), "{output}");
+    project.env.shell(open);
+    finishes(&project);
+}

@@ -1,0 +1,220 @@
+//! An approval is of a commit that its reviewers saw, and nobody works where another does.
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+
+const APPROVED: &str = "**Verdict: APPROVED**\n";
+const TWO: &str = "[reviewers.spec]\nkind = \"spec\"\ncontract = \"markdown\"\n[reviewers.code]\nkind = \"code\"\n\
+                   contract = \"markdown\"\n[gate]\nreviewers = [\"spec\", \"code\"]\n";
+
+/// Approves only what says `good`.
+fn strict() -> Rule {
+    Rule::role("review").shell("grep -q good f.txt || { echo '- f.txt:1 not good'; echo; echo '**Verdict: CHANGES_REQUESTED**'; exit 0; }; echo '**Verdict: APPROVED**'")
+}
+
+fn verdict(project: &Project) -> String {
+    project.run(&["status", "--json"]).json()["tasks"][0]["final_verdict"].to_string()
+}
+
+#[test]
+fn what_an_implementer_hides_from_git_is_committed_and_reviewed() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let hides = format!(
+            "echo bad > f.txt; git add f.txt; git -c user.name=A -c user.email=a@b.c commit -qm c; \
+             git update-index {flag} f.txt; echo good > f.txt"
+        );
+        let project = Project::with_agent(PROGRAM, |script| {
+            script.rule(Rule::role("implement").shell(&hides)).rule(strict())
+        });
+        project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+        project.run(&["work"]);
+        assert_eq!(verdict(&project), "\"APPROVED\"");
+        assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n", "{flag}");
+    }
+}
+
+#[test]
+fn an_approval_of_files_that_a_reviewer_changed_is_none() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "bad\n"))
+            .rule(Rule::role("review").call(1).write("f.txt", "good\n").say(APPROVED))
+            .rule(strict())
+    });
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"MAX_CYCLES_REACHED\"");
+    assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
+}
+
+#[test]
+fn nor_is_it_when_the_program_is_killed_before_it_has_looked() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let edits = Rule::role("review").write("f.txt", "good\n").write("sneaky.txt", "x\n");
+        script.rule(Rule::role("implement").write("f.txt", "bad\n")).rule(edits.say(APPROVED))
+    });
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "exit:2")]);
+    assert_eq!(killed.code, None, "{killed}");
+    let work = project.run(&["work"]);
+    assert!(work.stderr.contains("general changed files while reviewing; undone"), "{work}");
+    assert_eq!(verdict(&project), "\"MAX_CYCLES_REACHED\"");
+    assert_eq!(project.read(".signoff/worktrees/task-1/f.txt"), "bad\n");
+    insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"f.txt");
+    assert_eq!(project.calls().of_role("review").count(), 1, "its end was on record");
+}
+
+/// The one who edits waits until the other has looked, so that both see the edited file.
+#[test]
+fn nor_is_that_of_another_who_read_them_meanwhile() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let edits =
+            Rule::role("review").reviewer("spec").write("f.txt", "good\n").write("../../../../edited", "");
+        script
+            .rule(Rule::role("implement").write("f.txt", "bad\n"))
+            .rule(edits.wait_for("../../../../looked").say(APPROVED))
+            .rule(
+                Rule::role("review")
+                    .reviewer("code")
+                    .wait_for("../../../../edited")
+                    .write("../../../../looked", "")
+                    .say(APPROVED),
+            )
+    });
+    project.configure(TWO);
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let work = project.run(&["work"]);
+    assert_ne!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert!(work.stderr.contains("one of code, spec changed files while reviewing"), "{work}");
+    assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
+}
+
+/// A check that writes beside a reviewer that ends before it.
+#[test]
+fn nobody_s_files_are_put_back_while_they_are_at_work() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "good\n"))
+            .rule(Rule::role("review").wait_for("../../../../checking").say(APPROVED))
+    });
+    project.configure(
+        "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+         [reviewers.code]\nkind = \"code\"\ncontract = \"markdown\"\nagent = \"scripted\"\n\
+         [roles]\nimplement = \"scripted\"\n[gate]\nreviewers = [\"code\", \"tests\"]\n\
+         [checks]\ntest = \"echo data > out.tmp; touch ../../../../checking; while ! ls ../../reviews/*code.txt; do :; done; cat out.tmp\"\n",
+    );
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+}
+
+#[test]
+fn a_task_that_builds_on_another_begins_at_what_was_approved() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("{task}.txt", "x\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "First", "-a"]);
+    project.run(&["work"]);
+    let approved = project.git("rev-parse signoff/task-1-first");
+    project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
+    project.run(&["add", "Second", "-a", "--depends-on", "1"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let base = project.run(&["show", "2", "--json"]).json()["task"]["base"].clone();
+    assert_eq!(base, approved.trim());
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("Not approved any more: signoff/task-1-first has moved"), "{shown}");
+}
+
+#[test]
+fn two_tasks_of_one_branch_do_not_work_at_once() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(
+                Rule::role("fix")
+                    .append("f.txt", "improved\n")
+                    .write("../../../../improving", "")
+                    .wait_for("../../../../reviewed"),
+            )
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "T", "-a"]);
+    project.run(&["work"]);
+    let improving = project.start(&["improve", "1"]);
+    let root = project.env.root().to_owned();
+    until("it is being improved", || root.join("improving").exists());
+    let refused = project.run(&["review", "1"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stderr.contains("somebody else works in"), "{refused}");
+    std::fs::write(root.join("reviewed"), "").expect("a written file");
+    assert_eq!(project.env.finish(improving).code, Some(0));
+    assert_eq!(project.git("show signoff/task-1-t:f.txt"), "x\nimproved\n");
+}
+
+#[test]
+fn agents_do_not_inherit_what_git_tells_its_hooks() {
+    let project =
+        Project::with_agent(PROGRAM, |script| {
+            script.rule(Rule::role("implement").shell(
+                "echo x > f.txt; git add f.txt; git -c user.name=A -c user.email=a@b.c commit -qm agent",
+            ))
+        });
+    project.run(&["add", "T"]);
+    let (before, git) = (project.checkout(), project.env.work().join(".git").display().to_string());
+    let work =
+        project.env.run_with(&["work"], &[("GIT_DIR", &git), ("GIT_INDEX_FILE", &format!("{git}/index"))]);
+    assert_eq!(work.code, Some(0), "{work}");
+    assert_eq!(project.checkout(), before);
+    assert_eq!(project.subjects("signoff/task-1-t"), "agent\n");
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").shell("echo x > f.txt; mkfifo \"$SIGNOFF_USAGE_FILE\""))
+    });
+    project.run(&["add", "T"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+}
+
+/// Tries to write wherever a reviewer has no business, says where it could, and approves all the same.
+const TRESPASSER: &str = "cat > /dev/null
+for place in f.txt new.txt \"$HOME/home.txt\" ../../../checkout.txt ../../reviews/forged.txt ../../signoff.db; do
+    (echo x >> \"$place\") 2> /dev/null && echo \"wrote $place\"
+done
+(rm f.txt || mkdir made || ln -s f.txt link || git commit --allow-empty -m mine || git tag mine) > /dev/null 2>&1 && echo \"changed something\"
+echo x > \"$TMPDIR/scratch\" || echo \"cannot write to its own directory\"
+echo x > /dev/null || echo \"cannot throw away\"
+echo '{\"cost_usd\": 0.25}' > \"$SIGNOFF_USAGE_FILE\" || echo \"cannot tell what it cost\"
+cat f.txt
+echo
+echo '**Verdict: APPROVED**'
+";
+
+#[test]
+fn where_the_system_can_it_keeps_reviewers_from_writing() {
+    let project =
+        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("f.txt", "good\n")));
+    project.env.write("reviewer.sh", TRESPASSER);
+    project.configure(
+        "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
+         [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
+    );
+    if !project.run(&["doctor"]).stdout.contains("reviewers cannot write") {
+        // An older kernel: there it is undone, as other tests show.
+        return;
+    }
+    project.run(&["add", "T", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(work.stderr, "", "nothing was changed");
+    let answer =
+        project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
+    assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.25);
+}

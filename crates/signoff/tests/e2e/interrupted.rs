@@ -1,0 +1,237 @@
+//! Ctrl-C once, twice, three times; and being told to end in other ways.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Child;
+
+use signoff_testkit::processes::{self, until};
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+const HUP: i32 = 1;
+const INT: i32 = 2;
+const TERM: i32 = 15;
+
+const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
+const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
+
+/// What comes after the first implementer, whatever that one does.
+fn agent(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("work.txt", "work\n"))
+        .rule(Rule::role("review").cycle(1).say(REFUSED))
+        .rule(Rule::role("fix").append("work.txt", "fixed\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+/// The first implementer waits for the test.
+fn waits() -> Rule {
+    let first = Rule::role("implement").call(1).task("1").write("work.txt", "work\n");
+    first.write("../../../../begun", "").wait_for("../../../../go")
+}
+
+struct Started {
+    project: Project,
+    program: Child,
+}
+
+impl Started {
+    /// Two tasks, one at a time; the agent of the first one is at work.
+    fn with(rule: Rule) -> Self {
+        let project = Project::with_agent(PROGRAM, |script| agent(script.rule(rule)));
+        project.configure("[limits]\ngrace = \"10m\"\n");
+        for title in ["One", "Two"] {
+            project.run(&["add", title, "-a"]);
+        }
+        let program = project.env.start_group(&["work", "-j", "1"]);
+        until("the agent is at work", || project.env.root().join("begun").exists());
+        Self { project, program }
+    }
+
+    /// Sends a signal as a terminal does: to all that stayed with the program.
+    fn send(&self, signal: i32) {
+        processes::signal_group(self.program.id(), signal);
+    }
+
+    /// Presses Ctrl-C, and waits until it was heard.
+    fn interrupt(&mut self) {
+        self.send(INT);
+        let mut heard = String::new();
+        BufReader::new(self.program.stderr.take().unwrap()).read_line(&mut heard).unwrap();
+        assert_eq!(heard, "Finishing what is at work; press Ctrl-C again to stop the agents now.\n");
+    }
+
+    fn end(self) -> (Project, Output) {
+        let output = self.project.env.finish(self.program);
+        until("nothing of ours runs", || processes::of(self.project.env.root()).is_empty());
+        (self.project, output)
+    }
+}
+
+/// The next `work` does what is left.
+fn goes_on(project: &Project) -> String {
+    let output = project.run(&["work", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    format!("{}---\n{}", project.calls().story(), project.run(&["status"]).stdout)
+}
+
+#[test]
+fn once_lets_the_agent_finish_and_starts_no_other() {
+    let mut started = Started::with(waits());
+    started.interrupt();
+    fs::write(started.project.env.root().join("go"), "").unwrap();
+    let (project, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    → 1. implement One    in_progress (cycle 1/3)
+    · 2. implement Two    pending
+    ");
+    insta::assert_snapshot!(goes_on(&project), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    implement task 2 cycle 0: exit 0
+    review general task 2 cycle 1: exit 0
+    fix task 2 cycle 1: exit 0
+    review general task 2 cycle 2: exit 0
+    ---
+      ✓ 1. implement One    completed  APPROVED (2 cycles)
+      ✓ 2. implement Two    completed  APPROVED (2 cycles)
+    ");
+}
+
+#[test]
+fn twice_stops_the_agent() {
+    let mut started = Started::with(waits());
+    started.interrupt();
+    started.send(INT);
+    let (project, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] An attempt was interrupted; trying again
+    ");
+    insta::assert_snapshot!(goes_on(&project), @"
+    implement task 1 cycle 0: did not end
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    implement task 2 cycle 0: exit 0
+    review general task 2 cycle 1: exit 0
+    fix task 2 cycle 1: exit 0
+    review general task 2 cycle 2: exit 0
+    ---
+      ✓ 1. implement One    completed  APPROVED (2 cycles)
+      ✓ 2. implement Two    completed  APPROVED (2 cycles)
+    ");
+}
+
+#[test]
+fn three_times_does_not_wait_for_an_agent_that_will_not_end() {
+    let deaf = "trap ': > ../../../../asked' TERM; : > ../../../../begun; while :; do sleep 1; done";
+    let mut started = Started::with(Rule::role("implement").ignore_term().shell(deaf));
+    started.interrupt();
+    started.send(INT);
+    let asked = started.project.env.root().join("asked");
+    until("the agent was asked to end", || asked.exists());
+    started.send(INT);
+    let (project, output) = started.end();
+    assert_eq!(output.code, Some(130), "{output}");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    → 1. implement One    in_progress (implement)
+    · 2. implement Two    pending
+    ");
+}
+
+#[test]
+fn being_told_to_end_stops_the_agent() {
+    for signal in [TERM, HUP] {
+        let started = Started::with(waits());
+        started.send(signal);
+        let (project, output) = started.end();
+        assert_eq!(output.code, Some(130), "{signal}: {output}");
+        assert!(project.calls().all().iter().all(|call| call.end.is_none()), "{signal}");
+        assert_eq!(goes_on(&project).matches("did not end").count(), 1, "{signal}");
+    }
+}
+
+#[test]
+fn once_is_enough_where_nobody_works() {
+    let project = Project::with_agent(PROGRAM, agent);
+    project.run(&["add", "One", "-a"]);
+    let program = project.env.start_group(&["work", "--watch"]);
+    let started = Started { project, program };
+    let project = &started.project;
+    until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
+    started.send(INT);
+    let (_, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    Finishing what is at work; press Ctrl-C again to stop the agents now.
+    ");
+}
+
+#[test]
+fn reviewers_that_had_answered_are_not_asked_again() {
+    let waits = Rule::role("review")
+        .reviewer("code")
+        .call(1)
+        .write("../../../../begun", "")
+        .wait_for("../../../../go")
+        .say(APPROVED);
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("work.txt", "work\n"))
+            .rule(waits)
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure(
+        "[reviewers.spec]\nkind = \"spec\"\ncontract = \"markdown\"\n[reviewers.code]\nkind = \"code\"\ncontract = \"markdown\"\n[gate]\nreviewers = [\"spec\", \"code\"]\n",
+    );
+    project.run(&["add", "One", "-a"]);
+    let program = project.env.start_group(&["work"]);
+    let mut started = Started { project, program };
+    let root = started.project.env.root().to_owned();
+    // The agent is gone, not only about to go, when its answer is kept.
+    let kept = |name: &String| name.ends_with(".spec.txt");
+    let answered = |project: &Project| project.list(".signoff/reviews").iter().any(kept);
+    until("one has answered", || root.join("begun").exists() && answered(&started.project));
+    started.interrupt();
+    started.send(INT);
+    let (project, _) = started.end();
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let story = project.calls().story();
+    let mut lines: Vec<&str> = story.lines().collect();
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    implement task 1 cycle 0: exit 0
+    review code task 1 cycle 1: did not end
+    review code task 1 cycle 1: exit 0
+    review spec task 1 cycle 1: exit 0
+    ");
+}

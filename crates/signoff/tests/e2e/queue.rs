@@ -1,0 +1,301 @@
+//! The queue: adding, waiting for others, working several at once, calling off, disputing.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes, developer};
+
+fn project() -> Project {
+    Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("task-{task}.txt", "done\n").say("Done.\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    })
+}
+
+fn status(project: &Project, task: &str) -> String {
+    let row = project.run(&["show", task, "--json"]).json()["task"].clone();
+    format!("{} {}", row["status"].as_str().unwrap_or_default(), row["outcome"])
+}
+
+#[test]
+fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
+    let project = project();
+    insta::assert_snapshot!(project.run(&["add", "  \n "]), @r#"
+    exit 2
+    --- stderr
+    error: a task needs a text
+    hint: signoff add "Add user authentication"
+    "#);
+    insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "7"]), @"
+    exit 2
+    --- stderr
+    error: there is no task 7 to depend on
+    hint: `signoff status` lists the tasks
+    ");
+    insta::assert_snapshot!(project.run(&["add", "Add it", "--plan", "missing.md"]), @"
+    exit 2
+    --- stderr
+    error: cannot read missing.md: No such file or directory (os error 2)
+      --> missing.md
+    ");
+    insta::assert_snapshot!(project.run(&["add", "Add it", "--prompt-file", "missing.md"]), @"
+    exit 2
+    --- stderr
+    error: cannot read missing.md: No such file or directory (os error 2)
+      --> missing.md
+    ");
+    insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "one"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'one' for '--depends-on <ID>': `one` is no task number
+
+    For more information, try '--help'.
+    ");
+    for words in [
+        &["add", "Add it", "--type", "fix"][..],
+        &["add", "Add it", "--max-cycles", "0"],
+        &["add", "Add it", "--effort", "huge"],
+        &["add"],
+    ] {
+        assert_eq!(project.run(words).code, Some(2), "{words:?}");
+    }
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"], serde_json::json!([]));
+}
+
+#[test]
+fn a_task_may_come_from_stdin() {
+    let project = project();
+    let added =
+        project.env.run_with_input(&["add", "-"], "\nAdd logout\n\nEnd the session and tell the person.\n");
+    insta::assert_snapshot!(added, @"
+    exit 0
+    --- stdout
+    Added task #1: Add logout
+    --- stderr
+    `signoff work` works it
+    ");
+    project.run(&["work"]);
+    let prompt = &project.calls().all()[0].prompt.clone();
+    assert!(prompt.contains("**Add logout**") && prompt.contains("tell the person"), "{prompt}");
+    assert_eq!(project.env.run_with_input(&["add", "-"], "").code, Some(2));
+    assert_eq!(project.env.run_with_input(&["add", "-"], b"caf\xe9").code, Some(2));
+}
+
+#[test]
+fn an_opening_of_ones_own_takes_the_place_of_the_built_in_one() {
+    let project = project();
+    project.env.write("opening.md", "You are a gardener.\n");
+    project.run(&["add", "Add it", "--prompt-file", "opening.md"]);
+    project.env.write(".signoff/prompts/implement.md", "You are a carpenter.\n");
+    project.run(&["add", "Add more"]);
+    project.run(&["work", "-j", "1"]);
+    let calls = project.calls();
+    assert!(calls.all()[0].prompt.starts_with("You are a gardener."), "{}", calls.all()[0].prompt);
+    assert!(calls.all()[1].prompt.starts_with("You are a carpenter."), "{}", calls.all()[1].prompt);
+}
+
+#[test]
+fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").task("1").call(1).exit(1))
+            .rule(Rule::role("implement").write("task-{task}.txt", "done\n"))
+    });
+    project.run(&["add", "First"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    insta::assert_snapshot!(project.run(&["work", "2"]), @"
+    exit 0
+    --- stderr
+    Nothing is ready: what is pending waits for other tasks (`signoff status`)
+    ");
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    assert_eq!(status(&project, "2"), "pending null", "what it depends on failed");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stderr
+    Nothing is ready: what is pending waits for other tasks (`signoff status`)
+    ");
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/task-2-second"), @"
+    README.md
+    signoff.toml
+    task-1.txt
+    task-2.txt
+    ");
+    insta::assert_snapshot!(project.subjects("signoff/task-2-second"), @"
+    First - initial implementation
+    Second - initial implementation
+    ");
+    let row = project.run(&["show", "2", "--json"]).json()["task"].clone();
+    assert_eq!(row["base"], project.git("rev-parse signoff/task-1-first").trim());
+    assert_eq!(row["depends_on"], serde_json::json!([1]));
+}
+
+#[test]
+fn only_the_named_tasks_are_worked_in_their_order() {
+    let project = project();
+    for title in ["One", "Two", "Three"] {
+        project.run(&["add", title]);
+    }
+    assert_eq!(project.run(&["work", "3", "#1", "-j", "1"]).code, Some(0));
+    let worked: Vec<_> = project.calls().all().iter().map(|call| call.start.task.clone()).collect();
+    assert_eq!(worked, ["3", "1"]);
+    assert_eq!(status(&project, "2"), "pending null");
+    insta::assert_snapshot!(project.run(&["work", "3"]), @"
+    exit 0
+    --- stderr
+    Nothing to do: what you name is over (`signoff status`)
+    ");
+}
+
+/// Each waits until the other one has begun.
+#[test]
+fn several_tasks_are_worked_at_once() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let state = script.state.clone().unwrap();
+        let begun = |task: &str| state.join(format!("begun-{task}")).display().to_string();
+        let waits = |own: &str, other: &str| {
+            let rule = Rule::role("implement").task(own).write("one.txt", "done\n");
+            rule.write(&begun(own), "").wait_for(&begun(other))
+        };
+        script.rule(waits("1", "2")).rule(waits("2", "1"))
+    });
+    project.run(&["add", "One"]);
+    project.run(&["add", "Two"]);
+    assert_eq!(project.run(&["work", "-j", "2"]).code, Some(0));
+    assert_eq!(project.calls().most_at_once(), 2);
+}
+
+#[test]
+fn one_job_is_one_task_at_a_time() {
+    let project = project();
+    for title in ["One", "Two", "Three"] {
+        project.run(&["add", title, "-a"]);
+    }
+    project.run(&["work", "-j", "1"]);
+    assert_eq!(project.calls().most_at_once(), 1);
+}
+
+#[test]
+fn a_task_that_fails_keeps_no_other_from_being_worked() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").task("1").exit(4))
+            .rule(Rule::role("implement").task("2").say("Nothing to do.\n"))
+            .rule(Rule::role("implement").write(FEATURE, "login\n"))
+    });
+    for title in ["One", "Two", "Three"] {
+        project.run(&["add", title]);
+    }
+    insta::assert_snapshot!(project.run(&["work", "-j", "1"]), @"
+    exit 1
+    --- stdout
+    Running task #1: One
+      Implementing...
+      Implementation failed: exit code 4
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    Running task #2: Two
+      Implementing...
+      Implementation failed: ended without changing anything
+    ✗ Task #2 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 2; go on: signoff retry 2
+    Running task #3: Three
+      Implementing...
+      Implementation complete
+    ✓ Task #3 completed (not reviewed)
+    ✗ Run 1 failed: 3 tasks, 1 completed, 2 failed
+    ");
+    assert_eq!(status(&project, "3"), "completed null");
+}
+
+#[test]
+fn a_pending_task_can_be_called_off() {
+    let project = project();
+    project.run(&["add", "One"]);
+    insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
+    exit 0
+    --- stdout
+    Task #1 cancelled
+    ");
+    assert_eq!(status(&project, "1"), "cancelled \"cancelled\"");
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 0
+    --- stderr
+    Nothing to do: `signoff add "…"` adds a task
+    "#);
+    insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
+    exit 2
+    --- stderr
+    error: it has ended already
+    hint: `signoff show ID` shows where the task stands
+    ");
+}
+
+/// The agent begins, then waits for ever.
+#[test]
+fn a_running_task_can_be_called_off() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").write("half.txt", "half\n").hang())
+    });
+    project.run(&["add", "One"]);
+    let work = project.start(&["work"]);
+    let is_running = || project.env.work().join(".signoff/worktrees/task-1/half.txt").exists();
+    assert!((0..2_000).any(|_| project.run(&["status"]).code == Some(0) && is_running()), "never began");
+    let cancelled = project.run(&["cancel", "1", "--json"]);
+    assert_eq!(cancelled.json()["task"]["status"], "cancelled", "{cancelled}");
+    let worked = project.env.finish(work);
+    insta::assert_snapshot!(worked, @"
+    exit 0
+    --- stdout
+    Running task #1: One
+      Implementing...
+    – Task #1 cancelled
+    ");
+    assert!(project.env.work().join(".signoff/worktrees/task-1").exists(), "its worktree stays");
+    assert_eq!(project.git("rev-parse --verify -q signoff/task-1-one").trim().len(), 40);
+    insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
+    exit 2
+    --- stderr
+    error: it has ended already
+    hint: `signoff show ID` shows where the task stands
+    ");
+}
+
+#[test]
+fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    project.run(&["add", "One", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
+    let id = ledger[0]["id"].as_str().unwrap();
+    let disputed = project.run(&["dispute", &id[..8], "--reason", "the caller validates"]);
+    assert_eq!(disputed.stdout, format!("Finding {id} is refuted by a person\n"));
+    assert_eq!(project.run(&["show", "1", "--json"]).json()["ledger"][0]["state"], "refuted");
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: One
+      [2/2] Running review...
+      [2/2] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    let calls = project.calls();
+    let last = &calls.of_role("review").last().unwrap().prompt;
+    assert!(last.contains("the caller validates"), "reviewers are not told why:\n{last}");
+    assert_eq!(project.run(&["show", "1", "--json"]).json()["ledger"][0]["state"], "refuted");
+    insta::assert_snapshot!(project.run(&["dispute", "f-unknown", "--reason", "no"]), @"
+    exit 2
+    --- stderr
+    error: there is no finding f-unknown
+    hint: `signoff show ID` lists the findings of a task
+    ");
+    assert_eq!(project.run(&["dispute", id]).code, Some(2), "a dispute needs a reason");
+    let json = project.run(&["dispute", id, "--reason", "really", "--json"]).json();
+    assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &1.into()));
+}

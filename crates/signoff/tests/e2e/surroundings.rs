@@ -1,0 +1,136 @@
+//! What the configuration puts around a task: the project's checks, files that git does not know, caps on cost.
+
+use serde_json::json;
+use signoff_testkit::Project;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+
+const CHECKS: &str = "
+[agents.checks]
+kind = \"checks\"
+
+[reviewers.tests]
+kind = \"tests\"
+agent = \"checks\"
+
+[roles]
+implement = \"scripted\"
+
+[gate]
+reviewers = [\"tests\"]
+
+[checks]
+test = \"sh test.sh\"
+";
+
+/// A project whose test wants a file to say `right`, and notes every run in an ignored file.
+fn checked_project() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("answer.txt", "wrong\n"))
+            .rule(Rule::role("fix").write("answer.txt", "right\n"))
+    });
+    project.env.write(".gitignore", "runs.txt\n");
+    project.env.write(
+        "test.sh",
+        "echo run >> runs.txt\necho tampered >> README.md\n\
+         grep -q right answer.txt || { echo 'answer.txt:1: error: this is wrong'; exit 1; }\n",
+    );
+    project.configure(CHECKS);
+    project
+}
+
+#[test]
+fn the_project_s_own_commands_review_the_work() {
+    let project = checked_project();
+    project.run(&["add", "Answer", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Answer
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - this is wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    tests changed files while reviewing; undone: modified README.md
+    tests changed files while reviewing; undone: modified README.md
+    ");
+    let prompt = project.calls().of_role("fix").next().map(|call| call.prompt.clone()).unwrap_or_default();
+    assert!(prompt.contains("answer.txt:1") && prompt.contains("this is wrong"), "{prompt}");
+    // What a check changes in files that git knows is undone; what git ignores is the project's own.
+    assert_eq!(project.git("show signoff/task-1-answer:README.md"), "# A project\n");
+    assert_eq!(project.read(".signoff/worktrees/task-1/runs.txt"), "run\nrun\n");
+}
+
+#[test]
+fn files_that_git_does_not_know_come_along_and_are_never_committed() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").shell("cat .env > seen.txt; echo more >> .env"))
+    });
+    project.configure("[worktree]\ncopy = [\".env\", \"not-there.txt\"]\n");
+    project.env.write(".env", "KEY=1\n");
+    project.run(&["add", "Look at the environment"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let branch = "signoff/task-1-look-at-the-environment";
+    assert_eq!(project.git(&format!("show {branch}:seen.txt")), "KEY=1\n");
+    insta::assert_snapshot!(project.git(&format!("diff --name-only main {branch}")), @"seen.txt");
+    assert_eq!(project.read(".env"), "KEY=1\n");
+}
+
+/// Every attempt says it cost 40 cents.
+fn dear_project(cap: &str) -> Project {
+    let usage = json!({"cost_usd": 0.4, "input_tokens": 100, "output_tokens": 50});
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("a.txt", "a\n").usage(usage.clone()))
+            .rule(Rule::role("fix").append("a.txt", "b\n").usage(usage.clone()))
+            .rule(
+                Rule::role("review")
+                    .cycle(1)
+                    .usage(usage.clone())
+                    .say("- a.txt:1 no\n\n**Verdict: CHANGES_REQUESTED**\n"),
+            )
+            .rule(Rule::role("review").usage(usage).say("**Verdict: APPROVED**\n"))
+    });
+    project.configure(&format!("[limits]\nmax_cost_usd = {cap}\n"));
+    project
+}
+
+#[test]
+fn no_launch_may_lead_over_the_cap() {
+    let project = dear_project("1.0");
+    project.run(&["add", "Dear", "-a"]);
+    let work = project.run(&["work"]);
+    insta::assert_snapshot!(work, @"
+    exit 0
+    --- stdout
+    Running task #1: Dear
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - no
+      [2/3] Improving...
+      [2/3] Paused: the budget is used up
+        Raise it, then: signoff work 1
+    --- stderr
+    Paused: the cost cap is reached (task 1)
+    ");
+    let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!((&row["status"], &row["cost_usd"]), (&json!("paused"), &json!(0.8)));
+    assert_eq!(project.run(&["work", "--strict"]).code, Some(3), "still paused");
+    project.configure("[limits]\nmax_cost_usd = 2.0\n");
+    assert_eq!(project.run(&["work", "--strict"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Dear    completed  APPROVED (2 cycles)");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+}

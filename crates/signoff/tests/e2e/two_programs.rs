@@ -1,0 +1,220 @@
+//! Two programs on one repository, and commands that are typed while one of them works.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Child;
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+
+const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
+const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
+
+/// The implementer of each task waits for the test.
+fn waits() -> Rule {
+    let begins = Rule::role("implement").write("work.txt", "work\n").write("../../../../begun-{task}", "");
+    begins.wait_for("../../../../go-{task}")
+}
+
+fn agent(script: Script) -> Script {
+    script.rule(waits()).rule(Rule::role("review").say(APPROVED))
+}
+
+fn begun(project: &Project, task: u64) -> bool {
+    project.env.root().join(format!("begun-{task}")).exists()
+}
+
+fn let_go(project: &Project, task: u64) {
+    fs::write(project.env.root().join(format!("go-{task}")), "").unwrap();
+}
+
+fn queue(project: &Project, tasks: u64) {
+    for number in 1..=tasks {
+        project.run(&["add", &format!("Part {number}"), "-a"]);
+    }
+}
+
+/// One task, whose implementer is at work.
+fn at_work(script: impl FnOnce(Script) -> Script) -> (Project, Child) {
+    let project = Project::with_agent(PROGRAM, script);
+    queue(&project, 1);
+    let program = project.start(&["work"]);
+    until("the agent is at work", || begun(&project, 1));
+    (project, program)
+}
+
+#[test]
+fn two_share_the_queue_and_no_task_is_worked_twice() {
+    let project = Project::with_agent(PROGRAM, agent);
+    queue(&project, 6);
+    let programs = [project.start(&["work", "-j", "1"]), project.start(&["work", "-j", "1"])];
+    // Both are at work at the same time.
+    let at_once = || (1..=6).filter(|&task| begun(&project, task)).count();
+    until("both have a task", || at_once() == 2);
+    (1..=6).for_each(|task| let_go(&project, task));
+    for program in programs {
+        let output = project.env.finish(program);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    let calls = project.calls();
+    let worked: Vec<_> = calls.of_role("implement").map(|call| call.start.task.clone()).collect();
+    assert_eq!((worked.len(), worked.iter().collect::<BTreeSet<_>>().len()), (6, 6), "{}", calls.story());
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement Part 1    completed  APPROVED (1 cycle)
+    ✓ 2. implement Part 2    completed  APPROVED (1 cycle)
+    ✓ 3. implement Part 3    completed  APPROVED (1 cycle)
+    ✓ 4. implement Part 4    completed  APPROVED (1 cycle)
+    ✓ 5. implement Part 5    completed  APPROVED (1 cycle)
+    ✓ 6. implement Part 6    completed  APPROVED (1 cycle)
+    ");
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn many_at_once_lose_nothing() {
+    let project = Project::with_agent(PROGRAM, agent);
+    (1..=12).for_each(|task| let_go(&project, task));
+    queue(&project, 8);
+    let programs: Vec<_> = (0..4).map(|_| project.start(&["work", "-j", "2"])).collect();
+    let added: Vec<_> = (0..4).map(|number| project.start(&["add", &format!("Later {number}")])).collect();
+    for program in programs.into_iter().chain(added) {
+        let output = project.env.finish(program);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let status = project.run(&["status"]).stdout;
+    assert_eq!(status.matches("completed").count(), 12, "{status}");
+    assert_eq!(project.calls().of_role("implement").count(), 12);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn the_second_says_that_another_is_at_work() {
+    let (project, program) = at_work(agent);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stderr
+    Nothing to do here: another signoff is at work
+    ");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stderr
+    error: another signoff works on run 1
+    ");
+    let_go(&project, 1);
+    assert_eq!(project.env.finish(program).code, Some(0));
+}
+
+#[test]
+fn status_while_one_works() {
+    let (project, program) = at_work(agent);
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  → 1. implement Part 1    in_progress (implement)");
+    assert_eq!(project.run(&["show", "1"]).code, Some(0));
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+    let_go(&project, 1);
+    assert_eq!(project.env.finish(program).code, Some(0));
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Part 1    completed  APPROVED (1 cycle)");
+}
+
+#[test]
+fn a_task_is_called_off_while_it_is_worked() {
+    let (project, program) = at_work(agent);
+    insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
+    exit 0
+    --- stdout
+    Task #1 cancelled
+    ");
+    insta::assert_snapshot!(project.env.finish(program), @"
+    exit 0
+    --- stdout
+    Running task #1: Part 1
+      [1/3] Implementing...
+    – Task #1 cancelled
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  – 1. implement Part 1    cancelled");
+    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: did not end");
+}
+
+#[test]
+fn a_verdict_is_set_while_it_is_worked() {
+    let (project, program) = at_work(agent);
+    let reason = ["edit", "1", "--verdict", "APPROVED", "--reason", "seen"];
+    insta::assert_snapshot!(project.env.run_with(&reason, &[("SIGNOFF_USER", "ann")]), @"
+    exit 0
+    --- stdout
+    Task #1 is APPROVED by ann
+    ");
+    insta::assert_snapshot!(project.env.finish(program), @"
+    exit 0
+    --- stdout
+    Running task #1: Part 1
+      [1/3] Implementing...
+      [1/3] Verdict set to APPROVED by ann - seen
+    ✓ Task #1 completed (APPROVED by ann, not by a review)
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Part 1    completed  APPROVED (by a person)");
+}
+
+#[test]
+fn a_question_is_answered_while_others_are_worked() {
+    let script = |script: Script| {
+        script
+            .rule(Rule::role("implement").task("1").write("work.txt", "work\n"))
+            .rule(waits())
+            .rule(Rule::role("review").task("1").cycle(1).say(REFUSED))
+            .rule(Rule::role("fix").append("work.txt", "fixed\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    };
+    let project = Project::with_agent(PROGRAM, script);
+    project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
+    queue(&project, 2);
+    let program = project.start(&["work", "-j", "2"]);
+    let asked = || {
+        project.run(&["status", "--json"]).json()["questions"].as_array().is_some_and(|all| all.len() == 1)
+    };
+    until("the question is asked and the other one is at work", || begun(&project, 2) && asked());
+    let question = project.run(&["status", "--json"]).json()["questions"][0].clone();
+    insta::assert_snapshot!(question["choices"], @r#"["continue","proceed","stop","restart"]"#);
+    insta::assert_snapshot!(project.run(&["answer", "1", "continue"]), @"
+    exit 0
+    --- stdout
+    q1 answered: continue
+    ");
+    until("the answer is taken in", || project.calls().of_role("fix").count() == 1);
+    let_go(&project, 2);
+    assert_eq!(project.env.finish(program).code, Some(0));
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement Part 1    completed  APPROVED (2 cycles)
+    ✓ 2. implement Part 2    completed  APPROVED (1 cycle)
+    ");
+}
+
+#[test]
+fn what_is_refused_is_refused_by_the_one_at_work() {
+    let (project, program) = at_work(agent);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 2
+    --- stderr
+    error: it has not ended yet: cancel it first, or wait
+    ");
+    let_go(&project, 1);
+    assert_eq!(project.env.finish(program).code, Some(0));
+}
+
+#[test]
+fn a_task_that_is_added_is_taken_by_the_one_that_watches() {
+    let project = Project::with_agent(PROGRAM, agent);
+    let mut program = project.start(&["work", "--watch"]);
+    let_go(&project, 1);
+    queue(&project, 1);
+    until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
+    let_go(&project, 2);
+    project.run(&["add", "Second"]);
+    until("the second is done", || project.run(&["status"]).stdout.contains("not reviewed"));
+    program.kill().unwrap();
+    program.wait().unwrap();
+}

@@ -1,0 +1,397 @@
+//! The five ways a loop ends, and how it goes on from there.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Step};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes, developer};
+
+fn verdict(project: &Project, task: &str) -> String {
+    let shown = project.run(&["show", task, "--json"]).json();
+    let task = &shown["task"];
+    format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
+}
+
+fn with_review(says: &str) -> Project {
+    let project =
+        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(says)));
+    project.run(&["add", "Add feature Y", "-a"]);
+    project
+}
+
+#[test]
+fn the_cycles_may_be_used_up() {
+    let project = with_review(&changes("still wrong"));
+    assert_eq!(verdict(&project, "1"), r#""pending" null null null"#);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - still wrong
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - still wrong
+    Max review cycles (3) reached without approval
+    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "MAX_CYCLES_REACHED" "exhausted" "cycles_exhausted""#);
+    project.run(&["add", "Add feature Z", "-a", "--max-cycles", "1"]);
+    assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
+}
+
+#[test]
+fn a_discussion_stops_at_once() {
+    let project = with_review("Should this be public?\n\n**Verdict: NEEDS_DISCUSSION**\n");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: NEEDS_DISCUSSION - Should this be public?
+    ✓ Task #1 completed (NEEDS_DISCUSSION after 1 cycle)
+        Look at it: signoff show 1; then signoff retry 1, or signoff edit 1 --verdict APPROVED
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  NEEDS_DISCUSSION (1 cycle)");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "NEEDS_DISCUSSION" "discussion" "discussion""#);
+    assert_eq!(project.calls().of_role("fix").count(), 0);
+    project.run(&["add", "Add feature Z", "-a"]);
+    assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
+}
+
+#[test]
+fn an_answer_without_a_verdict_requests_changes_and_goes_to_the_fixer_as_it_is() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").cycle(1).say("The passwords are stored in the clear!\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    let calls = project.calls();
+    let fix = calls.of_role("fix").next().unwrap();
+    assert!(fix.prompt.contains("The passwords are stored in the clear!"), "{}", fix.prompt);
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "approved" null"#);
+}
+
+#[test]
+fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").call(1).say(&changes("more")))
+            .rule(Rule::role("review").call(2).complain("no network\n").exit(7))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - more
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: INCONCLUSIVE - general: exit code 7
+    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add feature Y    failed     CHANGES_REQUESTED (2 cycles)  reviewer_failed");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "reviewer_failed""#);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add feature Y
+      [2/3] Asking general again...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "approved" null"#);
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 7
+    review general task 1 cycle 2: exit 0
+    ");
+    let attempts = project.run(&["show", "1", "--json"]).json()["attempts"].clone();
+    let ends = attempts.as_array().unwrap().iter().map(|attempt| format!("{}", attempt["outcome"]));
+    insta::assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @r#"
+    "complete"
+    "reviewed"
+    "complete"
+    "exit_code"
+    "reviewed"
+    "#);
+}
+
+#[test]
+fn a_fixer_that_fails_keeps_what_it_wrote() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write(FEATURE, "login\n"))
+            .rule(Rule::role("fix").call(1).append(FEATURE, "half\n").exit(1))
+            .rule(Rule::role("fix").append(FEATURE, "whole\n"))
+            .rule(Rule::role("review").cycle(1).say(&changes("more")))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - more
+      [2/3] Improving...
+      [2/3] Improvement failed: exit code 1
+    ✗ Task #1 failed: the fixer failed (fixer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "fixer_failed""#);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add feature Y
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 1
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+    insta::assert_snapshot!(project.git("show signoff/task-1-add-feature-y:auth.txt"), @"
+    login
+    half
+    whole
+    ");
+    insta::assert_snapshot!(project.subjects("signoff/task-1-add-feature-y"), @"
+    Add feature Y - initial implementation
+    Add feature Y - work in progress
+    Address review feedback (cycle 1)
+    ");
+}
+
+/// A phase that hangs when it is called for the first time.
+fn hanging(role: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role(role).call(1).step(half_done(role)).hang())
+            .rule(Rule::role("implement").write(FEATURE, "login\n"))
+            .rule(Rule::role("fix").append(FEATURE, "whole\n"))
+            .rule(Rule::role("review").cycle(1).say(&changes("more")))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project
+}
+
+/// Reviewers leave nothing behind, the others do.
+fn half_done(role: &str) -> Step {
+    if role == "review" {
+        Step::Complain("thinking\n".to_owned())
+    } else {
+        Step::Write { path: "half.txt".to_owned(), text: "half\n".to_owned() }
+    }
+}
+
+#[test]
+fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
+    let project = hanging("implement");
+    project.configure("[limits]\nattempt = \"1s\"\n");
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation failed: timed out
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" null "failed" "implementer_failed""#);
+    assert_eq!(project.git("show signoff/task-1-add-feature-y:half.txt"), "half\n", "nothing is lost");
+    project.configure("");
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - more
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: did not end
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+}
+
+#[test]
+fn a_review_that_takes_too_long_is_ended_and_resumed() {
+    let project = hanging("review");
+    project.configure("[reviewers.general]\ntimeout = \"1s\"\n");
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: timed out
+    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "reviewer_failed""#);
+    project.configure("");
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add feature Y
+      [1/3] Asking general again...
+      [1/3] Review: CHANGES_REQUESTED - more
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: did not end
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+}
+
+#[test]
+fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
+    let project = hanging("fix");
+    project.configure("[gate]\nfix_timeout = \"1s\"\n");
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - more
+      [2/3] Improving...
+      [2/3] Improvement failed: timed out
+    ✗ Task #1 failed: the fixer failed (fixer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""failed" "CHANGES_REQUESTED" "failed" "fixer_failed""#);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add feature Y
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: did not end
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/task-1-add-feature-y"), @"
+    README.md
+    auth.txt
+    half.txt
+    signoff.toml
+    ");
+}
+
+#[test]
+fn the_limits_of_a_task_type_are_minutes() {
+    let project = with_review(APPROVED);
+    project.configure("[task_types.implement]\ntimeout_minutes = 7\nreview_timeout_minutes = 2\nimprove_timeout_minutes = 3\n");
+    let shown = project.env.shell("signoff config --show | grep _minutes");
+    insta::assert_snapshot!(shown.stdout, @"
+    task_types.implement.timeout_minutes = 7                      # signoff.toml:3
+    task_types.implement.review_timeout_minutes = 2               # signoff.toml:4
+    task_types.implement.improve_timeout_minutes = 3              # signoff.toml:5
+    ");
+}
+
+#[test]
+fn a_person_may_approve_what_no_reviewer_did() {
+    let project = with_review(&changes("still wrong"));
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "it is generated code"]).stdout, @"Task #1 is APPROVED by a person");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  APPROVED (by a person)");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "accepted" "edited_by_person""#);
+    assert_eq!(project.calls().of_role("review").count(), 3, "edit runs no review");
+    assert_eq!(project.run(&["edit", "1", "--verdict", "approved"]).code, Some(2));
+    insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "FINE"]), @"
+    exit 2
+    --- stderr
+    error: unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
+    hint: `signoff show ID` shows where the task stands
+    ");
+    for word in ["CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"] {
+        assert_eq!(
+            project.run(&["edit", "1", "--verdict", word, "--json"]).json()["task"]["final_verdict"],
+            word
+        );
+    }
+}
+
+#[test]
+fn retry_is_refused_where_there_is_nothing_to_retry() {
+    let project = with_review(APPROVED);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 2
+    --- stderr
+    error: there is nothing to retry: it ended as approved
+    hint: `signoff show ID` shows where the task stands
+    ");
+}
