@@ -6,6 +6,7 @@ mod status;
 mod task_row;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -36,6 +37,8 @@ pub struct RunView {
     /// How many questions were asked in this run: people see one row of numbers, whatever loop asks.
     asked: u64,
     loops: BTreeMap<LoopId, LoopFold>,
+    /// The last policy that a loop was given. Most loops of a run have the same one, and share it.
+    given: Option<Arc<Policy>>,
 }
 
 /// What is folded for one loop.
@@ -46,7 +49,7 @@ struct LoopFold {
     branch: String,
     state: Loop,
     /// Its own policy, where it is not the run's.
-    policy: Option<Box<Policy>>,
+    policy: Option<Arc<Policy>>,
     /// The number under which its open question is known.
     question: Option<QuestionId>,
     usage: BTreeMap<AttemptId, Usage>,
@@ -128,7 +131,11 @@ impl RunView {
                 (fold.task, fold.title, fold.branch) = (Some(*task), title.clone(), branch.clone());
                 fold.since = Some(at);
             }
-            LoopFact::Governed { policy } => fold.policy = Some(policy.clone()),
+            LoopFact::Governed { policy } => {
+                let same = self.given.take().filter(|given| **given == **policy);
+                self.given = same.or_else(|| Some(Arc::new((**policy).clone())));
+                fold.policy.clone_from(&self.given);
+            }
             LoopFact::CheckpointReviewed { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Placed { base, worktree } => {
                 (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());

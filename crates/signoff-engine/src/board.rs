@@ -4,6 +4,7 @@
 //! knew when it was killed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use signoff_core::group::{self, Run, RunEvent, RunPolicy};
@@ -23,6 +24,8 @@ pub struct Board {
     pub loops: BTreeMap<LoopId, Worked>,
     /// What was asked for, where the run's own log says it.
     pub specs: BTreeMap<TaskId, TaskSpec>,
+    /// The last policy that a loop was given. Most loops of a run have the same one, and share it.
+    given: Option<Arc<Policy>>,
 }
 
 /// One loop.
@@ -34,7 +37,7 @@ pub struct Worked {
     pub place: Option<Place>,
     pub started: Option<Timestamp>,
     pub state: Loop,
-    pub policy: Option<Policy>,
+    pub policy: Option<Arc<Policy>>,
     /// What the attempts that ended have used.
     pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is on record.
@@ -64,7 +67,14 @@ pub struct Round {
 
 impl Board {
     pub fn new(run: RunId) -> Self {
-        Self { run, under: None, machine: Run::default(), loops: BTreeMap::new(), specs: BTreeMap::new() }
+        Self {
+            run,
+            under: None,
+            machine: Run::default(),
+            loops: BTreeMap::new(),
+            specs: BTreeMap::new(),
+            given: None,
+        }
     }
 
     /// The board of a whole log.
@@ -96,6 +106,11 @@ impl Board {
                     self.machine = group::step(machine, event.clone(), policy).0;
                 }
             }
+            Fact::Loop(loop_id, LoopFact::Governed { policy }) => {
+                let same = self.given.take().filter(|given| **given == **policy);
+                self.given = same.or_else(|| Some(Arc::new((**policy).clone())));
+                self.loops.entry(loop_id.clone()).or_default().policy.clone_from(&self.given);
+            }
             Fact::Loop(loop_id, fact) => {
                 let run_policy = self.under.as_ref().map(|(_, policy)| policy);
                 self.loops.entry(loop_id.clone()).or_default().take(fact, recorded.at, run_policy);
@@ -105,7 +120,7 @@ impl Board {
 
     /// The policy of a loop: its own, or the run's.
     pub fn policy(&self, loop_id: &LoopId) -> Option<&Policy> {
-        let own = self.loops.get(loop_id).and_then(|worked| worked.policy.as_ref());
+        let own = self.loops.get(loop_id).and_then(|worked| worked.policy.as_deref());
         own.or(self.under.as_ref().map(|(_, policy)| policy))
     }
 
@@ -120,7 +135,6 @@ impl Worked {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
             }
-            LoopFact::Governed { policy } => self.policy = Some((**policy).clone()),
             LoopFact::Placed { base, worktree } => {
                 self.place = Some(Place { base: base.clone(), worktree: worktree.clone() });
             }
@@ -130,10 +144,16 @@ impl Worked {
             LoopFact::Used { attempt, usage } => {
                 self.usage.insert(*attempt, *usage);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Said { .. } | LoopFact::Noted { .. } => {}
+            // A policy is the board's to share.
+            LoopFact::Governed { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Said { .. }
+            | LoopFact::Noted { .. } => {}
             LoopFact::Moved(event) => {
-                let Some(policy) = self.policy.clone().or(run_policy.cloned()) else { return };
-                self.moved(event, at, &policy);
+                let own = self.policy.clone();
+                if let Some(policy) = own.as_deref().or(run_policy) {
+                    self.moved(event, at, policy);
+                }
             }
         }
     }

@@ -1,63 +1,39 @@
-//! A process that may read everything and write almost nothing: how reviewers are run where the system allows it.
-//!
-//! The program starts itself as `__confine PATH… -- PROGRAM ARGUMENT…`, gives up the right to write anywhere but below
-//! those paths, and becomes the other program. What that one starts is held by the same.
+//! Processes that may read everything and write almost nothing: how reviewers are run where the system allows it.
 
-use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-
-/// The first argument that makes the program confine itself.
-pub const CONFINE: &str = "__confine";
-
-/// How our own words on stderr begin.
-pub const SAID: &str = "signoff: ";
-
-/// What stands between the paths and the program.
-const END: &str = "--";
+use std::io;
+use std::path::PathBuf;
+use std::thread;
 
 /// Where writing does no harm, and many programs cannot do without.
+#[cfg(target_os = "linux")]
 const DEVICES: &str = "/dev";
 
-/// A command line that runs another one under confinement.
-pub fn command_line(paths: &[PathBuf], program: String, arguments: Vec<String>) -> Vec<String> {
-    let paths = paths.iter().map(|path| path.display().to_string());
-    [CONFINE.to_owned()].into_iter().chain(paths).chain([END.to_owned(), program]).chain(arguments).collect()
-}
-
-/// Becomes the program that the arguments name, with the right to write below the paths before it.
-pub fn run(arguments: &[OsString]) -> ExitCode {
-    let mut parts = arguments.splitn(2, |word| word == END);
-    let paths: Vec<&Path> = parts.next().unwrap_or_default().iter().map(Path::new).collect();
-    let Some([program, arguments @ ..]) = parts.next() else { return ExitCode::from(2) };
-    if let Err(error) = restrict(&paths) {
-        eprintln!("{SAID}cannot confine {}: {error}", program.display());
-        return ExitCode::from(126);
-    }
-    let error = command(program).args(arguments).exec();
-    eprintln!("{SAID}cannot start {}: {error}", program.display());
-    ExitCode::from(127)
-}
-
-#[expect(clippy::disallowed_methods, reason = "the door through which a confined process becomes another")]
-fn command(program: &OsString) -> Command {
-    Command::new(program)
+/// Does `start` where nothing may be written but below `paths`. What it starts is held by the same, with all that
+/// comes after it; the caller is not.
+///
+/// The system takes rights from a thread, and a process has those of the thread that started it.
+pub fn within<T: Send>(paths: &[PathBuf], start: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let confined = || {
+        restrict(paths).map_err(|error| io::Error::other(format!("confinement failed: {error}")))?;
+        start()
+    };
+    let ended = thread::scope(|scope| scope.spawn(confined).join());
+    ended.unwrap_or_else(|_| Err(io::Error::other("confinement failed")))
 }
 
 /// Gives up writing elsewhere, as far as this kernel can hold us to it.
 #[cfg(target_os = "linux")]
-fn restrict(paths: &[&Path]) -> Result<(), landlock::RulesetError> {
+fn restrict(paths: &[PathBuf]) -> Result<(), landlock::RulesetError> {
     use landlock::{ABI, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, path_beneath_rules};
     let writing = AccessFs::from_write(ABI::V5);
-    let allowed = paths.iter().copied().chain([Path::new(DEVICES)]);
+    let allowed = paths.iter().map(PathBuf::as_path).chain([DEVICES.as_ref()]);
     let rules = Ruleset::default().handle_access(writing)?.create()?;
     rules.add_rules(path_beneath_rules(allowed, writing))?.restrict_self()?;
     Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict(_paths: &[&Path]) -> Result<(), std::convert::Infallible> {
+fn restrict(_paths: &[PathBuf]) -> Result<(), std::convert::Infallible> {
     Ok(())
 }
 

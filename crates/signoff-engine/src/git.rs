@@ -12,6 +12,7 @@ mod copy;
 mod diff;
 mod door;
 mod error;
+mod head;
 mod invocation;
 mod make;
 mod operation;

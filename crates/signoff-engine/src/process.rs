@@ -45,6 +45,8 @@ pub struct Launch {
     /// secrets: the keeper is started with it and passes it on.
     #[serde(skip)]
     pub environment: Vec<(String, Option<String>)>,
+    /// The only paths below which it may write, as far as the system can hold it to that; none: it may write anywhere.
+    pub writable: Option<Vec<PathBuf>>,
     pub limits: Limits,
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use signoff_engine::{builtin, confine, process};
+use signoff_engine::{builtin, process};
 
 /// A part, with what it works on.
 pub enum Part {
@@ -12,8 +12,6 @@ pub enum Part {
     Keeper(PathBuf),
     /// Runs the project's checks.
     Checks(PathBuf),
-    /// Becomes another program that may not write.
-    Confined(Vec<OsString>),
     /// Plays an agent.
     Demo,
 }
@@ -24,7 +22,6 @@ pub fn of(arguments: &[OsString]) -> Option<Part> {
     match arguments.get(1)?.to_str()? {
         process::KEEP => second().map(Part::Keeper),
         "__checks" => second().map(Part::Checks),
-        confine::CONFINE => Some(Part::Confined(arguments.get(2..)?.to_vec())),
         "__demo" => Some(Part::Demo),
         _ => None,
     }
@@ -35,7 +32,6 @@ impl Part {
         match self {
             Self::Keeper(directory) => process::keep(&directory),
             Self::Checks(list) => builtin::checks::run(&list),
-            Self::Confined(arguments) => confine::run(&arguments),
             Self::Demo => builtin::demo::run(),
         }
     }

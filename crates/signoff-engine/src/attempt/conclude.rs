@@ -19,7 +19,6 @@ use super::{End, Workshop};
 use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
-use crate::confine;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitError, Worktree};
@@ -116,13 +115,6 @@ fn failure(exit: &Exit) -> Option<Failure> {
     }
 }
 
-/// Why a program that was to run confined was never reached: then it is our own word that stands on stderr.
-fn unconfined(dir: &AttemptDir, exit: &Exit) -> Option<String> {
-    let Exit::Code(126 | 127) = exit else { return None };
-    let said = start_of(&dir.stderr(), 4096);
-    Some(String::from_utf8_lossy(&said).strip_prefix(confine::SAID)?.trim().to_owned())
-}
-
 fn is_stopped(exit: &Exit) -> bool {
     match exit {
         Exit::Stopped | Exit::Orphaned => true,
@@ -214,9 +206,6 @@ fn review(
 ) -> Result<End, EngineError> {
     if is_stopped(&ended.exit) {
         return Ok(End::Stopped);
-    }
-    if let Some(message) = unconfined(dir, &ended.exit) {
-        return Ok(failed(task, Failure::NotStarted { message }));
     }
     if let Some(failure) = failure(&ended.exit) {
         return Ok(failed(task, failure));

@@ -19,7 +19,6 @@ use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
-use crate::confine;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::process::{AttemptDir, Launch, Limits};
@@ -112,7 +111,7 @@ fn prepare_review(
     let who = (&assigned.agent, assigned.model.as_deref());
     let launch = launch(shop, task, &dir, who, (assigned.timeout, Some(&nonce)));
     let launch = match launch {
-        Ok(launch) if shop.settings.sandbox() => Ok(confined(shop, launch, &dir)?),
+        Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
         launch => launch,
     };
     Ok(launch.map(|launch| (launch, dir)))
@@ -120,14 +119,13 @@ fn prepare_review(
 
 /// A reviewer may write to a temporary directory of its own and to the file it tells its usage in, where the system can
 /// hold it to that.
-fn confined(shop: &Workshop, launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
+fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
     let temporary = dir.path().join("tmp");
     fs::create_dir_all(&temporary).map_err(|error| EngineError::io("make", &temporary, error))?;
     fs::write(dir.usage(), "").map_err(|error| EngineError::io("write", &dir.usage(), error))?;
-    let Launch { program, arguments, mut environment, directory, limits } = launch;
-    let arguments = confine::command_line(&[temporary.clone(), dir.usage()], program, arguments);
-    environment.push(("TMPDIR".to_owned(), Some(temporary.display().to_string())));
-    Ok(Launch { program: shop.program.display().to_string(), arguments, directory, environment, limits })
+    let own = ("TMPDIR".to_owned(), Some(temporary.display().to_string()));
+    let environment = launch.environment.into_iter().chain([own]).collect();
+    Ok(Launch { environment, writable: Some(vec![temporary, dir.usage()]), ..launch })
 }
 
 /// The project's own commands, run by signoff itself under the same keeper.
@@ -214,6 +212,7 @@ fn assemble(
         arguments,
         directory: task.place.worktree.clone().into(),
         environment: environment.into_iter().chain(environment::of(task, dir, nonce)).collect(),
+        writable: None,
         limits: Limits {
             time: Some(duration(timeout)),
             silence: Some(duration(limits.silence)),

@@ -4,6 +4,8 @@
 //! is taken once, and whoever ends last puts back what was changed.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use signoff_core::ids::{Commit, ReviewerName};
@@ -13,7 +15,7 @@ use crate::git::{Change, Diff, Snapshot, Worktree};
 
 /// The worktrees that are being read, by path.
 #[derive(Debug, Default)]
-pub struct Readings(Mutex<HashMap<String, Arc<Mutex<Known>>>>);
+pub struct Readings(Mutex<HashMap<PathBuf, Arc<Mutex<Known>>>>);
 
 /// What is known of one worktree.
 #[derive(Debug, Default)]
@@ -110,9 +112,13 @@ impl Readings {
         lock(&self.place(worktree)).committed = Some(commit.clone());
     }
 
+    /// Nobody reads there any more.
+    pub fn forget(&self, path: &Path) {
+        lock(&self.0).remove(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    }
+
     fn place(&self, worktree: &Worktree) -> Arc<Mutex<Known>> {
-        let key = worktree.path().display().to_string();
-        lock(&self.0).entry(key).or_default().clone()
+        lock(&self.0).entry(worktree.path().to_owned()).or_default().clone()
     }
 }
 

@@ -43,10 +43,19 @@ impl Dispatcher<'_> {
             Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
             Effect::Wait { hold } => self.wait(run, loop_id, hold),
-            // The question is in the log; whoever shows it shows it from there. A finished loop needs nothing.
-            Effect::Ask(_) | Effect::AwaitLanding | Effect::Finish(_) => {}
+            Effect::Finish(_) => self.forget(run, loop_id),
+            // The question is in the log; whoever shows it shows it from there.
+            Effect::Ask(_) | Effect::AwaitLanding => {}
         }
         Ok(())
+    }
+
+    /// A finished loop needs nothing any more.
+    fn forget(&self, run: RunId, loop_id: &LoopId) {
+        let board = self.runs.get(&run).map(|driven| &driven.board);
+        if let Some(place) = board.and_then(|board| board.loops.get(loop_id)?.place.as_ref()) {
+            self.shop.readings.forget(Path::new(&place.worktree));
+        }
     }
 
     fn run_effect(&mut self, run: RunId, effect: RunEffect) -> Result<(), EngineError> {

@@ -49,26 +49,44 @@ impl Repository {
     }
 
     pub(super) fn branches(&self) -> Result<Branches, GitError> {
-        let asked = ["--format=%(HEAD)%(refname) %(objectname) %(symref)", "refs/heads", REMOTE_HEAD];
-        let printed = self.sealed(self.here())?.args(["for-each-ref"]).args(asked).read()?;
+        let format = "--format=%(HEAD)%(refname) %(objectname) %(symref) %(tree)";
+        let asked = ["for-each-ref", format, REMOTE_HEAD];
+        let printed = self.sealed(self.here())?.args(asked).args(self.candidates()?).read()?;
         let printed = String::from_utf8_lossy(&printed);
         let lines = printed.lines().filter_map(|line| line.split_at_checked(1));
         let checked_out = |(mark, rest): (&str, &str)| {
             (mark == "*").then(|| rest.split(' ').nth(1).map(Commit::new)).flatten()
         };
         let checked_out = lines.clone().find_map(checked_out);
-        let refs: Vec<[&str; 3]> =
+        let refs: Vec<[&str; 4]> =
             lines.filter_map(|(_, rest)| rest.split(' ').collect::<Vec<_>>().try_into().ok()).collect();
+        for [_, commit, _, tree] in refs.iter().filter(|[.., tree]| !tree.is_empty()) {
+            self.trees().keep(&Head { commit: Commit::new(*commit), tree: Tree::new(*tree) });
+        }
         Ok(Branches { default: self.default_of(&refs)?, checked_out })
     }
 
-    fn default_of(&self, refs: &[[&str; 3]]) -> Result<Option<(String, Commit)>, GitError> {
+    /// The branches that may be checked out or the default one. A repository can have thousands of others.
+    fn candidates(&self) -> Result<Vec<String>, GitError> {
+        let read = |file: PathBuf| std::fs::read_to_string(file).unwrap_or_default();
+        let head = read(self.here().git_dir.join("HEAD"));
+        // Where refs are kept in another form this file names none, and all have to be looked at.
+        let Some(head) = named(&head, "refs/heads/").filter(|name| *name != ".invalid") else {
+            return Ok(vec!["refs/heads".to_owned()]);
+        };
+        let remote = read(self.common().join(REMOTE_HEAD));
+        let remote = named(&remote, "refs/remotes/origin/");
+        let names = USUAL.into_iter().chain(self.seal()?.default_branch()).chain(remote).chain([head]);
+        Ok(names.map(|name| format!("refs/heads/{name}")).collect())
+    }
+
+    fn default_of(&self, refs: &[[&str; 4]]) -> Result<Option<(String, Commit)>, GitError> {
         let local = |name: &str| {
             let full = format!("refs/heads/{name}");
             let found = refs.iter().find(|[existing, ..]| *existing == full);
-            found.map(|[_, commit, _]| (full, Commit::new(*commit)))
+            found.map(|[_, commit, ..]| (full, Commit::new(*commit)))
         };
-        if let Some([_, commit, target]) = refs.iter().find(|[name, ..]| *name == REMOTE_HEAD) {
+        if let Some([_, commit, target, _]) = refs.iter().find(|[name, ..]| *name == REMOTE_HEAD) {
             let short = target.strip_prefix("refs/remotes/origin/").unwrap_or(target);
             return Ok(Some(local(short).unwrap_or_else(|| ((*target).to_owned(), Commit::new(*commit)))));
         }
@@ -145,6 +163,11 @@ impl Repository {
     fn update_refs(&self, transaction: String) -> Result<(), GitError> {
         self.sealed(self.here())?.args(["update-ref", "-z", "--stdin"]).input(transaction).read().map(drop)
     }
+}
+
+/// The ref below `home` that the text of a symbolic ref names.
+fn named<'a>(text: &'a str, home: &str) -> Option<&'a str> {
+    text.trim_end().strip_prefix("ref: ")?.strip_prefix(home)
 }
 
 fn refs_of(branch: &str) -> (String, String) {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use signoff_core::ids::Commit;
 
 use super::checkout::Looked;
+use super::head::Trees;
 use super::invocation::Invocation;
 use super::sealed::Sealed;
 use super::snapshot::Hashes;
@@ -32,6 +33,7 @@ struct Inner {
     /// The last look at the checkout.
     looked: Mutex<Option<Looked>>,
     hashes: Mutex<Hashes>,
+    trees: Trees,
 }
 
 /// Where a checkout is.
@@ -87,6 +89,7 @@ impl Repository {
             sealed: OnceLock::new(),
             looked: Mutex::default(),
             hashes: Mutex::default(),
+            trees: Trees::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -112,6 +115,10 @@ impl Repository {
 
     pub(super) fn hashes(&self) -> &Mutex<Hashes> {
         &self.inner.hashes
+    }
+
+    pub(super) fn trees(&self) -> &Trees {
+        &self.inner.trees
     }
 
     pub(super) fn common(&self) -> &Path {

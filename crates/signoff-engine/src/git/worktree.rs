@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use signoff_core::ids::{Commit, Tree};
-use signoff_core::machine::Head;
+use signoff_core::ids::Commit;
 
 use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
@@ -189,19 +188,6 @@ impl Worktree {
 
     pub fn is_there(&self) -> bool {
         self.path.is_dir() && self.git_dir.is_dir()
-    }
-
-    /// The commit it is at, with its tree.
-    pub fn head(&self) -> Result<Head, GitError> {
-        self.head_at(self.place())
-    }
-
-    pub(super) fn head_at(&self, place: Place<'_>) -> Result<Head, GitError> {
-        self.there()?;
-        let asked = ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"];
-        let printed = self.repository.sealed(place)?.args(asked).read_line()?;
-        let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
-        Ok(Head { commit: Commit::new(commit), tree: Tree::new(tree) })
     }
 
     pub(super) fn place(&self) -> Place<'_> {

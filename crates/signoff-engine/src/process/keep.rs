@@ -20,6 +20,8 @@ use live::Live;
 use supervisor::{Outcome, Supervisor};
 use transcript::Transcript;
 
+use crate::confine;
+
 /// Told by the program, one byte each.
 pub(super) const GO: u8 = b'g';
 pub(super) const STOP: u8 = b't';
@@ -130,16 +132,20 @@ fn start(dir: &AttemptDir, launch: &Launch) -> Result<Supervisor, Exit> {
     let prompt = File::open(dir.prompt()).map_err(|error| unready("read", &dir.prompt(), &error))?;
     let transcript = |path: &Path| Transcript::create(path).map_err(|error| unready("write", path, &error));
     let (stdout, stderr) = (transcript(&dir.stdout())?, transcript(&dir.stderr())?);
-    let agent = door::command(&launch.program)
+    let mut agent = door::command(&launch.program);
+    agent
         .args(&launch.arguments)
         .current_dir(&launch.directory)
         .env(COOKIE, dir.path())
         .stdin(prompt)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| why_not(launch, &error))?;
+        .process_group(0);
+    let started = match &launch.writable {
+        Some(paths) => confine::within(paths, || agent.spawn()),
+        None => agent.spawn(),
+    };
+    let agent = started.map_err(|error| why_not(launch, &error))?;
     Ok(Supervisor::new(agent, stdout, stderr, launch.limits))
 }
 

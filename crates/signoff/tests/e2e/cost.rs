@@ -76,3 +76,20 @@ fn reviewers_of_a_round_work_at_the_same_time() {
     assert_eq!(project.run(&["work"]).code, Some(0));
     assert_eq!(project.calls().most_at_once(), 2);
 }
+
+/// A reviewer that finds fault with everything is not read, and holds nobody up.
+#[test]
+fn a_review_with_too_many_findings_is_inconclusive() {
+    let lines: String = (1..=10_001).map(|number| format!("- auth.txt:{number} fault {number}\n")).collect();
+    let answer = format!("{lines}\n**Verdict: CHANGES_REQUESTED**\n");
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+            .rule(Rule::role("review").say(&answer))
+    });
+    project.run(&["add", "Add user authentication", "--auto-review"]);
+    project.run(&["--no-ask", "work"]);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let verdict = &shown["cycles"][0]["reviews"][0]["verdict"];
+    assert_eq!(verdict, "inconclusive");
+}
