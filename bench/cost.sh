@@ -243,14 +243,24 @@ if [ -r /proc/self/status ]; then
     row 'memory of work, one task' "$(memory "$signoff" work 1 | awk '{ printf "%.1f", $1 / 1000 }')" 20 MB
     "$fill" .signoff "$many"
     row "memory of work, with $many tasks in the queue" "$(memory "$signoff" work 2 3 4 | awk '{ printf "%.1f", $1 / 1000 }')" 20 MB
+    # The longest answers there may be: words, and findings, of which so many are refused.
+    awk 'BEGIN {
+        for (n = 1; n <= 110000; n++) printf "I looked at function %d, and as far as I can see it does what it is meant to do.\n", n
+        print "\n**Verdict: CHANGES_REQUESTED**"
+    }' >"$place/words.txt"
     awk 'BEGIN {
         for (n = 1; n <= 145000; n++) printf "- src/file%d.rs:%d the value %d is not checked before use\n", n % 97, n % 900 + 1, n
         print "\n**Verdict: CHANGES_REQUESTED**"
-    }' >"$place/answer.txt"
-    repository flood
-    add 1
-    note "memory of work, a review of $(($(wc -c <"$place/answer.txt") / 1000)) kB" \
-        "$(ANSWER="$place/answer.txt" memory "$signoff" work | awk '{ printf "%.1f", $1 / 1000 }')" 'MB (wanted: 65)'
+    }' >"$place/findings.txt"
+    for kind in words findings; do
+        repository "$kind"
+        add 1
+        figure=$(ANSWER="$place/$kind.txt" memory "$signoff" work | awk '{ printf "%.1f", $1 / 1000 }')
+        case $kind in
+            words) row 'memory of work, a review of 9 MB of words' "$figure" 65 MB ;;
+            findings) note 'memory of work, a review of 9 MB of findings' "$figure" MB ;;
+        esac
+    done
 else
     "$fill" .signoff "$many"
     note 'memory of work' '-' 'not measured: there is no /proc'

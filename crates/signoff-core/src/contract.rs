@@ -23,6 +23,7 @@ mod outline;
 mod place;
 mod prefix;
 mod reader;
+mod reason;
 mod report;
 mod severity;
 mod stated;
@@ -31,6 +32,7 @@ mod xml;
 mod xml_tree;
 
 pub use message::MAX_BYTES;
+pub use reason::{LONGEST_TEXT, MOST_FINDINGS, within_reason};
 pub use report::{ParseReport, ReportError};
 
 /// The contracts by name.

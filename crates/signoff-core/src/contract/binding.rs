@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::Ask;
 use super::message::Message;
+use super::{Ask, reason};
 use crate::review::{Review, Violation, ViolationCode};
 use crate::similarity;
 
@@ -183,9 +183,11 @@ pub(super) fn too_many(offset: usize) -> Violation {
     Violation::new(ViolationCode::TooLarge, offset, message)
 }
 
-/// What every review gets, whatever it was written in: findings outrank words, ids, what was judged.
+/// What every review gets, whatever it was written in: findings outrank words, texts have an end, ids, what was
+/// judged.
 pub(super) fn finish(review: Review, ask: &Ask) -> Review {
     let mut review = review.with_findings_outranking_words(ask.fail_on);
+    reason::cut_texts(&mut review);
     similarity::assign_ids(&mut review.findings);
     review.judged.commit.clone_from(&ask.commit);
     review

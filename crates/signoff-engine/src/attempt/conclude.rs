@@ -230,7 +230,7 @@ fn review(
         let message = agent.final_message(text);
         let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
         contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
-            .and_then(within_reason)
+            .and_then(contract::within_reason)
             .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
     };
     let review = Review {
@@ -241,19 +241,6 @@ fn review(
     };
     let review = of_the_commit(shop, task, review, &undone);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
-}
-
-/// No review by a reviewer in its senses has more findings, and nobody would fix them one by one.
-const MOST_FINDINGS: usize = 10_000;
-
-/// Every finding is kept in the ledger for good, and compared with all that come after it.
-fn within_reason(review: Review) -> Result<Review, Violation> {
-    let count = review.findings.len() + review.minor.len();
-    if count <= MOST_FINDINGS {
-        return Ok(review);
-    }
-    let message = format!("the answer has {count} findings; at most {MOST_FINDINGS} are taken");
-    Err(Violation::new(ViolationCode::TooLarge, 0, message))
 }
 
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {

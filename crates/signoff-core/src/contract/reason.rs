@@ -1,0 +1,84 @@
+//! How much of an answer is kept. The whole of it stays beside the log, word for word.
+
+use crate::review::{Review, Violation, ViolationCode};
+
+/// No review by a reviewer in its senses has more findings, and nobody would fix them one by one.
+pub const MOST_FINDINGS: usize = 10_000;
+
+/// No text of a review that people or agents are shown again is longer, in bytes.
+pub const LONGEST_TEXT: usize = 64 * 1024;
+
+const CUT: &str = "\n[cut: the whole answer is kept with the review's files]";
+
+/// A violation if a review has too many findings: each one stays in the ledger for good, and is compared with all
+/// that come after it.
+pub fn within_reason(review: Review) -> Result<Review, Violation> {
+    let count = review.findings.len() + review.minor.len();
+    if count <= MOST_FINDINGS {
+        return Ok(review);
+    }
+    let message = format!("the answer has {count} findings; at most {MOST_FINDINGS} are taken");
+    Err(Violation::new(ViolationCode::TooLarge, 0, message))
+}
+
+/// Cuts the texts of a review to what is kept.
+pub(super) fn cut_texts(review: &mut Review) {
+    let own = [&mut review.summary].into_iter();
+    let asides = [&mut review.follow_up_prompt, &mut review.interpreted_intent].into_iter().flatten();
+    let findings = review.findings.iter_mut().flat_map(|finding| {
+        let more = [&mut finding.requirement, &mut finding.suggestion].into_iter().flatten();
+        [&mut finding.description].into_iter().chain(more)
+    });
+    let notes = review.minor.iter_mut().map(|note| &mut note.description);
+    own.chain(asides).chain(findings).chain(notes).for_each(cut);
+}
+
+fn cut(text: &mut String) {
+    if text.len() > LONGEST_TEXT {
+        let end = (0..=LONGEST_TEXT - CUT.len()).rev().find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or_default());
+        text.push_str(CUT);
+        text.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ReviewerName;
+    use crate::review::{Finding, ReviewerKind, Severity, Verdict};
+
+    fn review() -> Review {
+        Review::of(ReviewerName::new("code"), ReviewerKind::Code, Verdict::ChangesRequested)
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_and_says_so() {
+        let long = "ü".repeat(LONGEST_TEXT);
+        let finding = Finding::of(&ReviewerName::new("code"), "bug", Severity::Critical, long.clone());
+        let mut kept = Review { summary: long, findings: vec![finding], ..review() };
+        cut_texts(&mut kept);
+        for text in [&kept.summary, &kept.findings[0].description] {
+            assert!(text.len() <= LONGEST_TEXT && text.len() > LONGEST_TEXT - 4, "{}", text.len());
+            assert!(text.ends_with(CUT) && text.starts_with("üü"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_too_long_stays() {
+        let whole = Review { summary: "a".repeat(LONGEST_TEXT), ..review() };
+        let mut kept = whole.clone();
+        cut_texts(&mut kept);
+        assert_eq!(kept, whole);
+    }
+
+    #[test]
+    fn more_findings_than_anybody_means_are_a_violation() {
+        let one = Finding::of(&ReviewerName::new("code"), "bug", Severity::Critical, "wrong");
+        let most = Review { findings: vec![one; MOST_FINDINGS], ..review() };
+        assert!(within_reason(most.clone()).is_ok());
+        let mut more = most;
+        more.findings.push(more.findings[0].clone());
+        assert_eq!(within_reason(more).unwrap_err().code, ViolationCode::TooLarge);
+    }
+}
