@@ -97,6 +97,9 @@ pub(crate) fn next(task: &TaskRow) -> String {
         (Status::Completed, Some("discussion")) => {
             format!("signoff show {id}, then signoff retry {id} or signoff edit {id} --verdict APPROVED")
         }
+        (Status::Completed, Some(_)) if task.reason.as_deref() == Some("changed_after_review") => {
+            format!("signoff diff {id}, then signoff review {id}")
+        }
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::ledger::DecidedBy;
-use signoff_core::machine::{Event, Loop, Outcome, Policy, Stage};
+use signoff_core::machine::{Event, Loop, Policy};
 use signoff_core::review::Usage;
 use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
@@ -102,11 +102,6 @@ fn decisions(log: &[Recorded], loop_id: &LoopId) -> Vec<PersonsDecision> {
 }
 
 /// The commit that was approved, if the loop ended so.
-fn approved(this: &Loop) -> Option<String> {
-    let Stage::Done(ending) = &this.stage else { return None };
-    if let Outcome::Approved { commit } = &ending.outcome { Some(commit.to_string()) } else { None }
-}
-
 /// A round with what became of it.
 struct Told {
     round: Round,
@@ -133,7 +128,10 @@ impl Report {
             attempts: attempt::all(log, loop_id, &view),
             artifacts,
             decisions: decisions(log, loop_id),
-            approved_commit: view.loop_state(loop_id).and_then(approved),
+            approved_commit: view
+                .loop_state(loop_id)
+                .and_then(Loop::approved_commit)
+                .map(ToString::to_string),
             voided: None,
             question: question.map(|question| asked(question, &view, &task)),
             task,

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{Status, TaskRow, void_approvals};
 use signoff_engine::dispatcher::is_through;
-use signoff_engine::git::{Git, Repository};
+use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
@@ -58,7 +58,8 @@ impl Desk {
         })
     }
 
-    /// All tasks as people see them: one that waits for what did not pass is blocked.
+    /// All tasks as people see them: one that waits for what did not pass is blocked, and one whose branch has moved
+    /// since is not approved any more.
     pub fn tasks(&self) -> Result<Vec<TaskRow>, Failure> {
         let mut rows = self.store.tasks()?;
         let in_the_way: Vec<u64> = rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
@@ -75,7 +76,14 @@ impl Desk {
                 row.status = Status::Blocked;
             }
         }
+        let mut tips = Tips::of(&self.root);
+        void_approvals(&mut rows, |branch| tips.of_branch(branch));
         Ok(rows)
+    }
+
+    /// A task as people see it.
+    pub fn seen(&self, task: TaskId) -> Result<TaskRow, Failure> {
+        self.tasks()?.into_iter().find(|row| row.id == task.0).ok_or_else(|| unknown_task(task))
     }
 
     pub fn layout(&self) -> Layout {

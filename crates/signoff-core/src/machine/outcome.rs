@@ -135,6 +135,12 @@ impl Reason {
 }
 
 impl Reason {
+    /// The code of the JSON interfaces.
+    pub fn word(self) -> String {
+        let form = serde_json::to_value(self).ok();
+        form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
     /// The verdict that stands when a loop went on past it.
     pub(super) fn left_standing(self) -> Option<FinalWord> {
         match self {

@@ -318,6 +318,12 @@ impl Default for Loop {
 }
 
 impl Loop {
+    /// The commit its reviewers approved, where that is how it ended.
+    pub fn approved_commit(&self) -> Option<&Commit> {
+        let Stage::Done(ending) = &self.stage else { return None };
+        if let Outcome::Approved { commit } = &ending.outcome { Some(commit) } else { None }
+    }
+
     pub fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done(_))
     }

@@ -1,8 +1,11 @@
 //! A task as every list shows it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::Status;
+use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
 
 /// One task, as tables keep it and `status --json` prints it.
@@ -27,6 +30,8 @@ pub struct TaskRow {
     /// None is unlimited.
     pub max_review_cycles: Option<u32>,
     pub branch: Option<String>,
+    /// The commit its reviewers approved.
+    pub approved_commit: Option<String>,
     pub base: Option<String>,
     pub worktree: Option<String>,
     /// The phase at hand.
@@ -42,6 +47,26 @@ pub struct TaskRow {
     pub added_at: String,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
+}
+
+/// An approval is of one commit: takes it from tasks whose branch has moved on to what nobody approved. `tip` tells
+/// where a branch is now, if that can be told.
+pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {
+    let commits: Vec<&String> = rows.iter().filter_map(|row| row.approved_commit.as_ref()).collect();
+    let approved: BTreeSet<String> = commits.into_iter().cloned().collect();
+    for row in rows.iter_mut().filter(|row| row.approved_commit.is_some()) {
+        let moved_to = row.branch.as_deref().filter(|branch| !is_shared(branch)).and_then(&mut tip);
+        if moved_to.is_some_and(|tip| !approved.contains(&tip)) {
+            row.final_verdict = None;
+            row.outcome = Outcome::CompletedWithIssues.word().map(str::to_owned);
+            row.reason = Some(Reason::ChangedAfterReview.word());
+        }
+    }
+}
+
+/// The tasks of a chain work on one branch, which moves on with each of them.
+fn is_shared(branch: &str) -> bool {
+    branch.starts_with("signoff/run-")
 }
 
 /// A question that waits for a person.

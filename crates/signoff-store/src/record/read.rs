@@ -8,7 +8,7 @@ use signoff_core::view::{QuestionRow, Status, TaskRow};
 use super::Cell;
 use crate::{FindingPlace, RunRow, StoreError};
 
-pub(crate) const TASK_COLUMNS: [&str; 25] = [
+pub(crate) const TASK_COLUMNS: [&str; 26] = [
     "id",
     "run_id",
     "title",
@@ -21,6 +21,7 @@ pub(crate) const TASK_COLUMNS: [&str; 25] = [
     "review_cycle",
     "max_review_cycles",
     "branch",
+    "approved_commit",
     "base",
     "worktree",
     "phase",
@@ -63,6 +64,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             review_cycle: self.small()?,
             max_review_cycles: self.maybe_number()?.map(narrow).transpose()?,
             branch: self.maybe_text()?,
+            approved_commit: self.maybe_text()?,
             base: self.maybe_text()?,
             worktree: self.maybe_text()?,
             phase: self.maybe_text()?,

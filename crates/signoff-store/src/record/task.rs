@@ -76,6 +76,7 @@ pub(crate) struct TaskMoved {
     /// What its loop's gate allows; none leaves what was said when it was added.
     pub max_review_cycles: Option<Option<u32>>,
     pub base: Option<String>,
+    pub approved_commit: Option<String>,
     pub worktree: String,
     pub phase: String,
     pub iteration: u32,
@@ -97,6 +98,7 @@ impl TaskMoved {
             review_cycle: 0,
             max_review_cycles: None,
             base: None,
+            approved_commit: None,
             worktree: String::new(),
             phase: String::new(),
             iteration: 0,
@@ -115,6 +117,7 @@ impl TaskMoved {
             ("reason", self.reason.as_deref().into()),
             ("review_cycle", self.review_cycle.into()),
             ("base", self.base.as_deref().into()),
+            ("approved_commit", self.approved_commit.as_deref().into()),
             ("worktree", unless_empty(&self.worktree).into()),
             ("phase", unless_empty(&self.phase).into()),
             ("iteration", self.iteration.into()),

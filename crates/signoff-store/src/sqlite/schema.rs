@@ -6,7 +6,10 @@ use super::fault;
 use super::lease_file::LeaseFiles;
 use crate::StoreError;
 
-const STEPS: [&str; 1] = [include_str!("../../migrations/sqlite/0001_log_and_tables.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
+    include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
+];
 
 const KNOWN: u32 = STEPS.len() as u32;
 

@@ -1,9 +1,9 @@
 //! The rows as they stand, and which of them changed.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::ids::{Commit, LoopId, TaskId};
 use signoff_core::ledger::Entry;
-use signoff_core::machine::{Effect, outstanding};
+use signoff_core::machine::{Effect, Loop, Reason, outstanding};
 use signoff_core::view::LoopView;
 
 use super::{Teller, Track, words};
@@ -77,7 +77,8 @@ impl Teller {
         };
         let mut rows = Vec::new();
         if let Some(task) = track.task.filter(|task| self.takers.get(task) == Some(loop_id)) {
-            rows.push(Row::TaskMoved(task_moved(task, &view, track)));
+            let approved = self.view.loop_state(loop_id).and_then(Loop::approved_commit);
+            rows.push(Row::TaskMoved(task_moved(task, &view, track, approved)));
         }
         rows.extend(self.loop_row(view, track).map(Row::Loop));
         rows.extend(track.issues.iter().cloned().map(Row::Issue));
@@ -105,7 +106,7 @@ impl Teller {
             fixes: view.fixes,
             head: state.head.commit.as_str().to_owned(),
             outcome: view.outcome,
-            reason: view.reason.map(words::of_reason),
+            reason: view.reason.map(Reason::word),
             usage: view.usage,
             started_at: track.started_at,
             ended_at: track.ended_at,
@@ -129,16 +130,17 @@ impl Teller {
     }
 }
 
-fn task_moved(id: TaskId, view: &LoopView, track: &Track) -> TaskMoved {
+fn task_moved(id: TaskId, view: &LoopView, track: &Track, approved: Option<&Commit>) -> TaskMoved {
     TaskMoved {
         id,
         status: view.status,
         outcome: view.outcome,
         final_verdict: view.final_verdict.map(|verdict| verdict.word()),
-        reason: view.reason.map(words::of_reason),
+        reason: view.reason.map(Reason::word),
         review_cycle: view.cycle,
         max_review_cycles: Some(view.max_cycles),
         base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
+        approved_commit: approved.map(|commit| commit.as_str().to_owned()),
         worktree: view.worktree.clone(),
         phase: view.phase.clone(),
         iteration: view.iteration,

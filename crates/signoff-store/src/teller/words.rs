@@ -1,7 +1,7 @@
 //! The words of the tables.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::machine::{GateEnd, Loop, Outcome, Reason, Stage};
+use signoff_core::machine::{GateEnd, Loop, Outcome, Stage};
 
 pub(super) fn of_run(stage: &RunStage) -> &'static str {
     match stage {
@@ -71,10 +71,4 @@ fn last_gate(this: &Loop) -> &'static str {
         Some(GateEnd::Approved { .. } | GateEnd::Noted { .. } | GateEnd::Unheard | GateEnd::Unchecked)
         | None => "failed",
     }
-}
-
-/// A reason's word of the documented list.
-pub(super) fn of_reason(reason: Reason) -> String {
-    let form = serde_json::to_value(reason).ok();
-    form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
 }

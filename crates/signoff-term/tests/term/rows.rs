@@ -17,6 +17,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         review_cycle: 0,
         max_review_cycles: Some(3),
         branch: Some(format!("signoff/task-{id}")),
+        approved_commit: None,
         base: Some("c0ffee".to_owned()),
         worktree: Some(format!(".signoff/worktrees/{id}")),
         phase: None,

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use signoff_testkit::Project;
+use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
 
 use crate::{PROGRAM, test_env};
@@ -271,7 +273,7 @@ fn a_database_of_a_newer_signoff() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
-    error: the database was written by a newer signoff (version 99, this one knows 1)
+    error: the database was written by a newer signoff (version 99, this one knows 2)
     hint: update signoff
     ");
 }
@@ -461,6 +463,40 @@ fn a_full_database() {
     hint: make room and type the same again: nothing was lost
     ");
     finishes(&project);
+}
+
+/// Somebody holds the database while the implementer ends. What follows from that must wait until it is on record.
+#[test]
+fn nobody_is_started_whose_start_cannot_be_recorded() {
+    let project = project();
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go"))
+            .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+    });
+    let output = thread::scope(|scope| {
+        let work = scope.spawn(|| project.env.run_with(&["work"], &IMPATIENT));
+        until("the implementer is at work", || !project.calls().all().is_empty());
+        let connection = rusqlite::Connection::open(file(&project)).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        fs::write(project.env.root().join("go"), "").unwrap();
+        work.join().unwrap()
+    });
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: the database is busy: another program holds it
+    hint: try again when it is done
+    ");
+    assert_eq!(project.calls().all().len(), 1, "{}", project.calls().story());
+    finishes(&project);
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
 }
 
 #[test]

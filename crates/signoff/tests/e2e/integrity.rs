@@ -131,6 +131,44 @@ fn a_task_that_builds_on_another_begins_at_what_was_approved() {
 }
 
 #[test]
+fn what_is_committed_after_an_approval_voids_it() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(Rule::role("fix").append("f.txt", "improved\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "T", "-a"]);
+    project.run(&["work"]);
+    let standing = || project.run(&["status"]).stdout;
+    assert_eq!(standing(), "  ✓ 1. implement T    completed  APPROVED (1 cycle)\n");
+    project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
+    let void = "  ✓ 1. implement T    completed  not approved  changed_after_review\n";
+    assert_eq!(standing(), void);
+    project.git("pack-refs --all");
+    assert_eq!(standing(), void, "refs may be packed");
+    insta::assert_snapshot!(project.run(&["--strict"]), @"
+    exit 3
+    --- stdout
+    Needs attention:
+      ✓ 1. T: completed not approved changed_after_review
+          signoff diff 1, then signoff review 1
+
+    1 completed
+    ");
+    let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert!(row["final_verdict"].is_null());
+    assert_eq!(row["outcome"], "completed_with_issues");
+    // What is there now is reviewed, and approved for both.
+    project.run(&["review", "1"]);
+    let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
+    assert_eq!([&rows[0]["final_verdict"], &rows[1]["final_verdict"]], ["APPROVED", "APPROVED"]);
+    // The program's own commits are no better.
+    project.run(&["improve", "2"]);
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "changed_after_review");
+}
+
+#[test]
 fn two_tasks_of_one_branch_do_not_work_at_once() {
     let project = Project::with_agent(PROGRAM, |script| {
         script

@@ -111,7 +111,7 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     Nothing is ready: what is pending waits for other tasks (`signoff status`)
     ");
     assert_eq!(project.run(&["work"]).code, Some(1));
-    assert_eq!(status(&project, "2"), "pending null", "what it depends on failed");
+    assert_eq!(status(&project, "2"), "blocked null", "what it depends on failed");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
     --- stderr
