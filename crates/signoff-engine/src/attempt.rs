@@ -77,11 +77,21 @@ impl Workshop {
         }
     }
 
+    /// Whether the worktree's files are there, and git knows nothing of them any more.
+    fn is_unknown_to_git(&self, task: &Assignment) -> bool {
+        let path = Path::new(&task.place.worktree);
+        let lost = || matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
+        !task.branch.is_empty() && path.exists() && lost()
+    }
+
     /// The same with its files: whoever deleted them lost only what was not committed.
     fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
         // The readers of one worktree begin at the same time.
         let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
         let path = Path::new(&task.place.worktree);
+        if self.is_unknown_to_git(task) {
+            return Ok(self.repository.restore_worktree(path, &task.branch)?);
+        }
         if path.exists() || task.branch.is_empty() {
             return Ok(self.repository.worktree(path)?);
         }

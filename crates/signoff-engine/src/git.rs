@@ -20,6 +20,7 @@ mod patch;
 mod printed;
 mod remove;
 mod repository;
+mod restore;
 mod sealed;
 mod snapshot;
 mod stage;

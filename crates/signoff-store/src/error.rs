@@ -21,6 +21,9 @@ pub enum StoreError {
     /// Somebody held the database for too long.
     #[error("the database is busy: another program holds it")]
     Busy,
+    /// What is written now would be found by nobody.
+    #[error("the database was removed or replaced while it was in use")]
+    Gone,
     #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
     Newer { found: u32, known: u32 },
     #[error("the database is damaged: {0}")]

@@ -150,6 +150,9 @@ impl From<StoreError> for Failure {
             StoreError::Full => {
                 Self::failed(message).hint("make room and type the same again: nothing was lost")
             }
+            StoreError::Gone => Self::failed(message)
+                .at(".signoff/signoff.db")
+                .hint("put it back, and type the same again; what the agents did is on their branches"),
             StoreError::Busy => Self::failed(message).hint("try again when it is done"),
             StoreError::Newer { .. } => Self::usage(message).hint("update signoff"),
             StoreError::Damaged(_) => Self::failed(message).at(".signoff/signoff.db").hint(
@@ -188,6 +191,7 @@ impl From<GitError> for Failure {
                 Self::usage("this is not a git repository").hint("go to one, or make one with `git init`")
             }
             GitError::Bare(_) => Self::usage(message).hint("work in a clone with files"),
+            GitError::OddPath(_) => Self::usage(message).hint("give the directory another name"),
             GitError::NoGit | GitError::TooOld => Self::usage(message).hint("install git 2.32 or newer"),
             GitError::NoCommits => {
                 Self::usage(message).hint("make the first one: git commit --allow-empty -m \"Start\"")

@@ -45,9 +45,12 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
+    let mut notes = Vec::new();
+    if shop.is_unknown_to_git(task) {
+        notes.push("the git directory of the worktree was deleted; made again".to_owned());
+    }
     let worktree = shop.worktree(task)?;
     let usage = usage(dir, ended);
-    let mut notes = Vec::new();
     let end = match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             let undone = undo(shop, &worktree, commit, (reviewer, &mut notes))?;

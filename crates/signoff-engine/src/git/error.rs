@@ -13,6 +13,9 @@ pub enum GitError {
     NotARepository(PathBuf),
     #[error("{} has no files to work on: it is a bare repository or lies inside of one", .0.display())]
     Bare(PathBuf),
+    /// Git writes paths one to a line, and our log keeps them as text.
+    #[error("the path {:?} has a line break or is not UTF-8", .0.display().to_string())]
+    OddPath(PathBuf),
     #[error("git is not installed, or not in PATH")]
     NoGit,
     #[error("this git is too old: 2.32 or newer is needed")]

@@ -59,6 +59,10 @@ impl Repository {
         if !directory.is_dir() {
             return Err(GitError::NotARepository(directory.to_owned()));
         }
+        let real = std::fs::canonicalize(directory).map_err(GitError::at(directory))?;
+        if real.to_str().is_none_or(|path| path.contains('\n')) {
+            return Err(GitError::OddPath(real));
+        }
         let asked = ["--is-bare-repository", "--git-common-dir", "--git-dir", "--show-toplevel"];
         let ended = git.command(directory).args(["rev-parse", "--path-format=absolute"]).args(asked).run()?;
         let lines: Vec<&[u8]> = ended.stdout.split(|&byte| byte == b'\n').collect();

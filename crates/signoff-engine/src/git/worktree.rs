@@ -134,7 +134,12 @@ impl Repository {
     }
 
     /// Marks a worktree as ours, and points it to the repository instead of the stand-in.
-    fn own(&self, path: &Path, git_dir: PathBuf, branch: Option<&str>) -> Result<Worktree, GitError> {
+    pub(super) fn own(
+        &self,
+        path: &Path,
+        git_dir: PathBuf,
+        branch: Option<&str>,
+    ) -> Result<Worktree, GitError> {
         let marker = git_dir.join(MARKER);
         fs::write(&marker, branch.unwrap_or_default()).map_err(GitError::at(&marker))?;
         let worktree = Worktree {

@@ -1,6 +1,6 @@
 //! The connection to the database: opened when needed, dropped when it failed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -24,6 +24,8 @@ pub(super) struct Link {
     path: PathBuf,
     options: SqliteOptions,
     connection: Option<Connection>,
+    /// Which file it is, where files can be told from each other.
+    file: Option<(u64, u64)>,
     /// How often it was opened again: a new connection counts the changes of others anew.
     renewals: u64,
 }
@@ -33,10 +35,11 @@ impl Link {
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir).map_err(fault::of_file)?;
         }
-        let mut link = Self { path, options, connection: None, renewals: 0 };
+        let mut link = Self { path, options, connection: None, file: None, renewals: 0 };
         let mut connection = link.connect(OpenFlags::SQLITE_OPEN_CREATE).map_err(fault::of)?;
         schema::bring_up_to_date(&mut connection, leases)?;
         link.connection = Some(connection);
+        link.file = file_at(&link.path);
         Ok(link)
     }
 
@@ -78,6 +81,9 @@ impl Link {
         &mut self,
         write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
+        if file_at(&self.path) != self.file {
+            return Err(StoreError::Gone);
+        }
         let connection = self.connection()?;
         let result = transact(connection, write);
         if result.as_ref().is_err_and(is_of_the_database) {
@@ -135,7 +141,19 @@ fn is_of_the_database(error: &StoreError) -> bool {
         | StoreError::Held(_)
         | StoreError::Fenced(_)
         | StoreError::Taken(_)
+        | StoreError::Gone
         | StoreError::Newer { .. }
         | StoreError::Unreadable { .. } => false,
     }
+}
+
+#[cfg(unix)]
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_at(_path: &Path) -> Option<(u64, u64)> {
+    None
 }

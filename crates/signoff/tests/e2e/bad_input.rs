@@ -58,6 +58,30 @@ fn outside_of_a_repository() {
     assert_eq!(fs::read_dir(env.work()).unwrap().count(), 0);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_repository_whose_path_git_cannot_tell() {
+    let env = test_env();
+    env.shell("git init -q 'new\nline'; git init -q \"$(printf 'no-\\377')\"");
+    let told = |directory: &str| env.shell(&format!("cd {directory} && {PROGRAM} add It; echo $?"));
+    insta::assert_snapshot!(told("'new\nline'"), @r#"
+    exit 0
+    --- stdout
+    2
+    --- stderr
+    error: the path "[ROOT]/work/new\nline" has a line break or is not UTF-8
+    hint: give the directory another name
+    "#);
+    insta::assert_snapshot!(told("no-*"), @r#"
+    exit 0
+    --- stdout
+    2
+    --- stderr
+    error: the path "[ROOT]/work/no-�" has a line break or is not UTF-8
+    hint: give the directory another name
+    "#);
+}
+
 #[test]
 fn a_bare_repository() {
     let env = test_env();
@@ -497,6 +521,42 @@ fn nobody_is_started_whose_start_cannot_be_recorded() {
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
+}
+
+#[test]
+fn a_database_that_is_moved_away_while_it_is_in_use() {
+    let project = project();
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go"))
+            .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+    });
+    let home = project.env.work().join(".signoff");
+    let moved = |from: &str, to: &str| {
+        for more in ["", "-wal", "-shm"] {
+            fs::rename(home.join(format!("{from}{more}")), home.join(format!("{to}{more}"))).unwrap();
+        }
+    };
+    let output = thread::scope(|scope| {
+        let work = scope.spawn(|| project.run(&["work"]));
+        until("the implementer is at work", || !project.calls().all().is_empty());
+        moved("signoff.db", "elsewhere");
+        fs::write(project.env.root().join("go"), "").unwrap();
+        work.join().unwrap()
+    });
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+    --- stderr
+    error: the database was removed or replaced while it was in use
+      --> .signoff/signoff.db
+    hint: put it back, and type the same again; what the agents did is on their branches
+    ");
+    moved("elsewhere", "signoff.db");
+    finishes(&project);
+    assert_eq!(project.calls().of_role("implement").count(), 1);
 }
 
 #[test]

@@ -281,6 +281,44 @@ fn a_reviewer_that_deletes_the_worktree_gets_it_back() {
     ");
 }
 
+/// What it left in the files is kept, and git knows the worktree again.
+#[test]
+fn one_that_deletes_the_git_directory_of_its_worktree() {
+    let deletes = "rm -rf \"$(git rev-parse --git-dir)\" && ! git status";
+    let meddles = Rule::role("review").cycle(1).say(REFUSED).shell(deletes);
+    let fix = Rule::role("fix").append("work.txt", "fixed\n").shell(&format!("{deletes}; rm .git"));
+    let (project, output) = worked([works().shell(deletes), meddles, fix, approves()], "");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; made again
+    ");
+    insta::assert_snapshot!(branch(&project), @"
+    Do it - initial implementation
+    Address review feedback (cycle 1)
+    ---
+    README.md
+    signoff.toml
+    work.txt
+    ");
+    insta::assert_snapshot!(project.git("show signoff/task-1-do-it:work.txt"), @"
+    work
+    fixed
+    ");
+}
+
 #[test]
 fn what_is_planted_in_the_repository_never_runs() {
     let traps = [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff];
