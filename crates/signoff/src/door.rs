@@ -59,9 +59,12 @@ pub fn now() -> jiff::Timestamp {
 /// Reads a whole file, within bounds.
 pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
-    let bytes = File::open(path)
-        .and_then(|mut file| read_at_most(&mut file, FILE_LIMIT))
-        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")).at(&name))?;
+    let bytes =
+        File::open(path).and_then(|mut file| read_at_most(&mut file, FILE_LIMIT)).map_err(|error| {
+            Failure::usage(format!("cannot read {name}: {error}"))
+                .at(&name)
+                .hint("check the path, and that you may read it")
+        })?;
     if bytes.len() > FILE_LIMIT {
         return Err(Failure::usage(format!("{name} is longer than {FILE_LIMIT} bytes")).at(&name));
     }

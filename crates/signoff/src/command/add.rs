@@ -70,11 +70,16 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         }
     }
     let task = add(&bench, spec)?;
+    added(&bench, task, console)
+}
+
+/// Tells what was added.
+pub fn added(bench: &Bench, task: TaskId, console: &Console) -> Result<Exit, Failure> {
+    let row = bench.store.task(task)?.ok_or_else(|| Failure::failed("the task was not kept"))?;
     if console.json {
-        let row = bench.store.task(task)?.ok_or_else(|| Failure::failed("the task was not kept"))?;
         console.json(&AddReport::of(row))?;
     } else {
-        let title = bench.store.task(task)?.map(|row| row.title).unwrap_or_default();
+        let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.word()));
         console.text(&format!("Added task #{task}: {title}\n"))?;
         console.note("`signoff work` works it");
     }

@@ -58,8 +58,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     };
     let task = add::add(&bench, spec)?;
     if args.queue {
-        console.text(&format!("Added task #{task}: improve #{}\n", args.task))?;
-        return Ok(Exit::Done);
+        return add::added(&bench, task, console);
     }
     work::work(bench, (&[task], false, None), console)
 }

@@ -138,8 +138,12 @@ fn an_improvement_knows_the_last_review_and_the_guidance() {
     exit 0
     --- stdout
     Added task #3: improve #1
+    --- stderr
+    `signoff work` works it
     ");
-    project.run(&["work"]);
+    let json = project.run(&["improve", "1", "--queue", "--json"]).json();
+    assert_eq!((&json["task"]["id"], &json["task"]["continues"]), (&4.into(), &1.into()));
+    project.run(&["work", "3"]);
     let calls = project.calls();
     let fix = calls.of_role("fix").next().unwrap();
     insta::assert_snapshot!(prompt(&project, fix), @r"
