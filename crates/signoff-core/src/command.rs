@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, FindingId, QuestionId};
 use crate::ledger::{DecidedBy, Decision, State};
-use crate::machine::{Again, Choice, Event, FinalWord, Loop, Outcome, Policy, Stage, step};
+use crate::machine::{Again, Choice, Event, FinalWord, Head, Loop, Outcome, Policy, Stage, step};
 
 /// What a person or a finished attempt asks of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub enum Command {
         verdict: String,
         by: String,
         reason: String,
+        /// Where the branch is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<Head>,
     },
     Cancel {
         by: String,
@@ -77,8 +80,8 @@ pub fn decide(this: &Loop, command: Command, policy: &Policy) -> Result<Event, R
     match command {
         Command::Answer { question, choice, by } => answer(this, question, choice, by),
         Command::Retry { by } => retry(this, by),
-        Command::Edit { verdict, by, reason } => match FinalWord::from_word(&verdict) {
-            Some(verdict) => edit(this, Event::PersonEdited { verdict, by, reason }, policy),
+        Command::Edit { verdict, by, reason, head } => match FinalWord::from_word(&verdict) {
+            Some(verdict) => edit(this, Event::PersonEdited { verdict, by, reason, head }, policy),
             None => Err(Refusal::UnknownVerdict { verdict }),
         },
         Command::Cancel { .. } if !this.can_be_cancelled() => Err(Refusal::Ended),

@@ -100,7 +100,7 @@ pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
         Event::HeadMoved { head } => land::head_moved(this, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
         Event::PersonRetried { .. } => person::retried(this, policy),
-        Event::PersonEdited { verdict, by, .. } => person::edited(this, verdict, by, policy),
+        Event::PersonEdited { verdict, by, head, .. } => person::edited(this, verdict, by, head, policy),
         Event::FindingDecided { finding, decision } => {
             this.ledger.decide(&finding, decision);
         }

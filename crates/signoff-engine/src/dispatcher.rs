@@ -248,9 +248,9 @@ impl<'r> Dispatcher<'r> {
         for (run, driven) in &self.runs {
             let done = tick::through(&driven.board);
             let worktree = self.shop.layout.run_worktree(*run);
-            let (shop, in_file) = (self.shop.clone(), self.drive.tick);
+            let (shop, in_file, run) = (self.shop.clone(), self.drive.tick, *run);
             let ticking = move || {
-                let in_branch = if worktree.is_dir() { tick::in_branch(&shop, &worktree, &done)? } else { 0 };
+                let in_branch = if worktree.is_dir() { tick::in_branch(&shop, run, &done)? } else { 0 };
                 let in_file = if in_file { tick::in_checkout(&shop, &done)? } else { 0 };
                 Ok::<usize, EngineError>(in_branch.max(in_file))
             };

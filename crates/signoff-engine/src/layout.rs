@@ -61,6 +61,11 @@ impl Layout {
         self.worktrees.join(format!("run-{run}"))
     }
 
+    /// Names the last commit that ticks tasks of a plan in the run's branch.
+    pub fn ticked(&self, run: RunId) -> PathBuf {
+        self.root.join("runs").join(run.to_string()).join("ticked")
+    }
+
     /// A throw-away copy for a review of the checkout.
     pub fn review_worktree(&self, run: RunId) -> PathBuf {
         self.worktrees.join(format!("review-{run}"))

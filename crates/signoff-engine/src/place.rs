@@ -119,7 +119,7 @@ fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     if wish.done.is_empty() {
         return Ok(placed);
     }
-    tick::in_branch(shop, &path, &wish.done)?;
+    tick::in_branch(shop, wish.run, &wish.done)?;
     attach(shop, &path, &wish.branch, &start)
 }
 

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Component, Path};
 
+use signoff_core::ids::RunId;
 use signoff_core::machine::Stage;
 use signoff_core::source;
 use signoff_core::task::Origin;
@@ -23,14 +24,18 @@ pub fn through(board: &Board) -> Vec<Origin> {
 }
 
 /// Ticks in the branch; how many boxes could not be found any more.
-pub fn in_branch(shop: &Workshop, worktree: &Path, origins: &[Origin]) -> Result<usize, EngineError> {
-    let (changed, missed) = tick_all(worktree, origins)?;
+pub fn in_branch(shop: &Workshop, run: RunId, origins: &[Origin]) -> Result<usize, EngineError> {
+    let worktree = shop.layout.run_worktree(run);
+    let (changed, missed) = tick_all(&worktree, origins)?;
     if let Some(origin) = changed.last() {
         let message = match changed.len() {
             1 => format!("Tick {} in {}", origin.id, origin.file),
             count => format!("Tick {count} tasks in {}", origin.file),
         };
-        shop.repository.worktree(worktree)?.commit_all(&message)?;
+        let committed = shop.repository.worktree(&worktree)?.commit_all(&message)?;
+        let note = shop.layout.ticked(run);
+        fs::write(&note, committed.head.commit.as_str())
+            .map_err(|error| EngineError::io("write", &note, error))?;
     }
     Ok(missed)
 }

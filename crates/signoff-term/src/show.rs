@@ -63,7 +63,9 @@ impl PersonsDecision {
         let (what, by, choice, reason) = match event {
             Event::PersonAnswered { choice, by, .. } => ("answer", by, some(choice.word()), None),
             Event::PersonRetried { by } => ("retry", by, None, None),
-            Event::PersonEdited { verdict, by, reason } => ("edit", by, some(verdict.word()), some(reason)),
+            Event::PersonEdited { verdict, by, reason, .. } => {
+                ("edit", by, some(verdict.word()), some(reason))
+            }
             Event::Cancelled { by } => ("cancel", by, None, None),
             Event::FindingDecided { finding, decision } => {
                 let DecidedBy::Person(by) = &decision.by else { return None };

@@ -76,9 +76,17 @@ impl Desk {
                 row.status = Status::Blocked;
             }
         }
-        let mut tips = Tips::of(&self.root);
-        void_approvals(&mut rows, |branch| tips.of_branch(branch));
+        let (mut tips, git) = (Tips::of(&self.root), persons_git());
+        void_approvals(&mut rows, |branch| {
+            tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
+        });
         Ok(rows)
+    }
+
+    /// The commit of our own that ticks what a run has done.
+    fn ticked(&self, branch: &str) -> Option<String> {
+        let run = branch.strip_prefix("signoff/run-")?.parse().ok()?;
+        std::fs::read_to_string(self.layout().ticked(RunId(run))).ok()
     }
 
     /// A task as people see it.

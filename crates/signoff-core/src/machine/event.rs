@@ -106,6 +106,9 @@ pub enum Event {
         verdict: FinalWord,
         by: String,
         reason: String,
+        /// Where the branch is: what they approve is that commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<Head>,
     },
     FindingDecided {
         finding: FindingId,

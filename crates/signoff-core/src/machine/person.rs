@@ -3,7 +3,7 @@
 use super::event::FinalWord;
 use super::judge::Heard;
 use super::outcome::{Again, Ending, Outcome, Reason};
-use super::state::{Asked, GateEnd, Loop, Panel, Seat, Stage};
+use super::state::{Asked, GateEnd, Head, Loop, Panel, Seat, Stage};
 use super::{Choice, Policy, finish, fix, judge, land, work};
 use crate::ids::{QuestionId, ReviewerName};
 
@@ -146,7 +146,8 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
 }
 
 /// `edit --verdict`: a person overrides, without a review. Only an approval lets the work go on.
-pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, policy: &Policy) {
+pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, head: Option<Head>, policy: &Policy) {
+    this.head = head.unwrap_or_else(|| this.head.clone());
     let reason = Some(Reason::EditedByPerson);
     let begun = this.stage != Stage::Queued;
     let outcome = match verdict {

@@ -318,10 +318,20 @@ impl Default for Loop {
 }
 
 impl Loop {
-    /// The commit its reviewers approved, where that is how it ended.
+    /// The commit that reviewers or a person approved, where that is how it ended.
     pub fn approved_commit(&self) -> Option<&Commit> {
         let Stage::Done(ending) = &self.stage else { return None };
-        if let Outcome::Approved { commit } = &ending.outcome { Some(commit) } else { None }
+        match &ending.outcome {
+            Outcome::Approved { commit } => Some(commit),
+            Outcome::Accepted { .. } => Some(&self.head.commit),
+            Outcome::Unreviewed
+            | Outcome::CompletedWithIssues
+            | Outcome::Exhausted
+            | Outcome::Discussion
+            | Outcome::Failed
+            | Outcome::Stuck
+            | Outcome::Cancelled => None,
+        }
     }
 
     pub fn is_done(&self) -> bool {

@@ -1,6 +1,6 @@
 //! A task as every list shows it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct TaskRow {
     /// None is unlimited.
     pub max_review_cycles: Option<u32>,
     pub branch: Option<String>,
-    /// The commit its reviewers approved.
+    /// The commit that its reviewers or a person approved.
     pub approved_commit: Option<String>,
     pub base: Option<String>,
     pub worktree: Option<String>,
@@ -49,14 +49,33 @@ pub struct TaskRow {
     pub ended_at: Option<String>,
 }
 
+/// How many approvals are looked at, the latest first: a list must come at once, and old branches are mostly gone.
+const LOOKED_AT: usize = 1000;
+
+/// What is known of a branch.
+#[derive(Default)]
+struct Worked {
+    /// The last task that was started on it.
+    last: u64,
+    approved: BTreeSet<String>,
+}
+
 /// An approval is of one commit: takes it from tasks whose branch has moved on to what nobody approved. `tip` tells
-/// where a branch is now, if that can be told.
+/// where a branch is now; nothing where that cannot be told or is the program's own doing.
 pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {
-    let commits: Vec<&String> = rows.iter().filter_map(|row| row.approved_commit.as_ref()).collect();
-    let approved: BTreeSet<String> = commits.into_iter().cloned().collect();
-    for row in rows.iter_mut().filter(|row| row.approved_commit.is_some()) {
-        let moved_to = row.branch.as_deref().filter(|branch| !is_shared(branch)).and_then(&mut tip);
-        if moved_to.is_some_and(|tip| !approved.contains(&tip)) {
+    let mut branches: BTreeMap<String, Worked> = BTreeMap::new();
+    for (row, branch) in rows.iter().filter_map(|row| Some((row, row.branch.clone()?))) {
+        let worked = branches.entry(branch).or_default();
+        worked.last = if row.base.is_some() { worked.last.max(row.id) } else { worked.last };
+        worked.approved.extend(row.approved_commit.clone());
+    }
+    let approved = rows.iter_mut().rev().filter(|row| row.approved_commit.is_some());
+    for row in approved.take(LOOKED_AT) {
+        let Some((branch, worked)) = row.branch.as_ref().and_then(|name| branches.get_key_value(name)) else {
+            continue;
+        };
+        let answers = worked.last == row.id || !is_shared(branch);
+        if answers && tip(branch).is_some_and(|tip| !worked.approved.contains(&tip)) {
             row.final_verdict = None;
             row.outcome = Outcome::CompletedWithIssues.word().map(str::to_owned);
             row.reason = Some(Reason::ChangedAfterReview.word());
@@ -64,7 +83,7 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
     }
 }
 
-/// The tasks of a chain work on one branch, which moves on with each of them.
+/// The tasks of a chain work on one branch, which moves on with each of them: only the last one answers for its tip.
 fn is_shared(branch: &str) -> bool {
     branch.starts_with("signoff/run-")
 }

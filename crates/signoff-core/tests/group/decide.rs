@@ -45,7 +45,12 @@ fn commands(this: &Loop, policy: &Policy) -> Vec<Command> {
             all.push(Command::Answer { question, choice: choice.word().into(), by: by() });
         }
     }
-    let edit = |verdict: FinalWord| Command::Edit { verdict: verdict.word().into(), by: by(), reason: by() };
+    let edit = |verdict: FinalWord| Command::Edit {
+        verdict: verdict.word().into(),
+        by: by(),
+        reason: by(),
+        head: None,
+    };
     all.extend(FinalWord::ALL.map(edit));
     let known = this.ledger.entries().iter().map(|entry| entry.finding.id.clone());
     all.extend(known.chain(["nothing".into()]).map(|finding| Command::Dispute {
@@ -81,9 +86,9 @@ fn regardless(this: &Loop, command: Command) -> Event {
             Event::PersonAnswered { question: question.unwrap_or(open), choice, by }
         }
         Command::Retry { by } => Event::PersonRetried { by },
-        Command::Edit { verdict, by, reason } => {
+        Command::Edit { verdict, by, reason, head } => {
             let verdict = FinalWord::from_word(&verdict).expect("a verdict");
-            Event::PersonEdited { verdict, by, reason }
+            Event::PersonEdited { verdict, by, reason, head }
         }
         Command::Cancel { by } => Event::Cancelled { by },
         Command::Dispute { finding, by, reason } => {

@@ -24,7 +24,7 @@ fn failed(attempt: u64) -> Event {
 }
 
 fn edited(verdict: &str) -> Command {
-    Command::Edit { verdict: verdict.into(), by: "ann".into(), reason: "enough".into() }
+    Command::Edit { verdict: verdict.into(), by: "ann".into(), reason: "enough".into(), head: None }
 }
 
 fn accepted() -> Event {

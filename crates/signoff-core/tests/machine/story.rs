@@ -191,7 +191,7 @@ impl Story {
     }
 
     pub fn edit(self, verdict: FinalWord) -> Self {
-        let event = Event::PersonEdited { verdict, by: "ann".into(), reason: "seen it".into() };
+        let event = Event::PersonEdited { verdict, by: "ann".into(), reason: "seen it".into(), head: None };
         self.then(&format!("a person sets {}", verdict.word()), event)
     }
 

@@ -81,9 +81,12 @@ fn after(event: &Event) -> Option<Event> {
             Event::PersonAnswered { question: QuestionId(1), choice: Choice::Continue, by: by() }
         }
         Event::PersonAnswered { .. } => Event::PersonRetried { by: by() },
-        Event::PersonRetried { .. } => {
-            Event::PersonEdited { verdict: FinalWord::MaxCyclesReached, by: by(), reason: "enough".into() }
-        }
+        Event::PersonRetried { .. } => Event::PersonEdited {
+            verdict: FinalWord::MaxCyclesReached,
+            by: by(),
+            reason: "enough".into(),
+            head: None,
+        },
         Event::PersonEdited { .. } => Event::FindingDecided {
             finding: "f1".into(),
             decision: Decision {
@@ -199,7 +202,12 @@ pub fn inner() -> Vec<Recorded> {
         Event::Resumed { hold: Hold::Budget },
         Event::Resumed { hold: Hold::Checkpoint },
     ]);
-    events.extend(FinalWord::ALL.map(|verdict| Event::PersonEdited { verdict, by: by(), reason: by() }));
+    events.extend(FinalWord::ALL.map(|verdict| Event::PersonEdited {
+        verdict,
+        by: by(),
+        reason: by(),
+        head: None,
+    }));
     let answered = |choice| Event::PersonAnswered { question: QuestionId(1), choice, by: by() };
     events.extend(Choice::ALL.map(answered));
     let standings = [

@@ -4,37 +4,60 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The branches of a repository that keeps its refs in files. Of another one it knows nothing.
+use super::{Git, Repository};
+
+/// The branches of a repository.
 #[derive(Debug)]
 pub struct Tips {
+    root: PathBuf,
     common: PathBuf,
-    /// What git has packed into one file; read when it is first needed.
-    packed: Option<HashMap<String, String>>,
+    /// What has no file of its own; read when it is first needed.
+    others: Option<HashMap<String, String>>,
 }
 
 impl Tips {
     /// The branches of the repository whose main worktree, or bare directory, is `root`.
     pub fn of(root: &Path) -> Self {
-        let inside = root.join(".git");
-        Self { common: if inside.is_dir() { inside } else { root.to_owned() }, packed: None }
+        Self { root: root.to_owned(), common: common(root), others: None }
     }
 
-    /// The commit a branch is at. None if there is no such branch, or if only git can tell.
-    pub fn of_branch(&mut self, branch: &str) -> Option<String> {
+    /// The commit a branch is at. None if there is no such branch.
+    pub fn of_branch(&mut self, branch: &str, git: &Git) -> Option<String> {
         let name = format!("refs/heads/{branch}");
         let loose = fs::read_to_string(self.common.join(&name)).ok();
         let loose = loose.map(|text| text.trim_end().to_owned());
-        loose.or_else(|| self.packed().get(&name).cloned()).filter(|id| is_id(id))
+        loose.or_else(|| self.others(git).get(&name).cloned()).filter(|id| is_id(id))
     }
 
-    fn packed(&mut self) -> &HashMap<String, String> {
-        let common = &self.common;
-        self.packed.get_or_insert_with(|| {
-            let text = fs::read_to_string(common.join("packed-refs")).unwrap_or_default();
+    fn others(&mut self, git: &Git) -> &HashMap<String, String> {
+        let (root, common) = (&self.root, &self.common);
+        self.others.get_or_insert_with(|| {
+            // Refs that are kept in tables are git's to read.
+            let asked = common.join("reftable").is_dir().then(|| asked(root, git));
+            let text = asked.unwrap_or_else(|| fs::read_to_string(common.join("packed-refs")).ok());
+            let text = text.unwrap_or_default();
             let pairs = text.lines().filter_map(|line| line.split_once(' '));
             pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
         })
     }
+}
+
+/// The git directory of a main worktree: `.git`, or where a file of that name points.
+fn common(root: &Path) -> PathBuf {
+    let inside = root.join(".git");
+    let pointed = fs::read_to_string(&inside).ok();
+    match pointed.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: ")) {
+        Some(elsewhere) => root.join(elsewhere),
+        None if inside.is_dir() => inside,
+        None => root.to_owned(),
+    }
+}
+
+fn asked(root: &Path, git: &Git) -> Option<String> {
+    let repository = Repository::discover(git, root).ok()?;
+    let asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/signoff"];
+    let printed = repository.sealed(repository.here()).ok()?.args(asked).read().ok()?;
+    Some(String::from_utf8_lossy(&printed).into_owned())
 }
 
 fn is_id(text: &str) -> bool {

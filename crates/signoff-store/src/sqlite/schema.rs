@@ -2,9 +2,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::book::Pages;
 use super::fault;
 use super::lease_file::LeaseFiles;
-use crate::StoreError;
+use crate::{StoreError, journal};
 
 const STEPS: [&str; 2] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
@@ -26,17 +27,16 @@ pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles)
     let _alone = leases.schema()?;
     let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
     mode.map_err(fault::of)?;
-    (1..).zip(STEPS).try_for_each(|(number, sql)| take(connection, number, sql))
-}
-
-fn take(connection: &mut Connection, number: u32, sql: &str) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
-    if version(&transaction)? >= number {
-        return Ok(());
+    let found = version(&transaction)?;
+    let missing = STEPS.get(found as usize..).unwrap_or_default();
+    missing.iter().try_for_each(|sql| transaction.execute_batch(sql)).map_err(fault::of)?;
+    if found > 0 && !missing.is_empty() {
+        // New columns are empty until the log has been told again.
+        journal::rebuild(&mut Pages(&transaction))?;
     }
-    transaction.execute_batch(sql).map_err(fault::of)?;
-    transaction.pragma_update(None, "user_version", number).map_err(fault::of)?;
+    transaction.pragma_update(None, "user_version", KNOWN.max(found)).map_err(fault::of)?;
     transaction.commit().map_err(fault::of)
 }
 

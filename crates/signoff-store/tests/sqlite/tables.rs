@@ -90,6 +90,26 @@ fn reviews_and_their_issues_follow_the_ledger() {
     insta::assert_snapshot!(place.ask("SELECT * FROM tasks"), @"1 | 1 | A | Add login | implement | completed | approved | APPROVED | - | 1 | 2 | 3 | signoff/task-1 | c0 | .signoff/worktrees/1 | - | 2 | 0 | 0.07 | 100 | 10 | [] | - | 1970-01-01T00:00:01Z | 1970-01-01T00:00:03Z | 1970-01-01T00:00:08Z | c2");
 }
 
+/// An older program knew fewer columns; the log has always known.
+#[test]
+fn a_column_that_is_new_is_told_from_the_log() {
+    let place = Place::new();
+    let store = place.open();
+    let lease = begin(&store);
+    append(&store, &lease, 4, &[say::works("A", 1, 1)]);
+    let approves = |name| say::review(name, Verdict::Approved, &[]);
+    let reviews = [say::reviewed("A", 2, approves("spec")), say::reviewed("A", 3, approves("code"))];
+    append(&store, &lease, 5, &reviews);
+    drop((lease, store));
+    place
+        .sql()
+        .execute_batch("ALTER TABLE tasks DROP COLUMN approved_commit; PRAGMA user_version = 1")
+        .unwrap();
+    let store = place.open();
+    assert_eq!(store.task(TaskId(1)).unwrap().unwrap().approved_commit.as_deref(), Some("c1"));
+    assert_eq!(store.check().unwrap(), [""; 0]);
+}
+
 #[test]
 fn what_a_person_decides_shows_in_the_tables() {
     let place = Place::new();

@@ -10,7 +10,7 @@ pub fn decided(event: &Event) -> Option<String> {
     if let Event::PersonAnswered { choice, by, .. } = event {
         return Some(format!("{} answers: {}", cut(by, 40), choice.word()));
     }
-    if let Event::PersonEdited { verdict, by, reason } = event {
+    if let Event::PersonEdited { verdict, by, reason, .. } = event {
         let reason =
             if reason.trim().is_empty() { String::new() } else { format!(" - {}", cut(reason, SENTENCE)) };
         return Some(format!("Verdict set to {} by {}{reason}", verdict.word(), cut(by, 40)));

@@ -33,7 +33,7 @@ pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
         }
     }
     let verdict = FinalWord::ChangesRequested;
-    all.push(Event::PersonEdited { verdict, by: by(), reason: "seen\nit".into() });
+    all.push(Event::PersonEdited { verdict, by: by(), reason: "seen\nit".into(), head: None });
     all.push(Event::Cancelled { by: by() });
     all
 }

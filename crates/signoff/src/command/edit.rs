@@ -2,6 +2,8 @@
 
 use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
+use signoff_core::machine::Head;
+use signoff_engine::git::{Git, Repository};
 
 use super::decide::decide;
 use crate::console::Console;
@@ -34,7 +36,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
     let (run, loop_id) = desk.loop_of(args.task)?;
     let verdict = args.verdict.to_ascii_uppercase();
-    let wish = Command::Edit { verdict: verdict.clone(), by: door::person(), reason: args.reason.clone() };
+    let (by, reason, head) = (door::person(), args.reason.clone(), head_of(&desk, args.task)?);
+    let wish = Command::Edit { verdict: verdict.clone(), by, reason, head };
     decide(&desk, run, &loop_id, wish)?;
     super::told(
         &desk,
@@ -42,4 +45,11 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         &format!("Task #{} is {verdict} by {}\n", args.task, door::person()),
         console,
     )
+}
+
+/// Where the task's branch is, which is what a person looks at who decides about it.
+fn head_of(desk: &Desk, task: TaskId) -> Result<Option<Head>, Failure> {
+    let Some(branch) = desk.task(task)?.branch else { return Ok(None) };
+    let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
+    Ok(repository.head_of(&branch)?)
 }

@@ -4,12 +4,13 @@ use signoff_core::ids::TaskId;
 use signoff_core::machine::Reason;
 use signoff_core::view::TaskRow;
 use signoff_engine::artifact;
-use signoff_engine::git::Tips;
+use signoff_engine::git::{Git, Tips};
 use signoff_store::Store;
 use signoff_term::show::{Report, text};
 
 use crate::console::Console;
 use crate::desk::Desk;
+use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
@@ -28,7 +29,7 @@ pub struct Args {
 fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
     row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.word()))?;
     let branch = row.branch.as_ref()?;
-    let tip = Tips::of(&desk.root).of_branch(branch)?;
+    let tip = Tips::of(&desk.root).of_branch(branch, &Git::new(door::environment()))?;
     Some(format!("{branch} has moved to {tip}, which nobody reviewed: `signoff review {}`", row.id))
 }
 

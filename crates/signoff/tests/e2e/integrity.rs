@@ -2,7 +2,7 @@
 
 use signoff_testkit::Project;
 use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
+use signoff_testkit::script::{Rule, Script};
 
 use crate::PROGRAM;
 
@@ -166,6 +166,86 @@ fn what_is_committed_after_an_approval_voids_it() {
     // The program's own commits are no better.
     project.run(&["improve", "2"]);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "changed_after_review");
+}
+
+/// Approves everything; every implementer writes a file of its own.
+fn content(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("task-{task}.txt", "x\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+/// Status, verdict and reason of every task.
+fn standings(project: &Project) -> Vec<String> {
+    let rows = project.run(&["status", "--json"]).json()["tasks"].as_array().cloned().unwrap_or_default();
+    rows.iter().map(|row| format!("{} {}", row["final_verdict"], row["reason"])).collect()
+}
+
+const APPROVAL: &str = "\"APPROVED\" null";
+const VOID: &str = "null \"changed_after_review\"";
+
+#[test]
+fn what_a_person_approved_is_one_commit_too() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(Rule::role("review").say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
+    });
+    project.run(&["add", "T", "-a"]);
+    project.run(&["work"]);
+    // A person mends it and then says so: what they approve is what is there.
+    let commits = "cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m more";
+    project.env.shell(commits);
+    project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen it"]);
+    assert_eq!(standings(&project), ["\"APPROVED\" \"edited_by_person\""]);
+    project.env.shell(commits);
+    assert_eq!(standings(&project), [VOID]);
+    project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen that too"]);
+    assert_eq!(standings(&project), ["\"APPROVED\" \"edited_by_person\""]);
+}
+
+#[test]
+fn the_branch_of_a_plan_may_not_move_on_either() {
+    let project = Project::with_agent(PROGRAM, content);
+    project.configure(TWO);
+    project.env.write("plan.md", "# Plan\n\n- [ ] T001 First\n- [ ] T002 Second\n");
+    project.commit("Plan");
+    let run = project.run(&["run", "plan.md", "--as", "plan"]);
+    assert_eq!(standings(&project), [APPROVAL, APPROVAL], "{run}");
+    project.env.shell("cd .signoff/worktrees/run-1 && git commit -q --allow-empty -m later");
+    assert_eq!(standings(&project), [APPROVAL, VOID]);
+}
+
+#[test]
+fn an_approval_is_of_ones_own_branch() {
+    let project = Project::with_agent(PROGRAM, content);
+    project.run(&["add", "First", "-a"]);
+    project.run(&["add", "Second", "-a"]);
+    project.run(&["work"]);
+    assert_eq!(standings(&project), [APPROVAL, APPROVAL]);
+    project.env.shell("git -C .signoff/worktrees/task-1 reset -q --hard signoff/task-2-second");
+    assert_eq!(standings(&project), [VOID, APPROVAL]);
+    // Who merged it needs its branch no longer.
+    project.git("worktree remove --force .signoff/worktrees/task-2");
+    project.git("branch -q -D signoff/task-2-second");
+    assert_eq!(standings(&project), [VOID, APPROVAL]);
+}
+
+#[test]
+fn wherever_a_repository_keeps_its_branches_they_are_looked_at() {
+    for how in ["--separate-git-dir=../elsewhere.git", "--ref-format=reftable"] {
+        let project = Project::with_agent(PROGRAM, content);
+        // An older git knows no other form of refs.
+        let made = format!("rm -rf .git; git init -q -b main {how} && git add -A && git commit -q -m Start");
+        if project.env.shell(&made).code != Some(0) {
+            continue;
+        }
+        project.run(&["add", "T", "-a"]);
+        let work = project.run(&["work"]);
+        assert_eq!(standings(&project), [APPROVAL], "{how}: {work}");
+        project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
+        assert_eq!(standings(&project), [VOID], "{how}");
+    }
 }
 
 #[test]
