@@ -44,14 +44,21 @@ impl Name {
         reviews.join(format!("{}.md", self.0))
     }
 
-    fn raw(&self, reviews: &Path, reviewer: &ReviewerName) -> PathBuf {
+    /// The first answer of a reviewer in a review, or a later one.
+    fn raw(&self, reviews: &Path, reviewer: &ReviewerName, number: u32) -> PathBuf {
         // A reviewer's name is configuration; it must not lead out of the directory.
         let safe: String = reviewer
             .as_str()
             .chars()
             .map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' })
             .collect();
-        reviews.join(format!("{}.{safe}.txt", self.0))
+        let again = if number > 1 { format!(".{number}") } else { String::new() };
+        reviews.join(format!("{}.{safe}{again}.txt", self.0))
+    }
+
+    /// A merged review that another one took the place of.
+    fn earlier(&self, reviews: &Path, number: u32) -> PathBuf {
+        reviews.join(format!("{}.earlier-{number}.md", self.0))
     }
 }
 
@@ -64,9 +71,12 @@ pub struct Gate<'a> {
     pub cycle: u32,
 }
 
-/// Writes a reviewer's raw answer; where it lies, seen from the directory that holds `reviews`.
+/// Writes a reviewer's raw answer; where it lies, seen from the directory that holds `reviews`. The log points to
+/// earlier answers of the same review, which stay: who is asked again, or a second pass, gets another file.
 pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u8]) -> io::Result<Artifact> {
-    let path = name.raw(reviews, reviewer);
+    let free = |path: &PathBuf| fs::read(path).map_or(true, |found| found == text);
+    let mut paths = (1..).map(|number| name.raw(reviews, reviewer, number));
+    let path = paths.find(free).unwrap_or_else(|| name.raw(reviews, reviewer, 1));
     write(&path, text)?;
     Ok(Artifact::new(relative(reviews, &path)))
 }
@@ -74,9 +84,10 @@ pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u
 /// No prompt shows more of an answer, whatever its characters.
 const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
-/// The raw answer, if it is there: as much of it as a prompt can show.
+/// The last raw answer, if there is one: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
-    text_of(&name.raw(reviews, reviewer))
+    let paths = (1..).map(|number| name.raw(reviews, reviewer, number));
+    text_of(&paths.take_while(|path| path.exists()).last()?)
 }
 
 fn text_of(path: &Path) -> Option<String> {
@@ -113,10 +124,15 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     names
 }
 
-/// Writes the merged review of a round.
+/// Writes the merged review of a round. One that was written before under the same name is kept beside it.
 pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
-    write(&path, render(&merge(answers, bar), bar, Format::Markdown).as_bytes())?;
+    let text = render(&merge(answers, bar), bar, Format::Markdown);
+    if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
+        let mut earlier = (1..).map(|number| name.earlier(reviews, number));
+        fs::rename(&path, earlier.find(|path| !path.exists()).unwrap_or_else(|| name.earlier(reviews, 1)))?;
+    }
+    write(&path, text.as_bytes())?;
     Ok(path)
 }
 
@@ -136,7 +152,14 @@ fn relative(reviews: &Path, path: &Path) -> String {
     path.strip_prefix(top).unwrap_or(path).display().to_string()
 }
 
-/// The merged reviews of a task that are there, in the order they were written.
+/// Keeps the plan that a task was to make; where.
+pub fn write_plan(plans: &Path, task: TaskId, started: Timestamp, text: &str) -> io::Result<PathBuf> {
+    let path = plans.join(format!("{}-task-{task}-plan.md", clock::day(started)));
+    write(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+/// The merged reviews of a task that are there, in the order they were written; or the plans, in their directory.
 pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     let mut found: Vec<(Option<u64>, PathBuf)> = Vec::new();
     let mark = format!("-task-{task}-");

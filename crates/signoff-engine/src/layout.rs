@@ -52,6 +52,11 @@ impl Layout {
         self.root.join("reviews")
     }
 
+    /// What plan tasks came to.
+    pub fn plans(&self) -> PathBuf {
+        self.root.join("plans")
+    }
+
     pub fn task_worktree(&self, task: TaskId) -> PathBuf {
         self.worktrees.join(format!("task-{task}"))
     }

@@ -11,6 +11,7 @@ use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
 use signoff_core::review::{Judged, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::task::TaskType;
 use signoff_core::workflow::{Completion, Role};
 
 use super::prepare::{self, Memo};
@@ -67,6 +68,7 @@ pub fn conclude(
         | JobKind::Combine
         | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))?,
     };
+    notes.extend(kept_plan(shop, task));
     Ok(Concluded { end, usage, notes })
 }
 
@@ -155,10 +157,34 @@ fn work(
     if let Some(failure) = failure {
         return Ok(failed(task, failure));
     }
-    if nothing_done(task, worktree, &head)? {
+    let nothing =
+        if is_plan(task) { !keep_plan(shop, task, dir)? } else { nothing_done(task, worktree, &head)? };
+    if nothing {
         return Ok(failed(task, Failure::NothingDone));
     }
     Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report: report(task, dir, head) })))
+}
+
+/// Whether the work is a document, and no file of the repository.
+fn is_plan(task: &Assignment) -> bool {
+    task.spec.kind == TaskType::Plan && matches!(task.job.kind, JobKind::Work { role: Role::Plan, .. })
+}
+
+/// Where the plan of a plan task is, in words.
+fn kept_plan(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let plan = artifact::of_task(&shop.layout.plans(), task.task.filter(|_| is_plan(task))?).pop()?;
+    let shown = plan.strip_prefix(shop.repository.root()).unwrap_or(&plan).display();
+    Some(format!("the plan is in {shown}"))
+}
+
+/// Keeps the plan, which is the agent's final message; whether there is one.
+fn keep_plan(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Result<bool, EngineError> {
+    let text = String::from_utf8_lossy(&stdout(dir)).into_owned();
+    let Some(id) = task.task.filter(|_| !text.trim().is_empty()) else { return Ok(false) };
+    let plans = shop.layout.plans();
+    artifact::write_plan(&plans, id, task.started, &text)
+        .map_err(|error| EngineError::io("write", &plans, error))?;
+    Ok(true)
 }
 
 /// An agent that says it is done and changed nothing has not done the task, unless an earlier attempt had. A fix

@@ -41,7 +41,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
     };
-    let artifacts = artifact::of_task(&desk.layout().reviews(), args.task);
+    let layout = desk.layout();
+    let mut artifacts = artifact::of_task(&layout.reviews(), args.task);
+    artifacts.extend(artifact::of_task(&layout.plans(), args.task));
     let shown =
         |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
     let artifacts = artifacts.into_iter().map(shown).collect();

@@ -96,6 +96,37 @@ fn an_opening_of_ones_own_takes_the_place_of_the_built_in_one() {
     assert!(calls.all()[1].prompt.starts_with("You are a carpenter."), "{}", calls.all()[1].prompt);
 }
 
+/// It is told to change no file: the plan is what it says.
+#[test]
+fn a_plan_is_what_its_agent_says() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("plan").task("3")).rule(Rule::role("plan").say("# The plan\n\n1. Do it.\n"))
+    });
+    project.run(&["add", "Plan the thing", "-t", "plan"]);
+    let work = project.run(&["work"]);
+    insta::assert_snapshot!(work.stdout, @"
+    Running task #1: Plan the thing
+      Planning...
+      Plan complete
+    ✓ Task #1 completed (not reviewed)
+    ");
+    let show = project.run(&["show", "1", "--json"]).json();
+    let kept = show["artifacts"][0].as_str().unwrap();
+    assert_eq!(work.stderr, format!("the plan is in {kept}\n"));
+    assert_eq!(project.read(kept), "# The plan\n\n1. Do it.\n");
+    assert_eq!(project.run(&["add", "Do the thing", "--plan", kept]).code, Some(0));
+    project.run(&["add", "Plan nothing", "-t", "plan"]);
+    insta::assert_snapshot!(project.run(&["work", "3"]), @"
+    exit 1
+    --- stdout
+    Running task #3: Plan nothing
+      Planning...
+      Plan failed: ended without changing anything
+    ✗ Task #3 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 3; go on: signoff retry 3
+    ");
+}
+
 #[test]
 fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     let project = Project::with_agent(PROGRAM, |script| {

@@ -395,3 +395,58 @@ fn retry_is_refused_where_there_is_nothing_to_retry() {
     hint: `signoff show ID` shows where the task stands
     ");
 }
+
+/// What was said in a review stays, also when the same review is held again.
+#[test]
+fn no_review_takes_the_place_of_another() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(Rule::role("review").call(1).say("I do not know.\n"))
+            .rule(Rule::role("review").call(2).say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
+            .rule(Rule::role("review").say("Well done.\n\n**Verdict: APPROVED**\n"))
+    });
+    project.configure("[gate]\non_unclear = \"retry\"\n");
+    project.run(&["add", "T", "-a"]);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+    let reviews = project.list(".signoff/reviews");
+    let read =
+        |name: &String| format!("{}: {}", &name[9..], project.read(&format!(".signoff/reviews/{name}")));
+    insta::assert_snapshot!(reviews.iter().map(read).collect::<Vec<_>>().join("---\n"), @"
+    task-1-review-1.earlier-1.md: # Review
+
+    **Verdict: NEEDS_DISCUSSION**
+
+    - General Review: NEEDS_DISCUSSION
+
+      Which one?
+
+    Overall: NEEDS_DISCUSSION. Action: Fix issues and re-run reviews.
+    ---
+    task-1-review-1.general.2.txt: Which one?
+
+    **Verdict: NEEDS_DISCUSSION**
+    ---
+    task-1-review-1.general.3.txt: Well done.
+
+    **Verdict: APPROVED**
+    ---
+    task-1-review-1.general.txt: I do not know.
+    ---
+    task-1-review-1.md: # Review
+
+    **Verdict: APPROVED**
+
+    - General Review: APPROVED
+
+      Well done.
+
+    Overall: APPROVED. Action: Proceed.
+    ");
+    // The log points to what was said then.
+    let rows = project.run(&["show", "1", "--json"]).json();
+    let raw = |cycle: usize| rows["cycles"][cycle]["reviews"][0]["raw"].as_str().unwrap().to_owned();
+    assert!(project.read(&raw(0)).starts_with("Which one?"), "{rows}");
+    assert!(project.read(&raw(1)).starts_with("Well done."), "{rows}");
+}
