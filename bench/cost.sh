@@ -10,12 +10,12 @@
 #
 # "The same from a shell" is what a person would write instead of signoff, with the same agents, prompts and files:
 # for each task
-#     git worktree add -b BRANCH                                    a worktree of its own
-#     agent implement; git add -A; git diff --quiet || git commit   nothing to commit is no error
-#     git diff BASE; agent review; grep APPROVED                    what the reviewer is shown, and what it says
-#     agent fix; git add -A; git diff --quiet || git commit
-#     git diff BASE; agent review; grep APPROVED
-# It records nothing, survives nothing, undoes nothing and takes any answer's word for it.
+#     git worktree add -b BRANCH            a worktree of its own
+#     agent implement; git add -A; git commit
+#     git diff BASE; agent review           what the reviewer is shown
+#     agent fix; git add -A; git commit
+#     git diff BASE; agent review
+# It records nothing, survives nothing, undoes nothing and reads no answer.
 set -eu
 cd "$(dirname "$0")/.."
 here=$PWD
@@ -150,27 +150,21 @@ top=$PWD
 run() {
     SIGNOFF_ROLE=$1 SIGNOFF_CYCLE=$2 SIGNOFF_REVIEWER=${3:-} "$agent" <"$prompts/$4" >"../answer"
 }
-keep() {
-    git add -A
-    git diff --cached --quiet || git commit -q -m "$1"
-}
-review() {
-    git diff "$base" >../diff
-    run review "$1" general "$2"
-    grep -q 'Verdict: APPROVED' ../answer
-}
 number=0
 while [ "$number" -lt "$tasks" ]; do
     number=$((number + 1))
     git worktree add -q -b "loop-$number" "../loop-$number"
     cd "../loop-$number"
     run implement 0 '' a1
-    keep "Task $number"
-    review 1 a2 || {
-        run fix 1 '' a3
-        keep 'Address review feedback'
-        review 2 a4
-    }
+    git add -A
+    git commit -q -m "Task $number"
+    git diff "$base" >../diff
+    run review 1 general a2
+    run fix 1 '' a3
+    git add -A
+    git commit -q -m 'Address review feedback'
+    git diff "$base" >../diff
+    run review 2 general a4
     cd "$top"
 done
 LOOP

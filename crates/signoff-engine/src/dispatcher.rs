@@ -116,6 +116,8 @@ pub enum Input {
 pub struct Placed {
     pub place: Place,
     pub head: machine::Head,
+    /// What people should know about it.
+    pub note: Option<String>,
 }
 
 /// How a drive ended.
@@ -333,7 +335,10 @@ impl<'r> Dispatcher<'r> {
             driven.placing.remove(loop_id);
         }
         match result {
-            Ok(Placed { place, head }) => {
+            Ok(Placed { place, head, note }) => {
+                if let Some(note) = note {
+                    self.renderer.take(&Notice::Note(&note));
+                }
                 let Place { base, worktree } = place;
                 self.loop_event(
                     run,

@@ -5,6 +5,7 @@
 //!
 //! All functions block; callers with other things to do use a thread for blocking work.
 
+mod aside;
 mod branch;
 mod checkout;
 mod commit;

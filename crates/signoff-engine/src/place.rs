@@ -1,15 +1,17 @@
 //! Where a loop is worked: its worktree and branch, made from a recorded base.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Outcome, Stage};
+use signoff_core::machine::{Loop, Outcome, Stage};
+use signoff_core::prompt::commit_message;
 use signoff_core::task::{Origin, TaskSpec};
 use signoff_core::workflow::Arrangement;
 use signoff_store::{Store, StoreError};
 
 use crate::attempt::Workshop;
-use crate::board::{Board, Place};
+use crate::board::{Board, Place, Worked};
 use crate::dispatcher::Placed;
 use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
@@ -27,6 +29,8 @@ pub struct Wish {
     pub in_turn: bool,
     /// What is to be ticked first: the tasks before this one.
     pub done: Vec<Origin>,
+    /// The task before this one that was called off, and where it had begun.
+    pub called_off: Option<(TaskId, Commit)>,
 }
 
 impl Wish {
@@ -41,8 +45,24 @@ impl Wish {
             branch: worked.branch,
             in_turn,
             done: tick::through(board),
+            called_off: called_off(board).filter(|_| in_turn),
         })
     }
+}
+
+/// The first task that was called off since one was last through. Nobody approved what it left on the branch.
+fn called_off(board: &Board) -> Option<(TaskId, Commit)> {
+    let ended = |worked: &Worked| {
+        let Stage::Done(ending) = &worked.state.stage else { return None };
+        Some((worked.task?, ending.outcome.clone()))
+    };
+    let through = board.loops.values().filter_map(ended).filter(|(_, outcome)| outcome.carries_on());
+    let last = through.map(|(task, _)| task).max();
+    let off = board.loops.values().filter_map(|worked| {
+        let (task, outcome) = ended(worked)?;
+        (outcome == Outcome::Cancelled && Some(task) > last).then_some((task, worked.place.clone()?.base))
+    });
+    off.min()
 }
 
 /// Where a loop will be worked.
@@ -89,13 +109,12 @@ fn start(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Commit, 
     Ok(shop.repository.base()?)
 }
 
-/// The commit of a task that its reviewers approved. What came after it, nobody reviewed.
+/// The commit of a task that its reviewers or a person approved. What came after it, nobody reviewed.
 pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, StoreError> {
     let Some((run, loop_id)) = store.loop_of(task)? else { return Ok(None) };
     let board = Board::of(run, &store.log(run)?);
-    let stage = board.loops.get(&loop_id).map(|worked| worked.state.stage.clone());
-    let Some(Stage::Done(ending)) = stage else { return Ok(None) };
-    Ok(if let Outcome::Approved { commit } = ending.outcome { Some(commit) } else { None })
+    let state = board.loops.get(&loop_id).map(|worked| &worked.state);
+    Ok(state.and_then(Loop::approved_commit).cloned())
 }
 
 /// Another go at a branch that is there.
@@ -116,18 +135,33 @@ fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     let start = shop.repository.base()?;
     let path = shop.layout.run_worktree(wish.run);
     let placed = attach(shop, &path, &wish.branch, &start)?;
-    if wish.done.is_empty() {
+    let note = set_aside(shop, wish, &placed)?;
+    if wish.done.is_empty() && note.is_none() {
         return Ok(placed);
     }
     tick::in_branch(shop, wish.run, &wish.done)?;
-    attach(shop, &path, &wish.branch, &start)
+    Ok(Placed { note, ..attach(shop, &path, &wish.branch, &start)? })
+}
+
+/// Takes what a task left that was called off out of the way of the next one.
+fn set_aside(shop: &Workshop, wish: &Wish, placed: &Placed) -> Result<Option<String>, EngineError> {
+    let Some((task, base)) = &wish.called_off else { return Ok(None) };
+    let aside = format!("{}-cancelled-{task}", wish.branch);
+    let ticked = fs::read_to_string(shop.layout.ticked(wish.run)).ok();
+    // A killed program may have done it before.
+    if ticked.as_deref() == Some(placed.head.commit.as_str()) && shop.repository.has_branch(&aside)? {
+        return Ok(None);
+    }
+    let worktree = shop.repository.worktree(Path::new(&placed.place.worktree))?;
+    let moved = worktree.set_aside(base, &aside, &commit_message::unfinished(&format!("Task {task}")))?;
+    Ok(moved.then(|| format!("what task {task} left was set aside: it is on the branch {aside}")))
 }
 
 fn attach(shop: &Workshop, path: &Path, branch: &str, start: &Commit) -> Result<Placed, EngineError> {
     let worktree = shop.repository.add_worktree(&NewWorktree { path, branch, start })?;
     worktree.copy_files(shop.settings.copied_into_worktrees())?;
     let head = worktree.head()?;
-    Ok(Placed { place: Place { base: head.commit.clone(), worktree: shown(path) }, head })
+    Ok(Placed { place: Place { base: head.commit.clone(), worktree: shown(path) }, head, note: None })
 }
 
 /// A throw-away copy of the checkout as it is, uncommitted work included.
@@ -140,7 +174,7 @@ fn of_checkout(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
         None => shop.repository.base()?,
     };
     let base = forked(shop, &base, &commit)?;
-    Ok(Placed { place: Place { base, worktree: shown(&path) }, head: worktree.head()? })
+    Ok(Placed { place: Place { base, worktree: shown(&path) }, head: worktree.head()?, note: None })
 }
 
 /// Where two lines of work parted; the first one itself if they have nothing in common.

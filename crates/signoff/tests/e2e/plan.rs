@@ -480,3 +480,40 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     hint: `signoff status` lists what there is
     ");
 }
+
+/// Nobody approved what it left: it is kept, and nothing is built upon it.
+#[test]
+fn what_a_cancelled_task_left_is_set_aside() {
+    let project = project(|script| {
+        let fails = Rule::role("implement").task("1").write("junk.txt", "junk\n").exit(1);
+        content(developer(script.rule(fails)))
+    });
+    assert_eq!(project.run(&["run", "plan.md", "--no-ask"]).code, Some(1));
+    project.env.write(".signoff/worktrees/run-1/more.txt", "more junk\n");
+    project.run(&["cancel", "1"]);
+    let resumed = project.run(&["run", "--resume"]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    insta::assert_snapshot!(resumed.stderr, @"what task 1 left was set aside: it is on the branch signoff/run-1-cancelled-1");
+    insta::assert_snapshot!(project.subjects("signoff/run-1"), @"
+    Logout - initial implementation
+    Tick 2 in plan.md
+    ");
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/run-1"), @"
+    README.md
+    auth.txt
+    plan.md
+    signoff.toml
+    task-2.txt
+    ");
+    insta::assert_snapshot!(project.subjects("signoff/run-1-cancelled-1"), @"
+    Session store - work in progress
+    Task 1 - work in progress
+    ");
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/run-1-cancelled-1"), @"
+    README.md
+    junk.txt
+    more.txt
+    plan.md
+    signoff.toml
+    ");
+}
