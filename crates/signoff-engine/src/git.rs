@@ -13,6 +13,7 @@ mod copy;
 mod diff;
 mod door;
 mod error;
+mod flags;
 mod head;
 mod invocation;
 mod make;

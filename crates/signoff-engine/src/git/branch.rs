@@ -9,7 +9,7 @@ use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::repository::At;
-use super::{GitError, Repository};
+use super::{GitError, Repository, Tips};
 
 /// Tried in this order where neither the remote nor the configuration names one that is there.
 const USUAL: [&str; 3] = ["main", "master", "trunk"];
@@ -78,6 +78,24 @@ impl Repository {
         let remote = named(&remote, "refs/remotes/origin/");
         let names = USUAL.into_iter().chain(self.seal()?.default_branch()).chain(remote).chain([head]);
         Ok(names.map(|name| format!("refs/heads/{name}")).collect())
+    }
+
+    /// The commit of the branch that is checked out, where it is the default one and that can be told without git.
+    pub(super) fn on_default_branch(&self) -> Result<Option<Commit>, GitError> {
+        let read = |file: PathBuf| std::fs::read_to_string(file).unwrap_or_default();
+        let head = read(self.here().git_dir.join("HEAD"));
+        let Some(head) = named(&head, "refs/heads/") else { return Ok(None) };
+        let mut tips = Tips::of_common(self.common());
+        let remote = read(self.common().join(REMOTE_HEAD));
+        let default = match (named(&remote, "refs/remotes/origin/"), remote.is_empty()) {
+            (Some(name), _) => Some(name),
+            (None, true) => {
+                let known = self.seal()?.default_branch().into_iter().chain(USUAL);
+                known.into_iter().find(|name| tips.of_file(name).is_some())
+            }
+            (None, false) => None,
+        };
+        Ok(tips.of_file(head).filter(|_| default == Some(head)).map(Commit::new))
     }
 
     fn default_of(&self, refs: &[[&str; 4]]) -> Result<Option<(String, Commit)>, GitError> {

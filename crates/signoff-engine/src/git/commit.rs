@@ -1,12 +1,14 @@
 //! Committing what an agent left, in whatever state it left it.
 
+use std::fs;
+
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::repository::Place;
 use super::stage::KeptOut;
 use super::status::{Kind, Status};
-use super::{GitError, Operation, Repository, Worktree};
+use super::{GitError, Operation, Repository, Worktree, flags};
 
 /// How a worktree is after everything in it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,10 @@ impl Worktree {
 
     /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.
     fn look_at_all_files(&self) -> Result<(), GitError> {
+        let index = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        if flags::hides_nothing(&index, self.repository.seal()?.id_bytes()) == Some(true) {
+            return Ok(());
+        }
         let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
         let is_hidden =
             |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');

@@ -189,6 +189,9 @@ impl Repository {
     /// Where work started from `HEAD` is counted from: the merge-base with the default branch, or `HEAD` where
     /// the two have nothing in common.
     pub fn base(&self) -> Result<Commit, GitError> {
+        if let Some(commit) = self.on_default_branch()? {
+            return Ok(commit);
+        }
         let branches = self.branches()?;
         let head = match branches.checked_out {
             Some(commit) => commit,

@@ -81,6 +81,8 @@ pub(super) struct Sealed {
     directory: PathBuf,
     environment: Vec<(OsString, OsString)>,
     default_branch: Option<String>,
+    /// How many bytes the id of an object has.
+    id_bytes: usize,
     scratch: AtomicU64,
     /// Held so that other processes see that this directory is in use.
     _alive: File,
@@ -95,13 +97,26 @@ impl Sealed {
         sweep(&home);
         let (directory, alive) = lay_out(&home, common, &read)?;
         let default_branch = read.remove("init.defaultbranch");
+        let is_long = read.get("extensions.objectformat").is_some_and(|format| format == "sha256");
+        let id_bytes = if is_long { 32 } else { 20 };
         let environment = environment(&directory, &common.join("objects"), &settings(read));
-        Ok(Self { directory, environment, default_branch, scratch: AtomicU64::default(), _alive: alive })
+        Ok(Self {
+            directory,
+            environment,
+            default_branch,
+            id_bytes,
+            scratch: AtomicU64::default(),
+            _alive: alive,
+        })
     }
 
     /// The environment that keeps git inside.
     pub(super) fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
+    }
+
+    pub(super) fn id_bytes(&self) -> usize {
+        self.id_bytes
     }
 
     pub(super) fn default_branch(&self) -> Option<&str> {

@@ -21,24 +21,30 @@ impl Tips {
         Self { root: root.to_owned(), common: common(root), others: None }
     }
 
+    pub(super) fn of_common(common: &Path) -> Self {
+        Self { root: common.to_owned(), common: common.to_owned(), others: None }
+    }
+
     /// The commit a branch is at. None if there is no such branch.
     pub fn of_branch(&mut self, branch: &str, git: &Git) -> Option<String> {
+        if self.others.is_none() && self.common.join("reftable").is_dir() {
+            // Refs that are kept in tables are git's to read.
+            self.others = Some(parse(&asked(&self.root, git).unwrap_or_default()));
+        }
+        self.of_file(branch)
+    }
+
+    /// The same, as far as files tell it.
+    pub(super) fn of_file(&mut self, branch: &str) -> Option<String> {
         let name = format!("refs/heads/{branch}");
         let loose = fs::read_to_string(self.common.join(&name)).ok();
         let loose = loose.map(|text| text.trim_end().to_owned());
-        loose.or_else(|| self.others(git).get(&name).cloned()).filter(|id| is_id(id))
+        loose.or_else(|| self.others().get(&name).cloned()).filter(|id| is_id(id))
     }
 
-    fn others(&mut self, git: &Git) -> &HashMap<String, String> {
-        let (root, common) = (&self.root, &self.common);
-        self.others.get_or_insert_with(|| {
-            // Refs that are kept in tables are git's to read.
-            let asked = common.join("reftable").is_dir().then(|| asked(root, git));
-            let text = asked.unwrap_or_else(|| fs::read_to_string(common.join("packed-refs")).ok());
-            let text = text.unwrap_or_default();
-            let pairs = text.lines().filter_map(|line| line.split_once(' '));
-            pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
-        })
+    fn others(&mut self) -> &HashMap<String, String> {
+        let packed = self.common.join("packed-refs");
+        self.others.get_or_insert_with(|| parse(&fs::read_to_string(packed).unwrap_or_default()))
     }
 }
 
@@ -58,6 +64,12 @@ fn asked(root: &Path, git: &Git) -> Option<String> {
     let asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/signoff"];
     let printed = repository.sealed(repository.here()).ok()?.args(asked).read().ok()?;
     Some(String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// A line for each ref: id and name.
+fn parse(text: &str) -> HashMap<String, String> {
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
 }
 
 fn is_id(text: &str) -> bool {

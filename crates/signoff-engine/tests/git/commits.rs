@@ -311,7 +311,7 @@ fn a_cycle_costs_few_processes() {
             worktree.undo_since(&snapshot).unwrap();
         }
     }
-    insta::assert_snapshot!((place.git.processes() - before) / 2, @"10");
+    insta::assert_snapshot!((place.git.processes() - before) / 2, @"9");
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Whether an index hides files from git, told from its bytes: git itself would have to be asked before every commit.
+//!
+//! The format is described in git's own documentation (gitformat-index). What is not understood is left to git.
+
+/// The flag that makes git take a file for unchanged.
+const ASSUME_VALID: u16 = 0x8000;
+/// There are more flags.
+const EXTENDED: u16 = 0x4000;
+/// Among those: the file is taken for one that is not to be there.
+const SKIP_WORKTREE: u16 = 0x4000;
+/// What comes before the id of an entry: times, device, inode, mode, owner, size.
+const STAT: usize = 40;
+
+/// Whether no entry has a flag that hides its file; none if only git can tell. Ids of objects have `id` bytes.
+pub(super) fn hides_nothing(index: &[u8], id: usize) -> Option<bool> {
+    let (entries, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
+    let rest = entries.strip_prefix(b"DIRC")?;
+    let (version, rest) = number(rest)?;
+    let (count, mut rest) = number(rest)?;
+    if !matches!(version, 2 | 3) {
+        return None;
+    }
+    let mut hidden = false;
+    for _ in 0..count {
+        let (hides, after) = entry(rest, id)?;
+        (hidden, rest) = (hidden || hides, after);
+    }
+    only_known(rest).then_some(!hidden)
+}
+
+/// Whether an entry is hidden, and what comes after it.
+fn entry(bytes: &[u8], id: usize) -> Option<(bool, &[u8])> {
+    let flags = short(bytes.get(STAT + id..)?)?;
+    let extended = flags & EXTENDED != 0;
+    let more = if extended { short(bytes.get(STAT + id + 2..)?)? } else { 0 };
+    let name = STAT + id + if extended { 4 } else { 2 };
+    let end = name + bytes.get(name..)?.iter().position(|byte| *byte == 0)?;
+    // At least one zero ends the name, and as many as it takes to a multiple of eight.
+    let padded = (end / 8 + 1) * 8;
+    let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
+    let hides = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
+    zeros.then_some((hides, bytes.get(padded..)?))
+}
+
+/// Extensions with a name in capitals can be done without; others change what the entries mean.
+fn only_known(mut rest: &[u8]) -> bool {
+    while let Some((name, after)) = rest.split_at_checked(4) {
+        let body = number(after).and_then(|(size, body)| body.get(usize::try_from(size).ok()?..));
+        match body {
+            Some(next) if name[0].is_ascii_uppercase() => rest = next,
+            Some(_) | None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_be_bytes(*number), rest))
+}
+
+fn short(bytes: &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An index as git writes it, with names, flags and further flags of its entries.
+    fn index(id: usize, entries: &[(&str, u16, u16)], extensions: &[u8]) -> Vec<u8> {
+        let mut bytes =
+            [b"DIRC".as_slice(), &3u32.to_be_bytes(), &(entries.len() as u32).to_be_bytes()].concat();
+        for (name, flags, more) in entries {
+            let start = bytes.len();
+            bytes.extend(vec![7; STAT + id]);
+            bytes.extend((flags | name.len() as u16).to_be_bytes());
+            if flags & EXTENDED != 0 {
+                bytes.extend(more.to_be_bytes());
+            }
+            bytes.extend(name.bytes());
+            bytes.push(0);
+            while (bytes.len() - start) % 8 != 0 {
+                bytes.push(0);
+            }
+        }
+        bytes.extend(extensions);
+        bytes.extend(vec![9; id]);
+        bytes
+    }
+
+    const PLAIN: [(&str, u16, u16); 3] = [("a", 0, 0), ("dir/some.txt", EXTENDED, 0x2000), ("z", 0, 0)];
+
+    #[test]
+    fn what_hides_a_file_is_seen() {
+        for id in [20, 32] {
+            assert_eq!(hides_nothing(&index(id, &PLAIN, b""), id), Some(true));
+            assert_eq!(hides_nothing(&index(id, &[], b""), id), Some(true));
+            assert_eq!(hides_nothing(&index(id, &PLAIN, b""), 52 - id), None, "ids of the other length");
+            let [first, second, third] = PLAIN;
+            let assumed = [first, second, (third.0, ASSUME_VALID, 0)];
+            assert_eq!(hides_nothing(&index(id, &assumed, b""), id), Some(false));
+            let skipped = [first, (second.0, EXTENDED, SKIP_WORKTREE), third];
+            assert_eq!(hides_nothing(&index(id, &skipped, b""), id), Some(false));
+        }
+    }
+
+    #[test]
+    fn extensions_that_change_the_meaning_are_left_to_git() {
+        assert_eq!(hides_nothing(&index(20, &PLAIN, b"TREE\0\0\0\x02ab"), 20), Some(true));
+        assert_eq!(hides_nothing(&index(20, &PLAIN, b"link\0\0\0\x02ab"), 20), None);
+        assert_eq!(hides_nothing(&index(20, &PLAIN, b"TREE\0\0\0\x09ab"), 20), None);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_of_another_version_is_left_to_git() {
+        let whole = index(20, &PLAIN, b"");
+        for end in 0..whole.len() {
+            assert_ne!(hides_nothing(&whole[..end], 20), Some(false), "{end}");
+            assert!(end > whole.len() - 20 || hides_nothing(&whole[..end], 20).is_none(), "{end}");
+        }
+        let mut compressed = whole;
+        compressed[7] = 4;
+        assert_eq!(hides_nothing(&compressed, 20), None);
+    }
+}
