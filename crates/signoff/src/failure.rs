@@ -150,7 +150,11 @@ impl From<StoreError> for Failure {
             StoreError::Full => {
                 Self::failed(message).hint("make room and type the same again: nothing was lost")
             }
-            StoreError::Gone => Self::failed(message)
+            StoreError::Gone => Self::failed(message).at(".signoff/signoff.db").hint(
+                "what the agents did is on their branches; put the file back and type the same again, or the \
+                 next command begins a new one",
+            ),
+            StoreError::Replaced => Self::failed(message)
                 .at(".signoff/signoff.db")
                 .hint("put it back, and type the same again; what the agents did is on their branches"),
             StoreError::Busy => Self::failed(message).hint("try again when it is done"),

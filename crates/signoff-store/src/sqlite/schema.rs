@@ -2,9 +2,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::book::Pages;
 use super::fault;
 use super::lease_file::LeaseFiles;
+use super::left_behind::LeftBehind;
 use crate::StoreError;
+use crate::book::{Book as _, Counter};
 
 const STEPS: [&str; 2] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
@@ -26,18 +29,35 @@ pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles)
     let _alone = leases.schema()?;
     let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
     mode.map_err(fault::of)?;
-    (1..).zip(STEPS).try_for_each(|(number, sql)| take(connection, number, sql))
+    (1..).zip(STEPS).try_for_each(|(number, sql)| take(connection, leases, (number, sql)))
 }
 
-fn take(connection: &mut Connection, number: u32, sql: &str) -> Result<(), StoreError> {
+fn take(
+    connection: &mut Connection,
+    leases: &LeaseFiles,
+    (number, sql): (u32, &str),
+) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
     if version(&transaction)? >= number {
         return Ok(());
     }
     transaction.execute_batch(sql).map_err(fault::of)?;
+    if number == 1 {
+        count_on(&mut Pages(&transaction), LeftBehind::in_dir(leases.beside()))?;
+    }
     transaction.pragma_update(None, "user_version", number).map_err(fault::of)?;
     transaction.commit().map_err(fault::of)
+}
+
+/// A new database goes on counting where the one before it ended.
+fn count_on(pages: &mut Pages<'_>, left: LeftBehind) -> Result<(), StoreError> {
+    for (counter, last) in [(Counter::Task, left.task), (Counter::Run, left.run)] {
+        if last > 0 {
+            pages.set_counter(counter, last)?;
+        }
+    }
+    Ok(())
 }
 
 fn version(connection: &Connection) -> Result<u32, StoreError> {

@@ -550,13 +550,34 @@ fn a_database_that_is_moved_away_while_it_is_in_use() {
     Running task #1: Do it
       [1/3] Implementing...
     --- stderr
-    error: the database was removed or replaced while it was in use
+    error: the database was removed while it was in use
       --> .signoff/signoff.db
-    hint: put it back, and type the same again; what the agents did is on their branches
+    hint: what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one
     ");
     moved("elsewhere", "signoff.db");
     finishes(&project);
     assert_eq!(project.calls().of_role("implement").count(), 1);
+}
+
+#[test]
+fn a_database_that_is_begun_anew_counts_on() {
+    let project = project();
+    finishes(&project);
+    let before = project.list(".signoff/reviews");
+    for name in ["signoff.db", "signoff.db-wal", "signoff.db-shm"] {
+        fs::remove_file(project.env.work().join(".signoff").join(name)).ok();
+    }
+    insta::assert_snapshot!(project.run(&["add", "Do it", "-a"]).stdout, @"Added task #2: Do it");
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.list(".signoff/runs").join(" "), @"1 2");
+    // Nothing of the first task was touched.
+    let after = project.list(".signoff/reviews");
+    assert!(before.iter().all(|name| after.contains(name)) && after.len() > before.len(), "{after:?}");
+    insta::assert_snapshot!(project.git("branch --format='%(refname:short)'"), @"
+    main
+    signoff/task-1-do-it
+    signoff/task-2-do-it
+    ");
 }
 
 #[test]
