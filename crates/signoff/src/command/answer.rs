@@ -4,6 +4,7 @@ use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
 use signoff_core::view::QuestionRow;
 use signoff_store::Store;
+use signoff_term::json::{AnswerReport, VERSION};
 
 use super::decide::{Taken, decide};
 use crate::console::Console;
@@ -37,7 +38,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let wish = Command::Answer { question: None, choice: args.choice.clone(), by: door::person() };
     let taken = decide(&desk, run, &loop_id, wish)?;
     if console.json {
-        console.json(&serde_json::json!({"version": 1, "question": question.id, "task_id": task.0, "choice": args.choice}))?;
+        let (question, choice) = (question.id.clone(), args.choice.clone());
+        console.json(&AnswerReport { version: VERSION, question, task_id: task.0, choice })?;
     } else {
         console.text(&format!("{} answered: {}\n", question.id, args.choice))?;
     }
