@@ -85,6 +85,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             (wanted, LoopId::new(open::REVIEW))
         }
     };
+    preflight::warn(&bench, console);
     let came = drive::drive(bench, wanted, &quiet)?;
     let end = tell(&came, (run, &reviewed), args, console);
     came.clear_away(run);

@@ -93,6 +93,7 @@ fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.note("Nothing to go on with");
         return Ok(Exit::Done);
     }
+    preflight::warn(&bench, console);
     let wanted = Wanted {
         resumed,
         drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
@@ -120,6 +121,7 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
         workflow = workflow.with_effort(effort);
     }
     preflight::check_workflow(&bench, &workflow, &specs[0])?;
+    preflight::warn(&bench, console);
     let lease = bench.store.open_run(clock::now())?;
     let numbers = bench.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();

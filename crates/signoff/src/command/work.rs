@@ -55,6 +55,7 @@ pub fn work(
         return nothing(&bench, tasks, console);
     }
     preflight::check_all(&bench, &queue)?;
+    preflight::warn(&bench, console);
     if !queue.is_empty() {
         let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
         let facts = open::queue(&bench.settings, jobs, no_ask)?;

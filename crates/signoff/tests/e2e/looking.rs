@@ -407,6 +407,39 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
 }
 
 #[test]
+fn the_doctor_looks_at_the_worktrees_of_what_is_not_over() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("more")))
+    });
+    project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    let worktrees = || {
+        let looks = project.run(&["doctor"]);
+        let lines = looks.stdout.lines().filter(|line| line.contains("worktrees"));
+        format!("exit {:?}\n{}", looks.code, lines.collect::<Vec<_>>().join("\n"))
+    };
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(0)
+    ✓ worktrees: 1 of tasks that are not over, each on its branch
+    ");
+    project.git("-C .signoff/worktrees/task-1 switch -q -c elsewhere");
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(1)
+    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): on branch elsewhere, not on signoff/task-1-one; `git -C [ROOT]/work/.signoff/worktrees/task-1 switch signoff/task-1-one` puts it there
+    ");
+    project.git("-C .signoff/worktrees/task-1 switch -q signoff/task-1-one");
+    std::fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(1)
+    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): gone; `signoff work` makes it again
+    ");
+    project.run(&["answer", "1", "continue"]);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
 fn the_doctor_names_an_agent_that_is_not_there() {
     let project = Project::new(PROGRAM);
     project.env.write("signoff.toml", "[agents.mine]\nkind = \"command\"\ncommand = [\"no-such-agent\"]\n");
@@ -414,7 +447,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     exit 1
     --- stdout
     ✓ repository: on branch main
-    ✗ agents: error: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
+    ✗ agents: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
     ");
