@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use signoff_testkit::Project;
+use signoff_testkit::processes::until;
 use signoff_testkit::script::Rule;
 
 use crate::PROGRAM;
@@ -174,6 +175,82 @@ fn what_the_agents_said_can_be_read_again() {
         project.run(&["logs", "1"]),
         "it is over: nothing to follow"
     );
+}
+
+#[test]
+fn an_attempt_that_was_never_made_is_not_shown() {
+    let project = approved();
+    insta::assert_snapshot!(project.run(&["logs", "1", "--attempt", "77"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has no attempt 77
+    hint: there are 1, 2, 3, 4, 5, 6
+    ");
+    assert_eq!(project.run(&["logs", "1", "--attempt", "a3"]), project.run(&["logs", "1", "--attempt", "3"]));
+}
+
+#[test]
+fn logs_as_json_are_lines() {
+    let project = approved();
+    let logs = project.run(&["logs", "1", "--json"]).stdout;
+    let lines: Vec<serde_json::Value> =
+        logs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 6);
+    insta::assert_snapshot!(format!("{:#}", lines[1]), @r#"
+    {
+      "agent": "scripted",
+      "attempt": 2,
+      "cycle": 1,
+      "reviewer": "general",
+      "role": "review",
+      "stream": "stdout",
+      "task_id": 1,
+      "text": "- auth.txt:1 missing input validation\n\n**Verdict: CHANGES_REQUESTED**\n",
+      "version": 1
+    }
+    "#);
+}
+
+#[test]
+fn a_long_transcript_is_shown_to_its_end() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").write(FEATURE, "x\n").flood(5 << 20).say("\nThe end.\n"))
+    });
+    project.run(&["add", "One"]);
+    project.run(&["work"]);
+    let said = project.env.work().join(".signoff/runs/1/1/a1/stdout").metadata().unwrap().len();
+    assert!(said > 5 << 20);
+    let logs = project.run(&["logs", "1"]);
+    assert!(
+        logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > said,
+        "{}",
+        logs.stdout.len()
+    );
+    let json = project.run(&["logs", "1", "--json"]).stdout;
+    let text =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().len();
+    assert_eq!(json.lines().map(text).sum::<usize>() as u64, said);
+}
+
+#[test]
+fn following_ends_where_nobody_is_at_work() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").say("Beginning.\n").write("half.txt", "half\n").hang())
+    });
+    project.run(&["add", "One"]);
+    let mut work = project.start(&["work"]);
+    let begun = || project.env.work().join(".signoff/worktrees/task-1/half.txt").exists();
+    until("the agent is at work", begun);
+    work.kill().unwrap();
+    work.wait().unwrap();
+    insta::assert_snapshot!(project.run(&["logs", "1", "-f"]), @"
+    exit 0
+    --- stdout
+    ==> a1 implement (scripted), cycle 0: stdout
+    Beginning.
+    --- stderr
+    Nobody is at work: `signoff work 1` goes on
+    ");
 }
 
 #[test]
