@@ -299,3 +299,40 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     let json = project.run(&["dispute", id, "--reason", "really", "--json"]).json();
     assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &1.into()));
 }
+
+#[test]
+fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    let state = |task: &str| project.run(&["show", task, "--json"]).json()["ledger"][0]["state"].clone();
+    project.run(&["add", "One", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    project.run(&["review", "1"]);
+    let id = project.run(&["show", "1", "--json"]).json()["ledger"][0]["id"].as_str().unwrap().to_owned();
+    let dispute = |more: &[&str]| {
+        let words = ["dispute", &id, "--reason", "the caller validates"];
+        project.run(&[&words[..], more].concat())
+    };
+    // Both are of one branch: the later one is what the person sees.
+    assert_eq!(dispute(&["--json"]).json()["task_id"], 2);
+    assert_eq!((state("1"), state("2")), ("open".into(), "refuted".into()));
+    // What is refuted already is not meant.
+    assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
+    project.run(&["add", "Another", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    let told = dispute(&[]).to_string().replace(&id, "[finding]");
+    insta::assert_snapshot!(told, @"
+    exit 2
+    --- stderr
+    error: several tasks have the finding [finding]
+    hint: say which: --task 1 or --task 2 or --task 3
+    ");
+    assert_eq!(dispute(&["--task", "3", "--json"]).json()["task_id"], 3);
+    insta::assert_snapshot!(dispute(&["--task", "9"]).to_string().replace(&id, "[finding]"), @"
+    exit 2
+    --- stderr
+    error: task 9 has no finding [finding]
+    hint: `signoff show 9` lists its findings
+    ");
+}
