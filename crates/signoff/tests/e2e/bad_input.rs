@@ -49,7 +49,9 @@ fn sql(project: &Project, statement: &str) {
 #[test]
 fn outside_of_a_repository() {
     let env = test_env();
-    for words in [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"]] {
+    let all =
+        [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"], &[], &["--json"]];
+    for words in all {
         let output = env.run(words);
         assert_eq!(output.code, Some(2), "{words:?}: {output}");
         assert!(output.stderr.contains("error: this is not a git repository"), "{words:?}: {output}");
@@ -247,7 +249,7 @@ fn a_database_of_garbage() {
     let project = project();
     let good = fs::read(database(&project)).unwrap();
     fs::write(file(&project), "garbage".repeat(1000)).unwrap();
-    for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"]] {
+    for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"], &[], &["--json"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(1), "{words:?}: {output}");
         assert!(output.stderr.contains(".signoff/signoff.db"), "{words:?}: {output}");
@@ -300,6 +302,7 @@ fn a_database_of_a_newer_signoff() {
     error: the database was written by a newer signoff (version 99, this one knows 2)
     hint: update signoff
     ");
+    assert_eq!(project.run(&[]), project.run(&["work"]));
 }
 
 #[test]
