@@ -120,8 +120,12 @@ impl From<ConfigError> for Failure {
             ConfigError::File { file, line, message } => Self::usage(message)
                 .at(format!("{file}:{line}"))
                 .hint("mend the file, then look at it with `signoff config`"),
-            ConfigError::Given { name, message } => Self::usage(message).at(name),
-            ConfigError::Nowhere { message } => Self::usage(message),
+            ConfigError::Given { name, message } => {
+                Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
+            }
+            ConfigError::Nowhere { message } => {
+                Self::usage(message).hint("`signoff config` shows what holds, and where it comes from")
+            }
             ConfigError::UnknownWorkflow { .. } => {
                 Self::usage(said).hint("`signoff workflow list` shows the presets")
             }

@@ -50,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn no_question() -> Failure {
-    Failure::usage("there is no open question").hint("`signoff status` lists the open ones")
+    Failure::usage("there is no open question").hint("`signoff status` shows what each task waits for")
 }
 
 /// The open question of this number, or of this task.
@@ -61,8 +61,10 @@ fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
     if let Some(row) = open.iter().find(own) {
         return Ok(row.clone());
     }
+    if open.is_empty() {
+        return Err(no_question());
+    }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    let known =
-        if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", ids.join(", ")) };
-    Err(Failure::usage(format!("there is no open question {id}")).hint(known))
+    Err(Failure::usage(format!("there is no open question {id}"))
+        .hint(format!("open are {}", ids.join(", "))))
 }

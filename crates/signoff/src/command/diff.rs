@@ -8,7 +8,7 @@ use signoff_store::Store;
 use signoff_term::json::{DiffReport, VERSION};
 
 use crate::console::Console;
-use crate::desk::Bench;
+use crate::desk::{Bench, not_started};
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
@@ -35,9 +35,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
         );
     };
-    let (Some(base), Some(branch), Some(path)) = (row.base, row.branch, row.worktree) else {
-        return Err(Failure::usage(format!("task {task} has not been started"))
-            .hint(format!("`signoff work {task}` works it")));
+    let (Some(base), Some(branch), Some(path)) = (row.base.clone(), row.branch.clone(), row.worktree.clone())
+    else {
+        return Err(not_started(&row));
     };
     let commit = Commit::new(base.clone());
     let diff = match bench.repository.worktree(Path::new(&path)) {

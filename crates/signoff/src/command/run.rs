@@ -59,8 +59,11 @@ enum Kind {
     Beads,
 }
 
+/// The words for them.
+const KINDS: [&str; 3] = ["plan", "spec", "beads"];
+
 fn kind() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(["plan", "spec", "beads"]).try_map(|word| match word.as_str() {
+    PossibleValuesParser::new(KINDS).try_map(|word| match word.as_str() {
         "plan" => Ok(Kind::Plan),
         "spec" => Ok(Kind::Spec),
         "beads" => Ok(Kind::Beads),
@@ -139,11 +142,13 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, or `queue`"))?;
     let text = door::utf8(&name, &bytes)?.to_owned();
     let file = match args.kind {
-        Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now()))?,
-        Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now()))?,
-        Some(Kind::Plan) => source::read_plan(&name, &bytes, Some(door::now()))?,
-        None => source::read(&name, &bytes, Some(door::now()))?,
+        Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now())),
+        Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now())),
+        Some(Kind::Plan) => source::read_plan(&name, &bytes, Some(door::now())),
+        None => source::read(&name, &bytes, Some(door::now())),
     };
+    let mend = format!("mend the file, or say what it is with --as: {}", KINDS.join(", "));
+    let file = file.map_err(|error| Failure::from(error).hint(mend))?;
     if file.format == Format::Text || file.format == Format::Beads {
         return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
             .at(format!("{name}:1"))

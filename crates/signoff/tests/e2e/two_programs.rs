@@ -246,6 +246,7 @@ fn what_is_refused_is_refused_by_the_one_at_work() {
     exit 2
     --- stderr
     error: it has not ended yet: cancel it first, or wait
+    hint: `signoff show ID` shows where the task stands
     ");
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
