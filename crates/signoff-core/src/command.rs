@@ -57,6 +57,8 @@ pub enum Refusal {
     UnknownVerdict { verdict: String },
     #[error("a person set this verdict already")]
     Unchanged,
+    #[error("it is being worked on: wait for it, or cancel it first")]
+    AtWork,
     #[error("it has not ended yet: cancel it first, or wait")]
     NotEnded,
     #[error("there is nothing to retry: it ended as {outcome}")]
@@ -102,7 +104,11 @@ fn answer(this: &Loop, asked: Option<QuestionId>, choice: String, by: String) ->
     }
 }
 
+/// What a writer has not committed yet would be lost with its attempt, and the verdict be about nothing.
 fn edit(this: &Loop, event: Event, policy: &Policy) -> Result<Event, Refusal> {
+    if this.is_being_written() {
+        return Err(Refusal::AtWork);
+    }
     if changes(this, &event, policy) { Ok(event) } else { Err(Refusal::Unchanged) }
 }
 

@@ -138,6 +138,15 @@ impl Settings {
         self.written.review_workspace.value
     }
 
+    /// Whether some reviewer is to have a copy of its own.
+    pub fn wants_review_copies(&self) -> bool {
+        let own = |workspace: &Option<Setting<ReviewWorkspace>>| {
+            workspace.as_ref().is_some_and(|set| set.value == ReviewWorkspace::Copy)
+        };
+        self.review_workspace() == ReviewWorkspace::Copy
+            || self.written.reviewers.0.values().any(|reviewer| own(&reviewer.review_workspace))
+    }
+
     /// Whether reviewers are kept from writing, where the system can.
     pub fn sandbox(&self) -> bool {
         self.written.sandbox.value

@@ -22,8 +22,11 @@ pub enum StoreError {
     #[error("the database is busy: another program holds it")]
     Busy,
     /// What is written now would be found by nobody.
-    #[error("the database was removed or replaced while it was in use")]
+    #[error("the database was removed while it was in use")]
     Gone,
+    /// Another file is in its place.
+    #[error("the database was replaced while it was in use")]
+    Replaced,
     #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
     Newer { found: u32, known: u32 },
     #[error("the database is damaged: {0}")]

@@ -4,6 +4,7 @@ mod book;
 mod connection;
 mod fault;
 mod lease_file;
+mod left_behind;
 mod query;
 mod schema;
 

@@ -12,7 +12,7 @@ Nothing to do yet.
 
   signoff add \"what is to be done\" -a    a task, reviewed until it is approved
   signoff work                           works the tasks
-  signoff run PLAN                       works a plan file or a specification
+  signoff run PLAN                       works the tasks of a plan file
 
 `signoff --help` lists all commands.
 ";
@@ -78,7 +78,7 @@ fn urgency(task: &TaskRow) -> Option<u8> {
 }
 
 /// What to type about a task that needs somebody.
-pub(crate) fn next(task: &TaskRow) -> String {
+pub fn next(task: &TaskRow) -> String {
     let id = task.id;
     match (task.status, task.outcome.as_deref()) {
         (Status::Failed, _) if task.reason.as_deref() == Some("gate_failed") => {

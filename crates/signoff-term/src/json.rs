@@ -1,5 +1,7 @@
 //! The JSON that commands print, as types; their schemas stand in `docs/schema/`.
 
+mod command;
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::Serialize;
@@ -8,6 +10,10 @@ use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
 use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
+
+pub use command::{
+    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LogLine, Look,
+};
 
 use crate::show::Report;
 
@@ -131,7 +137,14 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     };
     vec![
         ("add", of("`add --json`, version 1", printed::<AddReport>)),
+        ("answer", of("`answer --json`, version 1", printed::<AnswerReport>)),
+        ("config", of("`config --json`, version 1", printed::<ConfigReport>)),
+        ("diff", of("`diff --json`, version 1", printed::<DiffReport>)),
+        ("dispute", of("`dispute --json`, version 1", printed::<DisputeReport>)),
+        ("doctor", of("`doctor --json`, version 1", printed::<DoctorReport>)),
         ("event", of("A line of `--json-events`, version 1", printed::<EventLine>)),
+        ("init", of("`init --json`, version 1", printed::<InitReport>)),
+        ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         ("show", of("`show --json`, version 1", printed::<Report>)),
         ("status", of("`status --json`, version 1", printed::<StatusReport>)),

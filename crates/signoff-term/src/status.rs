@@ -74,7 +74,7 @@ fn standing(task: &TaskRow) -> String {
 }
 
 /// The same without columns.
-pub(crate) fn in_words(task: &TaskRow) -> String {
+pub fn in_words(task: &TaskRow) -> String {
     standing(task).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

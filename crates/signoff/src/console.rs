@@ -72,6 +72,13 @@ impl Console {
         self.data(&(escaped_json(&text) + "\n"))
     }
 
+    /// Writes one JSON document on a line of its own.
+    pub fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value)
+            .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
+        self.data(&(escaped_json(&text) + "\n"))
+    }
+
     /// Tells how far the work is. With `--json` the result is the output, and with `--quiet` nothing else is said.
     pub fn progress(&self, text: &str) {
         let events = self.json_events && self.progress == Progress::Stdout;

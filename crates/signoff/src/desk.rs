@@ -1,5 +1,6 @@
 //! Where a command works: the repository it was started in, with its store and its settings.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,18 +52,16 @@ impl Desk {
 
     /// The run and loop of a task that was taken up.
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
-        self.task(task)?;
-        self.store.loop_of(task)?.ok_or_else(|| {
-            Failure::usage(format!("task {task} has not been started"))
-                .hint(format!("`signoff work {task}` works it"))
-        })
+        let row = self.task(task)?;
+        self.store.loop_of(task)?.ok_or_else(|| not_started(&row))
     }
 
     /// All tasks as people see them: one that waits for what did not pass is blocked, and one whose branch has moved
     /// since is not approved any more.
     pub fn tasks(&self) -> Result<Vec<TaskRow>, Failure> {
         let mut rows = self.store.tasks()?;
-        let in_the_way: Vec<u64> = rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
+        let mut in_the_way: BTreeSet<u64> =
+            rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
         let blocked_runs: Vec<u64> = self
             .store
             .open_runs()?
@@ -74,6 +73,8 @@ impl Desk {
             let behind = row.depends_on.iter().any(|task| in_the_way.contains(task));
             if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
                 row.status = Status::Blocked;
+                // Tasks wait for earlier ones only: those behind it are yet to come.
+                in_the_way.insert(row.id);
             }
         }
         let (mut tips, git) = (Tips::of(&self.root), persons_git());
@@ -100,6 +101,11 @@ impl Desk {
 }
 
 impl Bench {
+    /// The same store, to look at.
+    pub fn desk(&self) -> Desk {
+        Desk { root: self.repository.root().to_owned(), store: self.store.clone() }
+    }
+
     /// Opens the repository around the working directory, makes `.signoff` if it is not there.
     pub fn open() -> Result<Self, Failure> {
         Self::at(&door::current_directory()?)
@@ -138,12 +144,23 @@ fn patience() -> Option<Duration> {
 }
 
 /// Whether a task is over and nothing can build on it.
-fn is_in_the_way(row: &TaskRow) -> bool {
+pub fn is_in_the_way(row: &TaskRow) -> bool {
     match row.status {
         Status::Completed => !is_through(row),
         Status::Failed | Status::Stuck | Status::Cancelled => true,
         Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
     }
+}
+
+/// What to say of a task that nobody has taken up.
+pub fn not_started(row: &TaskRow) -> Failure {
+    let task = row.id;
+    if row.status == Status::Cancelled {
+        return Failure::usage(format!("task {task} was cancelled before it was started"))
+            .hint("`signoff add` adds it again");
+    }
+    Failure::usage(format!("task {task} has not been started"))
+        .hint(format!("`signoff work {task}` works it"))
 }
 
 fn unknown_task(task: TaskId) -> Failure {

@@ -194,7 +194,7 @@ impl Came {
 }
 
 /// Whether nothing more happens to a task by itself.
-fn is_over(status: Status) -> bool {
+pub fn is_over(status: Status) -> bool {
     match status {
         Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => true,
         Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,

@@ -120,8 +120,12 @@ impl From<ConfigError> for Failure {
             ConfigError::File { file, line, message } => Self::usage(message)
                 .at(format!("{file}:{line}"))
                 .hint("mend the file, then look at it with `signoff config`"),
-            ConfigError::Given { name, message } => Self::usage(message).at(name),
-            ConfigError::Nowhere { message } => Self::usage(message),
+            ConfigError::Given { name, message } => {
+                Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
+            }
+            ConfigError::Nowhere { message } => {
+                Self::usage(message).hint("`signoff config` shows what holds, and where it comes from")
+            }
             ConfigError::UnknownWorkflow { .. } => {
                 Self::usage(said).hint("`signoff workflow list` shows the presets")
             }
@@ -150,7 +154,11 @@ impl From<StoreError> for Failure {
             StoreError::Full => {
                 Self::failed(message).hint("make room and type the same again: nothing was lost")
             }
-            StoreError::Gone => Self::failed(message)
+            StoreError::Gone => Self::failed(message).at(".signoff/signoff.db").hint(
+                "what the agents did is on their branches; put the file back and type the same again, or the \
+                 next command begins a new one",
+            ),
+            StoreError::Replaced => Self::failed(message)
                 .at(".signoff/signoff.db")
                 .hint("put it back, and type the same again; what the agents did is on their branches"),
             StoreError::Busy => Self::failed(message).hint("try again when it is done"),

@@ -10,6 +10,7 @@ use signoff_engine::agent;
 use signoff_engine::git::At;
 use signoff_store::Store as _;
 
+use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::Failure;
@@ -76,11 +77,14 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
                         check_prompt(bench, path, format!("[reviewers.{name}] prompt"))?;
                     }
                     check_agent(bench, &reviewer.agent)?;
+                    if reviewer.agent.kind == AgentKind::Checks {
+                        check_checks(bench, &format!("reviewer {name}"))?;
+                    }
                 }
                 check_prompts(bench, &["review", "fix"])?;
                 check_agent(bench, &bench.settings.writer(Role::Fix, place)?.agent)?;
             }
-            PhaseKind::Check(_) => {}
+            PhaseKind::Check(_) => check_checks(bench, &format!("phase {}", phase.name))?,
         }
     }
     Ok(())
@@ -93,6 +97,44 @@ fn check_prompt(bench: &Bench, path: &str, place: String) -> Result<(), Failure>
         return Ok(());
     }
     Err(Failure::usage(format!("there is no prompt {path}")).at(place).hint("write it, or name another file"))
+}
+
+/// Who runs the project's checks needs some.
+fn check_checks(bench: &Bench, who: &str) -> Result<(), Failure> {
+    if !bench.settings.checks().is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{who} runs the project's checks, and there are none"))
+        .hint("name them in [checks] of signoff.toml: test = \"make test\""))
+}
+
+/// What is not as the configuration wants it, though it stops nobody.
+pub fn warnings(bench: &Bench) -> Vec<String> {
+    let mut said: Vec<String> =
+        bench.settings.copied_into_worktrees().iter().filter_map(|name| not_copied(bench, name)).collect();
+    if bench.settings.wants_review_copies() {
+        let workspace =
+            "review_workspace = \"copy\" is not supported yet: reviewers work in the task's worktree";
+        said.push(workspace.to_owned());
+    }
+    said
+}
+
+/// Says it once, before anything is started.
+pub fn warn(bench: &Bench, console: &Console) {
+    for said in warnings(bench) {
+        console.note(&format!("warning: {said}"));
+    }
+}
+
+fn not_copied(bench: &Bench, name: &str) -> Option<String> {
+    match bench.repository.checkout().join(name).symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            Some(format!("[worktree] copy: {name} is a directory; only files are copied"))
+        }
+        Ok(_) => None,
+        Err(_) => Some(format!("[worktree] copy: there is no {name}; it is not copied")),
+    }
 }
 
 fn check_prompts(bench: &Bench, names: &[&str]) -> Result<(), Failure> {

@@ -24,7 +24,9 @@ pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failur
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
-    Ok(config::read(&layers, &door::own_variables(), flags)?)
+    let settings = config::read(&layers, &door::own_variables(), flags)?;
+    settings.check_store()?;
+    Ok(settings)
 }
 
 /// The directory whose settings hold here: the repository's root, else the current directory.

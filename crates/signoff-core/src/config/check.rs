@@ -1,6 +1,6 @@
 //! What has to hold between tables, once all layers are laid.
 
-use super::value::AgentKind;
+use super::value::{AgentKind, Store};
 use super::{ConfigError, Origin, Settings};
 use crate::review::ReviewerKind;
 use crate::workflow::problem::{either, nearest};
@@ -15,6 +15,17 @@ impl Settings {
         self.check_preset()?;
         self.check_presets()?;
         self.workflow_names().into_iter().try_for_each(|name| self.workflow(name).map(drop))
+    }
+
+    /// Whether facts can be kept where the configuration wants them.
+    pub fn check_store(&self) -> Result<(), ConfigError> {
+        let store = &self.written.store;
+        match store.value {
+            Store::Sqlite => Ok(()),
+            Store::Postgres(_) => Err(store.origin.error(
+                "`store` names a PostgreSQL database, which is not supported yet: expected \"sqlite\"",
+            )),
+        }
     }
 
     fn check_agents(&self) -> Result<(), ConfigError> {

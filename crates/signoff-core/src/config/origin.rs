@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ConfigError;
 
 /// Where a value comes from. Lines are counted from one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum Origin {
     /// Built in.

@@ -10,7 +10,7 @@ use crate::workflow::words::OF_REVIEWERS;
 use crate::workflow::{GateWords, Phase, PhaseKind, Workflow};
 
 /// One value under its dotted key.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Row {
     pub key: String,
     pub value: Value,

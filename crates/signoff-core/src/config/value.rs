@@ -6,7 +6,7 @@ use crate::policy::Effort;
 use crate::workflow::value::{Value, Written, word_values};
 
 /// What speaks to an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentKind {
     Claude,

@@ -113,6 +113,24 @@ impl Loop {
         self.slots().iter().any(|slot| slot.attempt() == Some(attempt))
     }
 
+    /// Whether an attempt runs that changes its files.
+    pub fn is_being_written(&self) -> bool {
+        let writes = match &self.stage {
+            Stage::Working { .. }
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Landing { .. } => true,
+            Stage::Queued
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::AwaitingLanding { .. }
+            | Stage::Waiting { .. }
+            | Stage::Done(_) => false,
+        };
+        writes && self.slots().iter().any(|slot| slot.attempt().is_some())
+    }
+
     /// What it waits for, each once.
     pub fn holds(&self) -> Vec<Hold> {
         let mut holds = Vec::new();

@@ -1,7 +1,7 @@
 //! A command that is accepted changes something; one that is refused would have changed nothing.
 
 use proptest::prelude::*;
-use signoff_core::command::{Command, decide};
+use signoff_core::command::{Command, Refusal, decide};
 use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{Choice, Event, Failure, FinalWord, Loop, Policy, Stage, step};
@@ -70,6 +70,8 @@ fn holds(this: &Loop, command: Command, policy: &Policy) {
             let after = step(this.clone(), event, policy).0;
             assert_ne!(after, *this, "{command:?} was accepted and did nothing");
         }
+        // The machine would take it; the person's files would be lost.
+        Err(Refusal::AtWork) => assert!(this.is_being_written(), "{command:?}"),
         Err(refusal) => {
             let after = step(this.clone(), regardless(this, command.clone()), policy).0;
             assert_eq!(after, *this, "{command:?} was refused ({refusal}) but would have done something");

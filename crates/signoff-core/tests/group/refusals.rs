@@ -28,7 +28,7 @@ fn edited(verdict: &str) -> Command {
 }
 
 fn accepted() -> Event {
-    decide(&after(vec![started()]), edited("APPROVED"), &plan()).expect("a verdict")
+    decide(&after(vec![started(), failed(1)]), edited("APPROVED"), &plan()).expect("a verdict")
 }
 
 fn answer(question: Option<u64>, choice: &str) -> Command {
@@ -47,6 +47,7 @@ fn example(refusal: &Refusal) -> (Loop, Command) {
         Refusal::UnknownChoice { .. } => (asked(), answer(None, "dance")),
         Refusal::UnknownVerdict { .. } => (fresh(), edited("FINE")),
         Refusal::Unchanged => (ended(), edited("APPROVED")),
+        Refusal::AtWork => (fresh(), edited("APPROVED")),
         Refusal::NotEnded => (fresh(), Command::Retry { by: by() }),
         Refusal::NothingToRetry { .. } => (ended(), Command::Retry { by: by() }),
         Refusal::Ended => (ended(), Command::Cancel { by: by() }),
@@ -69,6 +70,7 @@ fn every_refusal_says_why() {
         Refusal::UnknownChoice { choice: String::new(), choices: Vec::new() },
         Refusal::UnknownVerdict { verdict: String::new() },
         Refusal::Unchanged,
+        Refusal::AtWork,
         Refusal::NotEnded,
         Refusal::NothingToRetry { outcome: "" },
         Refusal::Ended,
@@ -88,6 +90,7 @@ fn every_refusal_says_why() {
         `dance` is not a choice here: choose one of retry, stop
         unknown verdict `FINE`: choose one of APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED, NEEDS_DISCUSSION
         a person set this verdict already
+        it is being worked on: wait for it, or cancel it first
         it has not ended yet: cancel it first, or wait
         there is nothing to retry: it ended as accepted
         it has ended already

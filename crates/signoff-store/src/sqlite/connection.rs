@@ -81,8 +81,9 @@ impl Link {
         &mut self,
         write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        if file_at(&self.path) != self.file {
-            return Err(StoreError::Gone);
+        let there = file_at(&self.path);
+        if there != self.file {
+            return Err(if there.is_none() { StoreError::Gone } else { StoreError::Replaced });
         }
         let connection = self.connection()?;
         let result = transact(connection, write);
@@ -142,6 +143,7 @@ fn is_of_the_database(error: &StoreError) -> bool {
         | StoreError::Fenced(_)
         | StoreError::Taken(_)
         | StoreError::Gone
+        | StoreError::Replaced
         | StoreError::Newer { .. }
         | StoreError::Unreadable { .. } => false,
     }

@@ -9,6 +9,7 @@ use super::fault;
 use crate::StoreError;
 
 pub(super) struct LeaseFiles {
+    beside: PathBuf,
     dir: PathBuf,
 }
 
@@ -24,7 +25,12 @@ impl Drop for Locked {
 
 impl LeaseFiles {
     pub fn in_dir(dir: &Path) -> Self {
-        Self { dir: dir.join("leases") }
+        Self { beside: dir.to_owned(), dir: dir.join("leases") }
+    }
+
+    /// The directory that holds the leases, and the database.
+    pub fn beside(&self) -> &Path {
+        &self.beside
     }
 
     pub fn acquire(&self, run: RunId) -> Result<Locked, StoreError> {

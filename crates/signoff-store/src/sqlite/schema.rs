@@ -5,6 +5,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::book::Pages;
 use super::fault;
 use super::lease_file::LeaseFiles;
+use super::left_behind::LeftBehind;
+use crate::book::{Book as _, Counter};
 use crate::{StoreError, journal};
 
 const STEPS: [&str; 2] = [
@@ -36,8 +38,21 @@ pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles)
         // New columns are empty until the log has been told again.
         journal::rebuild(&mut Pages(&transaction))?;
     }
+    if found == 0 {
+        count_on(&mut Pages(&transaction), LeftBehind::in_dir(leases.beside()))?;
+    }
     transaction.pragma_update(None, "user_version", KNOWN.max(found)).map_err(fault::of)?;
     transaction.commit().map_err(fault::of)
+}
+
+/// A new database goes on counting where the one before it ended.
+fn count_on(pages: &mut Pages<'_>, left: LeftBehind) -> Result<(), StoreError> {
+    for (counter, last) in [(Counter::Task, left.task), (Counter::Run, left.run)] {
+        if last > 0 {
+            pages.set_counter(counter, last)?;
+        }
+    }
+    Ok(())
 }
 
 fn version(connection: &Connection) -> Result<u32, StoreError> {

@@ -3,10 +3,14 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use signoff_core::config::AgentKind;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
-use signoff_term::json::{AddReport, RunReport, StatusReport, event, schemas};
+use signoff_term::json::{
+    AddReport, AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport,
+    LogLine, Look, RunReport, StatusReport, VERSION, event, schemas,
+};
 
 use crate::fits::{directory, fits, schema};
 use crate::rows::{all, question};
@@ -44,6 +48,7 @@ fn what_is_printed_fits() {
         ("run", json!(RunReport::of(None, Vec::new(), Vec::new()))),
         ("show", json!(approved())),
     ];
+    printed.extend(of_commands());
     let events = story.log.iter().chain([&added]);
     printed.extend(events.map(|recorded| ("event", serde_json::from_str(&event(recorded)).unwrap())));
     for (name, value) in printed {
@@ -52,6 +57,52 @@ fn what_is_printed_fits() {
             panic!("{name}{problem}\n{value:#}");
         }
     }
+}
+
+/// What the commands print that look at one thing or decide one.
+fn of_commands() -> Vec<(&'static str, Value)> {
+    let text = || "text".to_owned();
+    let settings = signoff_core::config::read(&[], &[], &[]).expect("the built-in settings").origins();
+    let looks = vec![Look::well("store", "fine"), Look::warning("settings", "hm"), Look::ill("agents", "no")];
+    let check = Check { name: "test", command: text() };
+    let init = InitReport {
+        version: VERSION,
+        written: vec!["signoff.toml"],
+        kept: Vec::new(),
+        backup: None,
+        agents: vec![AgentKind::Claude],
+        checks: vec![check],
+    };
+    let diff = DiffReport {
+        version: VERSION,
+        task_id: 1,
+        base: text(),
+        branch: text(),
+        stat: text(),
+        diff: text(),
+        left_out: vec![text()],
+    };
+    let line = LogLine {
+        version: VERSION,
+        task_id: 1,
+        attempt: 2,
+        role: text(),
+        reviewer: None,
+        agent: text(),
+        cycle: 0,
+        stream: "stderr",
+        text: text(),
+    };
+    let dispute = DisputeReport { version: VERSION, finding: text(), task_id: None, state: "refuted" };
+    vec![
+        ("config", json!(ConfigReport::of(settings))),
+        ("doctor", json!(DoctorReport::of(looks))),
+        ("init", json!(init)),
+        ("diff", json!(diff)),
+        ("logs", json!(line)),
+        ("answer", json!(AnswerReport { version: VERSION, question: text(), task_id: 1, choice: text() })),
+        ("dispute", json!(dispute)),
+    ]
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn nothing_yet() {
 
           signoff add "what is to be done" -a    a task, reviewed until it is approved
           signoff work                           works the tasks
-          signoff run PLAN                       works a plan file or a specification
+          signoff run PLAN                       works the tasks of a plan file
 
         `signoff --help` lists all commands.
     "#);

@@ -4,6 +4,7 @@ use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
 use signoff_core::view::QuestionRow;
 use signoff_store::Store;
+use signoff_term::json::{AnswerReport, VERSION};
 
 use super::decide::{Taken, decide};
 use crate::console::Console;
@@ -37,7 +38,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let wish = Command::Answer { question: None, choice: args.choice.clone(), by: door::person() };
     let taken = decide(&desk, run, &loop_id, wish)?;
     if console.json {
-        console.json(&serde_json::json!({"version": 1, "question": question.id, "task_id": task.0, "choice": args.choice}))?;
+        let (question, choice) = (question.id.clone(), args.choice.clone());
+        console.json(&AnswerReport { version: VERSION, question, task_id: task.0, choice })?;
     } else {
         console.text(&format!("{} answered: {}\n", question.id, args.choice))?;
     }
@@ -48,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn no_question() -> Failure {
-    Failure::usage("there is no open question").hint("`signoff status` lists the open ones")
+    Failure::usage("there is no open question").hint("`signoff status` shows what each task waits for")
 }
 
 /// The open question of this number, or of this task.
@@ -59,8 +61,10 @@ fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
     if let Some(row) = open.iter().find(own) {
         return Ok(row.clone());
     }
+    if open.is_empty() {
+        return Err(no_question());
+    }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    let known =
-        if ids.is_empty() { "none is open".to_owned() } else { format!("open are {}", ids.join(", ")) };
-    Err(Failure::usage(format!("there is no open question {id}")).hint(known))
+    Err(Failure::usage(format!("there is no open question {id}"))
+        .hint(format!("open are {}", ids.join(", "))))
 }

@@ -1,7 +1,7 @@
 //! `signoff config`: every setting, and where it comes from.
 
-use serde::Serialize;
 use signoff_core::config::Row;
+use signoff_term::json::ConfigReport;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -19,19 +19,12 @@ pub struct Args {
     show: bool,
 }
 
-/// The settings as JSON.
-#[derive(Serialize)]
-struct Shown<'a> {
-    version: u32,
-    settings: &'a [Row],
-}
-
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let Args { show: _ } = args;
     let rows = settings::load(Some(&settings::place()?))?.origins();
     if console.json {
-        console.json(&Shown { version: 1, settings: &rows })?;
+        console.json(&ConfigReport::of(rows))?;
     } else {
         console.text(&table(&rows))?;
     }

@@ -103,7 +103,9 @@ fn hand_over(desk: &Desk, run: RunId, loop_id: &LoopId, wish: &Command) -> Resul
     for _ in 0..PATIENCE {
         match desk.store.answer(request)? {
             Some(Ok(())) => return Ok(Taken::HandedOver),
-            Some(Err(refusal)) => return Err(Failure::usage(refusal)),
+            Some(Err(refusal)) => {
+                return Err(Failure::usage(refusal).hint("`signoff show ID` shows where the task stands"));
+            }
             None => door::wait_a_moment(),
         }
     }

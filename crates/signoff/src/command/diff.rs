@@ -5,9 +5,10 @@ use std::path::Path;
 use signoff_core::ids::{Commit, TaskId};
 use signoff_engine::git::{GitError, NewWorktree};
 use signoff_store::Store;
+use signoff_term::json::{DiffReport, VERSION};
 
 use crate::console::Console;
-use crate::desk::Bench;
+use crate::desk::{Bench, not_started};
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
@@ -34,9 +35,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
         );
     };
-    let (Some(base), Some(branch), Some(path)) = (row.base, row.branch, row.worktree) else {
-        return Err(Failure::usage(format!("task {task} has not been started"))
-            .hint(format!("`signoff work {task}` works it")));
+    let (Some(base), Some(branch), Some(path)) = (row.base.clone(), row.branch.clone(), row.worktree.clone())
+    else {
+        return Err(not_started(&row));
     };
     let commit = Commit::new(base.clone());
     let diff = match bench.repository.worktree(Path::new(&path)) {
@@ -49,11 +50,17 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         Err(error) => return Err(error.into()),
     };
     if console.json {
-        let left_out: Vec<&str> = diff.left_out.iter().map(|file| file.path.as_str()).collect();
-        console.json(&serde_json::json!({
-            "version": 1, "task_id": task.0, "base": base, "branch": branch,
-            "stat": diff.stat, "diff": diff.patch, "left_out": left_out,
-        }))?;
+        let left_out = diff.left_out.into_iter().map(|file| file.path).collect();
+        let (stat, diff) = (diff.stat, diff.patch);
+        console.json(&DiffReport {
+            version: VERSION,
+            task_id: task.0,
+            base,
+            branch,
+            stat,
+            diff,
+            left_out,
+        })?;
     } else {
         console.data(if args.stat { &diff.stat } else { &diff.patch })?;
     }

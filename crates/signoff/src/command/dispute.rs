@@ -1,17 +1,25 @@
 //! `signoff dispute`: a person says that a finding is wrong, once and for all.
 
+use std::collections::BTreeSet;
+
 use signoff_core::command::Command;
+use signoff_core::ids::TaskId;
+use signoff_core::ledger::State;
+use signoff_engine::board::Board;
 use signoff_store::{FindingPlace, Store};
+use signoff_term::json::{DisputeReport, VERSION};
 
 use super::decide::decide;
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
+use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
 /// Say that a finding is wrong
 ///
-/// No reviewer opens it again, and it keeps no gate shut.
+/// No reviewer of the task opens it again, and it keeps none of its gates shut. A later task on the same branch starts
+/// with findings of its own.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff dispute f-3f9a1c --reason \"the input is validated by the caller\""
@@ -22,17 +30,20 @@ pub struct Args {
     /// Why it is wrong
     #[arg(long, value_name = "TEXT")]
     reason: String,
+    /// The task it is a finding of, where several have it [default: the latest of its branch]
+    #[arg(long, value_name = "ID", value_parser = task_id)]
+    task: Option<TaskId>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::find()?.ok_or_else(|| unknown(&args.finding))?;
-    let FindingPlace { run, loop_id, task, finding } = find(&desk, &args.finding)?;
+    let FindingPlace { run, loop_id, task, finding } = find(&desk, args)?;
     let wish = Command::Dispute { finding: finding.clone(), by: door::person(), reason: args.reason.clone() };
     decide(&desk, run, &loop_id, wish)?;
     if console.json {
-        let task = task.map(|task| task.0);
-        console.json(&serde_json::json!({"version": 1, "finding": finding.as_str(), "task_id": task, "state": "refuted"}))?;
+        let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
+        console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;
     } else {
         console.text(&format!("Finding {finding} is refuted by {}\n", door::person()))?;
     }
@@ -44,12 +55,54 @@ fn unknown(finding: &str) -> Failure {
         .hint("`signoff show ID` lists the findings of a task")
 }
 
-fn find(desk: &Desk, prefix: &str) -> Result<FindingPlace, Failure> {
+fn find(desk: &Desk, args: &Args) -> Result<FindingPlace, Failure> {
+    let prefix = &args.finding;
     let mut found = desk.store.findings(prefix)?;
-    match (found.pop(), found.len()) {
-        (Some(one), 0) => Ok(one),
-        (Some(_), more) => Err(Failure::usage(format!("{prefix} stands for {} findings", more + 1))
-            .hint("give more characters of the id")),
-        (None, _) => Err(unknown(prefix)),
+    if let Some(task) = args.task {
+        found.retain(|place| place.task == Some(task));
+        if found.is_empty() {
+            return Err(Failure::usage(format!("task {task} has no finding {prefix}"))
+                .hint(format!("`signoff show {task}` lists its findings")));
+        }
     }
+    let ids: BTreeSet<&str> = found.iter().map(|place| place.finding.as_str()).collect();
+    if ids.len() > 1 {
+        let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Failure::usage(format!("{prefix} stands for several findings: {ids}"))
+            .hint("give more characters of the id"));
+    }
+    one_of(desk, found, prefix)
+}
+
+/// Of the tasks that have a finding the one that is meant: the last of their branch, where it is open.
+fn one_of(desk: &Desk, found: Vec<FindingPlace>, prefix: &str) -> Result<FindingPlace, Failure> {
+    let mut families = BTreeSet::new();
+    let mut best: Option<(bool, FindingPlace)> = None;
+    let several = found.len() > 1;
+    let tasks: Vec<u64> = found.iter().filter_map(|place| Some(place.task?.0)).collect();
+    for place in found {
+        families.insert(family(desk, &place)?);
+        let open = several && is_open(desk, &place)?;
+        if best.as_ref().is_none_or(|(was, other)| (open, place.task) >= (*was, other.task)) {
+            best = Some((open, place));
+        }
+    }
+    if families.len() > 1 {
+        let options: Vec<_> = tasks.iter().map(|task| format!("--task {task}")).collect();
+        return Err(Failure::usage(format!("several tasks have the finding {prefix}"))
+            .hint(format!("say which: {}", options.join(" or "))));
+    }
+    best.map(|(_, place)| place).ok_or_else(|| unknown(prefix))
+}
+
+/// The first task of the branch a finding is about.
+fn family(desk: &Desk, place: &FindingPlace) -> Result<Option<u64>, Failure> {
+    let Some(task) = place.task else { return Ok(None) };
+    Ok(Some(desk.task(task)?.continues.unwrap_or(task.0)))
+}
+
+fn is_open(desk: &Desk, place: &FindingPlace) -> Result<bool, Failure> {
+    let board = Board::of(place.run, &desk.store.log(place.run)?);
+    let ledger = board.loops.get(&place.loop_id).map(|worked| &worked.state.ledger);
+    Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == State::Open))
 }

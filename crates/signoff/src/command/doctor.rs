@@ -1,15 +1,18 @@
 //! `signoff doctor`: what is wrong here, and how to mend it.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use signoff_core::config::TaskFlags;
 use signoff_core::task::TaskSpec;
-use signoff_core::view::Status;
 use signoff_engine::confine;
-use signoff_engine::git::At;
+use signoff_engine::git::{At, Repository};
 use signoff_store::Store;
+use signoff_term::json::{DoctorReport, Look};
 
 use crate::console::Console;
 use crate::desk::Bench;
+use crate::drive::is_over;
 use crate::failure::{Exit, Failure};
 use crate::preflight;
 
@@ -22,24 +25,6 @@ pub struct Args {
     /// Tell all tables again from the log
     #[arg(long)]
     rebuild: bool,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-struct Look {
-    what: &'static str,
-    ok: bool,
-    message: String,
-}
-
-impl Look {
-    fn well(what: &'static str, message: impl Into<String>) -> Self {
-        Self { what, ok: true, message: message.into() }
-    }
-
-    fn ill(what: &'static str, message: impl Into<String>) -> Self {
-        Self { what, ok: false, message: message.into() }
-    }
 }
 
 /// Runs the command.
@@ -56,19 +41,29 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     looks.push(store(&bench)?);
     looks.push(sandbox(&bench));
     looks.extend(worktrees(&bench)?);
-    let ok = looks.iter().all(|look| look.ok);
+    looks.extend(preflight::warnings(&bench).into_iter().map(|said| Look::warning("settings", said)));
+    let report = DoctorReport::of(looks);
     if console.json {
-        console.json(&serde_json::json!({"version": 1, "ok": ok, "checks": looks}))?;
+        console.json(&report)?;
     } else {
-        for look in &looks {
-            let mark = if look.ok { "✓" } else { "✗" };
-            console.text(&format!("{mark} {}: {}\n", look.what, look.message))?;
-        }
+        report.checks.iter().try_for_each(|look| console.text(&line(look)))?;
     }
-    Ok(if ok { Exit::Done } else { Exit::Failed })
+    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+}
+
+fn line(look: &Look) -> String {
+    let mark = match (look.ok, look.warning) {
+        (true, false) => "✓",
+        (true, true) => "!",
+        (false, _) => "✗",
+    };
+    format!("{mark} {}: {}\n", look.what, look.message)
 }
 
 fn repository(bench: &Bench) -> Look {
+    if let Err(failure) = preflight::check_repository(bench) {
+        return Look::ill("repository", on_a_line(&failure));
+    }
     match bench.repository.at() {
         Ok(At::Branch { name, .. }) => Look::well("repository", format!("on branch {name}")),
         Ok(At::Detached { commit }) => Look::well("repository", format!("detached at {commit}")),
@@ -91,8 +86,13 @@ fn agents(bench: &Bench) -> Look {
             let names: Vec<String> = bench.settings.agents().into_iter().map(|agent| agent.name).collect();
             Look::well("agents", names.join(", "))
         }
-        Err(failure) => Look::ill("agents", failure.to_string().trim_end().replace('\n', "; ")),
+        Err(failure) => Look::ill("agents", on_a_line(&failure)),
     }
+}
+
+fn on_a_line(failure: &Failure) -> String {
+    let said = failure.to_string();
+    said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace('\n', "; ")
 }
 
 /// How far reviewers are kept from writing.
@@ -116,19 +116,39 @@ fn store(bench: &Bench) -> Result<Look, Failure> {
     ))
 }
 
-/// Worktrees that tasks in work need and that are gone.
+/// Whether the worktrees of tasks that are not over are there, each on its branch.
 fn worktrees(bench: &Bench) -> Result<Vec<Look>, Failure> {
-    let mut gone = Vec::new();
-    for row in bench.store.tasks()? {
-        let at_work = matches!(row.status, Status::InProgress | Status::Waiting | Status::Paused);
-        if let (true, Some(path)) = (at_work, row.worktree)
-            && !std::path::Path::new(&path).exists()
-        {
-            gone.push(format!("of task {} ({path})", row.id));
+    let mut wrong = Vec::new();
+    let mut there: BTreeSet<String> = BTreeSet::new();
+    for row in bench.store.tasks()?.into_iter().filter(|row| !is_over(row.status)) {
+        let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
+        match astray(bench, Path::new(path), branch) {
+            Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),
+            None => drop(there.insert(path.clone())),
         }
     }
-    if gone.is_empty() {
-        return Ok(Vec::new());
+    Ok(match (wrong.is_empty(), there.len()) {
+        (false, _) => vec![Look::ill("worktrees", wrong.join("; "))],
+        (true, 0) => Vec::new(),
+        (true, count) => {
+            vec![Look::well("worktrees", format!("{count} of tasks that are not over, each on its branch"))]
+        }
+    })
+}
+
+/// What is wrong with a worktree, and how it is mended.
+fn astray(bench: &Bench, path: &Path, branch: &str) -> Option<String> {
+    let is_there = bench.repository.worktree(path).is_ok_and(|worktree| worktree.is_there());
+    if !is_there {
+        return Some("gone; `signoff work` makes it again".to_owned());
     }
-    Ok(vec![Look::ill("worktrees", format!("gone: {}; `signoff work` makes them again", gone.join(", ")))])
+    let at = Repository::discover(bench.repository.git(), path).and_then(|worktree| worktree.at());
+    let is = match at {
+        Ok(At::Branch { name, .. }) if name == branch => return None,
+        Ok(At::Branch { name, .. }) => format!("on branch {name}"),
+        Ok(At::Detached { commit }) => format!("detached at {commit}"),
+        Ok(At::Unborn { branch }) => format!("on branch {branch}, which has no commit"),
+        Err(error) => error.to_string(),
+    };
+    Some(format!("{is}, not on {branch}; `git -C {} switch {branch}` puts it there", path.display()))
 }

@@ -1,9 +1,11 @@
 //! `signoff edit`: a person sets the final verdict, without a review.
 
 use signoff_core::command::Command;
-use signoff_core::ids::TaskId;
+use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Head;
+use signoff_engine::board::Board;
 use signoff_engine::git::{Git, Repository};
+use signoff_store::Store;
 
 use super::decide::decide;
 use crate::console::Console;
@@ -14,7 +16,8 @@ use crate::failure::{Exit, Failure};
 
 /// Set the final verdict of a task, without a review
 ///
-/// The verdict is recorded with who set it, and shown as a person's. Only APPROVED lets other tasks build on it.
+/// The verdict is recorded with who set it, and shown as a person's. Only APPROVED lets other tasks build on it. Not
+/// while an agent is changing files: what it has not finished would be lost.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""
@@ -31,6 +34,20 @@ pub struct Args {
     reason: String,
 }
 
+/// Asked beforehand to say what to do; who drives the run asks again.
+fn check_nobody_writes(desk: &Desk, task: TaskId, (run, loop_id): (RunId, &LoopId)) -> Result<(), Failure> {
+    let board = Board::of(run, &desk.store.log(run)?);
+    if !board.loops.get(loop_id).is_some_and(|worked| worked.state.is_being_written()) {
+        return Ok(());
+    }
+    let hint = if desk.store.is_held(run)? {
+        format!("wait for it (`signoff logs {task} -f`), or call it off with `signoff cancel {task}`")
+    } else {
+        format!("`signoff work {task}` goes on with it; `signoff cancel {task}` calls it off")
+    };
+    Err(Failure::usage(format!("task {task} is being worked on")).hint(hint))
+}
+
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
@@ -38,6 +55,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let verdict = args.verdict.to_ascii_uppercase();
     let (by, reason, head) = (door::person(), args.reason.clone(), head_of(&desk, args.task)?);
     let wish = Command::Edit { verdict: verdict.clone(), by, reason, head };
+    check_nobody_writes(&desk, args.task, (run, &loop_id))?;
     decide(&desk, run, &loop_id, wish)?;
     super::told(
         &desk,

@@ -8,7 +8,7 @@ use signoff_store::Store;
 
 use super::{add, work};
 use crate::console::Console;
-use crate::desk::Bench;
+use crate::desk::{Bench, not_started};
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
 
@@ -77,8 +77,7 @@ pub fn continued(bench: &Bench, task: TaskId) -> Result<TaskRow, Failure> {
         );
     };
     if row.base.is_none() {
-        return Err(Failure::usage(format!("task {task} has not been started"))
-            .hint(format!("`signoff work {task}` works it")));
+        return Err(not_started(&row));
     }
     match row.status {
         Status::InProgress | Status::Waiting | Status::Paused => {

@@ -5,8 +5,8 @@ mod file;
 
 use std::path::Path;
 
-use serde::Serialize;
 use signoff_core::config::AgentKind;
+use signoff_term::json::{InitReport, VERSION};
 
 use crate::console::Console;
 use crate::door;
@@ -37,24 +37,6 @@ const PROGRAMS: [AgentKind; 6] = [
 /// The program's own files are nobody's work; only the prompts are shared.
 const IGNORED: &str = "*\n!prompts/\n!prompts/**\n";
 
-/// What was found and done.
-#[derive(Debug, Serialize)]
-struct Report {
-    version: u32,
-    written: Vec<&'static str>,
-    kept: Vec<&'static str>,
-    backup: Option<String>,
-    agents: Vec<AgentKind>,
-    checks: Vec<Check>,
-}
-
-/// A command that judges the project's work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
-    name: &'static str,
-    command: String,
-}
-
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let here = door::current_directory()?;
@@ -69,13 +51,13 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn prepare(root: &Path, force: bool) -> Result<Report, Failure> {
+fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     let agents: Vec<_> = PROGRAMS.into_iter().filter(|agent| door::is_on_path(agent.word())).collect();
     let checks = checks::find(root)?;
     let file = root.join(settings::FILE);
     let backup = if force { door::back_up(&file)? } else { None };
-    let mut report = Report {
-        version: 1,
+    let mut report = InitReport {
+        version: VERSION,
         written: Vec::new(),
         kept: Vec::new(),
         backup: backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
@@ -91,7 +73,7 @@ fn prepare(root: &Path, force: bool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-fn told(report: &Report) -> String {
+fn told(report: &InitReport) -> String {
     let mut lines = Vec::new();
     lines.extend(report.backup.iter().map(|name| format!("kept the old signoff.toml as {name}")));
     lines.extend(report.written.iter().map(|name| format!("wrote {name}")));
@@ -104,7 +86,7 @@ fn told(report: &Report) -> String {
 }
 
 /// What a person does now.
-fn next(report: &Report) -> Vec<String> {
+fn next(report: &InitReport) -> Vec<String> {
     if report.kept.contains(&settings::FILE) {
         return vec![
             "next: `signoff config` shows what holds; `signoff init --force` writes signoff.toml anew"

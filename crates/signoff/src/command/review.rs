@@ -3,8 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::config::TaskFlags;
 use signoff_core::ids::{LoopId, TaskId};
-use signoff_core::machine::Outcome;
-use signoff_core::machine::Stage;
+use signoff_core::machine::{Outcome, Reason, Stage};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
 use signoff_core::review::Bar;
@@ -85,6 +84,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             (wanted, LoopId::new(open::REVIEW))
         }
     };
+    preflight::warn(&bench, console);
     let came = drive::drive(bench, wanted, &quiet)?;
     let end = tell(&came, (run, &reviewed), args, console);
     came.clear_away(run);
@@ -115,7 +115,19 @@ fn tell(
         Format::Json | Format::Xml | Format::Sarif => console.data(&shown)?,
         Format::Text | Format::Markdown => console.text(&shown)?,
     }
+    if args.task.is_none() && is_inconclusive(&worked) {
+        let said = came.bench.layout.attempts(run, loop_id);
+        let said = said.strip_prefix(came.bench.repository.root()).unwrap_or(&said).display();
+        console.note(&format!(
+            "Not every reviewer was understood: what they said is in {said}; type the same again to ask them again"
+        ));
+    }
     Ok(if passed(&worked) { Exit::Done } else { Exit::Failed })
+}
+
+fn is_inconclusive(worked: &Worked) -> bool {
+    let Stage::Done(ending) = &worked.state.stage else { return false };
+    matches!(ending.reason, Some(Reason::UnclearReview | Reason::ReviewerFailed))
 }
 
 fn passed(worked: &Worked) -> bool {

@@ -59,8 +59,11 @@ enum Kind {
     Beads,
 }
 
+/// The words for them.
+const KINDS: [&str; 3] = ["plan", "spec", "beads"];
+
 fn kind() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(["plan", "spec", "beads"]).try_map(|word| match word.as_str() {
+    PossibleValuesParser::new(KINDS).try_map(|word| match word.as_str() {
         "plan" => Ok(Kind::Plan),
         "spec" => Ok(Kind::Spec),
         "beads" => Ok(Kind::Beads),
@@ -93,6 +96,7 @@ fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.note("Nothing to go on with");
         return Ok(Exit::Done);
     }
+    preflight::warn(&bench, console);
     let wanted = Wanted {
         resumed,
         drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
@@ -120,6 +124,7 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
         workflow = workflow.with_effort(effort);
     }
     preflight::check_workflow(&bench, &workflow, &specs[0])?;
+    preflight::warn(&bench, console);
     let lease = bench.store.open_run(clock::now())?;
     let numbers = bench.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();
@@ -137,11 +142,13 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, or `queue`"))?;
     let text = door::utf8(&name, &bytes)?.to_owned();
     let file = match args.kind {
-        Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now()))?,
-        Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now()))?,
-        Some(Kind::Plan) => source::read_plan(&name, &bytes, Some(door::now()))?,
-        None => source::read(&name, &bytes, Some(door::now()))?,
+        Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now())),
+        Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now())),
+        Some(Kind::Plan) => source::read_plan(&name, &bytes, Some(door::now())),
+        None => source::read(&name, &bytes, Some(door::now())),
     };
+    let mend = format!("mend the file, or say what it is with --as: {}", KINDS.join(", "));
+    let file = file.map_err(|error| Failure::from(error).hint(mend))?;
     if file.format == Format::Text || file.format == Format::Beads {
         return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
             .at(format!("{name}:1"))

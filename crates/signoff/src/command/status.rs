@@ -49,10 +49,9 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 /// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
 pub fn attention(console: &Console) -> Result<Exit, Failure> {
-    let (tasks, questions) = match Desk::find() {
-        Ok(Some(desk)) => (desk.tasks()?, desk.store.questions()?),
-        // Outside a repository it still says how to start.
-        Ok(None) | Err(_) => (Vec::new(), Vec::new()),
+    let (tasks, questions) = match Desk::find()? {
+        Some(desk) => (desk.tasks()?, desk.store.questions()?),
+        None => (Vec::new(), Vec::new()),
     };
     let end = end(&tasks, &questions, console);
     if console.json {

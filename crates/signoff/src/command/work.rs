@@ -5,9 +5,12 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::{clock, open};
 use signoff_store::{Lease, Store};
+use signoff_term::attention;
+use signoff_term::json::RunReport;
+use signoff_term::status::in_words;
 
 use crate::console::Console;
-use crate::desk::Bench;
+use crate::desk::{Bench, is_in_the_way};
 use crate::drive::{self, Wanted, task_id};
 use crate::failure::{Exit, Failure};
 use crate::preflight;
@@ -55,6 +58,7 @@ pub fn work(
         return nothing(&bench, tasks, console);
     }
     preflight::check_all(&bench, &queue)?;
+    preflight::warn(&bench, console);
     if !queue.is_empty() {
         let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
         let facts = open::queue(&bench.settings, jobs, no_ask)?;
@@ -78,20 +82,73 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
 
 /// Nothing could be done: because there is nothing, or because it waits for something.
 fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
-    let named = |row: &TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
-    let rows: Vec<TaskRow> = bench.store.tasks()?.into_iter().filter(named).collect();
-    let waiting = rows.iter().filter(|row| row.status == Status::Pending).count();
-    let elsewhere = rows.iter().filter(|row| row.status == Status::InProgress).count();
+    let all = bench.desk().tasks()?;
+    let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
+    let rows: Vec<&TaskRow> = all.iter().filter(named).collect();
+    let of = |status: Status| rows.iter().copied().filter(move |row| row.status == status);
+    let blocked: Vec<TaskRow> = of(Status::Blocked).cloned().collect();
     if console.json {
-        console.json(&signoff_term::json::RunReport::of(None, Vec::new(), Vec::new()))?;
+        console.json(&RunReport::of(None, blocked.clone(), Vec::new()))?;
     }
-    console.note(match (waiting, elsewhere) {
-        (0, 0) if tasks.is_empty() => "Nothing to do: `signoff add \"…\"` adds a task",
-        (0, 0) => "Nothing to do: what you name is over (`signoff status`)",
-        (0, _) => "Nothing to do here: another signoff is at work",
-        (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)",
+    if let Some(first) = blocked.first() {
+        return Err(behind(first, &all));
+    }
+    console.note(&match (of(Status::Pending).count(), of(Status::InProgress).count()) {
+        (0, 0) => over(&rows, tasks),
+        (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
+        (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
     });
     Ok(Exit::Done)
+}
+
+/// What a task waits for that will not come by itself.
+fn behind(blocked: &TaskRow, all: &[TaskRow]) -> Failure {
+    let mut task = blocked;
+    while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && stands(row)) {
+        task = next;
+        if task.status != Status::Blocked {
+            break;
+        }
+    }
+    let (id, cause) = (blocked.id, task.id);
+    if id == cause {
+        return Failure::failed(format!("task {id} is blocked: another task of its run needs you"))
+            .hint("`signoff` shows which");
+    }
+    let failure =
+        Failure::failed(format!("task {id} waits for task {cause}, which did not pass ({})", in_words(task)));
+    match task.status {
+        Status::Cancelled => failure
+            .hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it")),
+        Status::Pending
+        | Status::InProgress
+        | Status::Waiting
+        | Status::Paused
+        | Status::Completed
+        | Status::Failed
+        | Status::Stuck
+        | Status::Blocked => failure.hint(attention::next(task)),
+    }
+}
+
+fn stands(row: &TaskRow) -> bool {
+    row.status == Status::Blocked || is_in_the_way(row)
+}
+
+/// All that was named is over, or all there is.
+fn over(rows: &[&TaskRow], tasks: &[TaskId]) -> String {
+    let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
+    let failed = rows.iter().filter(|row| matches!(row.status, Status::Failed | Status::Stuck));
+    let failed: Vec<String> = failed.filter(|row| !continued(row)).map(|row| row.id.to_string()).collect();
+    match (failed.as_slice(), tasks.is_empty()) {
+        ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
+        ([], false) => "Nothing to do: what you name is over (`signoff status`)".to_owned(),
+        ([one], _) => format!("Nothing to do: task {one} failed (`signoff retry {one}` goes on with it)"),
+        ([first, ..], _) => format!(
+            "Nothing to do: {} tasks failed (`signoff status`; `signoff retry {first}` goes on with the first)",
+            failed.len()
+        ),
+    }
 }
 
 fn check_tasks(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {

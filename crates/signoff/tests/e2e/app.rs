@@ -6,14 +6,16 @@ use crate::test_env;
 
 #[test]
 fn without_arguments_it_says_what_can_be_done() {
-    insta::assert_snapshot!(test_env().run(&[]), @r#"
+    let env = test_env();
+    env.shell("git init -q");
+    insta::assert_snapshot!(env.run(&[]), @r#"
     exit 0
     --- stdout
     Nothing to do yet.
 
       signoff add "what is to be done" -a    a task, reviewed until it is approved
       signoff work                           works the tasks
-      signoff run PLAN                       works a plan file or a specification
+      signoff run PLAN                       works the tasks of a plan file
 
     `signoff --help` lists all commands.
     "#);

@@ -376,7 +376,7 @@ fn an_answer_that_does_not_fit_names_the_choices() {
     exit 2
     --- stderr
     error: there is no open question
-    hint: `signoff status` lists the open ones
+    hint: `signoff status` shows what each task waits for
     ");
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(project.run(&["answer", "1", "maybe"]), @"
@@ -401,8 +401,8 @@ fn an_answer_that_does_not_fit_names_the_choices() {
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
     exit 2
     --- stderr
-    error: there is no open question q1
-    hint: none is open
+    error: there is no open question
+    hint: `signoff status` shows what each task waits for
     ");
 }
 

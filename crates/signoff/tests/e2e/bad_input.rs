@@ -49,7 +49,9 @@ fn sql(project: &Project, statement: &str) {
 #[test]
 fn outside_of_a_repository() {
     let env = test_env();
-    for words in [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"]] {
+    let all =
+        [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"], &[], &["--json"]];
+    for words in all {
         let output = env.run(words);
         assert_eq!(output.code, Some(2), "{words:?}: {output}");
         assert!(output.stderr.contains("error: this is not a git repository"), "{words:?}: {output}");
@@ -247,7 +249,7 @@ fn a_database_of_garbage() {
     let project = project();
     let good = fs::read(database(&project)).unwrap();
     fs::write(file(&project), "garbage".repeat(1000)).unwrap();
-    for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"]] {
+    for words in [["work"].as_slice(), &["status"], &["add", "x"], &["doctor"], &[], &["--json"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(1), "{words:?}: {output}");
         assert!(output.stderr.contains(".signoff/signoff.db"), "{words:?}: {output}");
@@ -300,6 +302,7 @@ fn a_database_of_a_newer_signoff() {
     error: the database was written by a newer signoff (version 99, this one knows 2)
     hint: update signoff
     ");
+    assert_eq!(project.run(&[]), project.run(&["work"]));
 }
 
 #[test]
@@ -550,13 +553,34 @@ fn a_database_that_is_moved_away_while_it_is_in_use() {
     Running task #1: Do it
       [1/3] Implementing...
     --- stderr
-    error: the database was removed or replaced while it was in use
+    error: the database was removed while it was in use
       --> .signoff/signoff.db
-    hint: put it back, and type the same again; what the agents did is on their branches
+    hint: what the agents did is on their branches; put the file back and type the same again, or the next command begins a new one
     ");
     moved("elsewhere", "signoff.db");
     finishes(&project);
     assert_eq!(project.calls().of_role("implement").count(), 1);
+}
+
+#[test]
+fn a_database_that_is_begun_anew_counts_on() {
+    let project = project();
+    finishes(&project);
+    let before = project.list(".signoff/reviews");
+    for name in ["signoff.db", "signoff.db-wal", "signoff.db-shm"] {
+        fs::remove_file(project.env.work().join(".signoff").join(name)).ok();
+    }
+    insta::assert_snapshot!(project.run(&["add", "Do it", "-a"]).stdout, @"Added task #2: Do it");
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.list(".signoff/runs").join(" "), @"1 2");
+    // Nothing of the first task was touched.
+    let after = project.list(".signoff/reviews");
+    assert!(before.iter().all(|name| after.contains(name)) && after.len() > before.len(), "{after:?}");
+    insta::assert_snapshot!(project.git("branch --format='%(refname:short)'"), @"
+    main
+    signoff/task-1-do-it
+    signoff/task-2-do-it
+    ");
 }
 
 #[test]
@@ -570,6 +594,114 @@ fn submodules() {
     --- stderr
     error: submodules are not supported yet: sub
     hint: work in a repository without submodules, or vendor them
+    ");
+    let doctor = project.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    assert!(doctor.stdout.contains("✗ repository: submodules are not supported yet: sub"), "{doctor}");
+}
+
+#[test]
+fn checks_that_are_not_there() {
+    let project = project();
+    let checks = "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+                  [roles]\nimplement = \"scripted\"\n[gate]\nreviewers = [\"tests\"]\n";
+    project.configure(checks);
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 2
+    --- stderr
+    error: reviewer tests runs the project's checks, and there are none
+    hint: name them in [checks] of signoff.toml: test = "make test"
+    "#);
+    let doctor = project.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor}");
+    assert!(doctor.stdout.contains("✗ agents: reviewer tests runs the project's checks"), "{doctor}");
+    assert_eq!(project.calls().all().len(), 0, "nobody was called");
+    project.configure(&format!("{checks}[checks]\ntest = \"true\"\n"));
+    finishes(&project);
+}
+
+#[test]
+fn a_phase_of_checks_without_checks() {
+    let project = project();
+    project.configure(
+        "preset = \"mine\"\n[workflows.mine]\n[[workflows.mine.phases]]\nname = \"implement\"\nkind = \"agent\"\n\
+         [[workflows.mine.phases]]\nname = \"test\"\nkind = \"check\"\n",
+    );
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 2
+    --- stderr
+    error: phase test runs the project's checks, and there are none
+    hint: name them in [checks] of signoff.toml: test = "make test"
+    "#);
+    assert_eq!(project.calls().all().len(), 0, "nobody was called");
+}
+
+#[test]
+fn settings_that_cannot_be_followed() {
+    let project = project();
+    project.configure("review_workspace = \"copy\"\n[worktree]\ncopy = [\"nope.txt\", \".signoff\"]\n");
+    insta::assert_snapshot!(project.run(&["doctor"]).stdout, @r#"
+    ✓ repository: on branch main
+    ✓ agents: scripted
+    ✓ store: the log can be read and the tables agree with it
+    ✓ sandbox: switched off; what reviewers change is undone
+    ! settings: [worktree] copy: there is no nope.txt; it is not copied
+    ! settings: [worktree] copy: .signoff is a directory; only files are copied
+    ! settings: review_workspace = "copy" is not supported yet: reviewers work in the task's worktree
+    "#);
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    --- stderr
+    warning: [worktree] copy: there is no nope.txt; it is not copied
+    warning: [worktree] copy: .signoff is a directory; only files are copied
+    warning: review_workspace = "copy" is not supported yet: reviewers work in the task's worktree
+    "#);
+    project.configure("store = \"postgres://me:secret@db/signoff\"\n");
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 2
+    --- stderr
+    error: `store` names a PostgreSQL database, which is not supported yet: expected "sqlite"
+      --> signoff.toml:2
+    hint: mend the file, then look at it with `signoff config`
+    "#);
+    let from_outside = project.env.run_with(&["add", "x"], &[("SIGNOFF_STORE", "postgres://db")]);
+    insta::assert_snapshot!(from_outside, @r#"
+    exit 2
+    --- stderr
+    error: `store` names a PostgreSQL database, which is not supported yet: expected "sqlite"
+      --> SIGNOFF_STORE
+    hint: give SIGNOFF_STORE another value, or leave it out
+    "#);
+}
+
+#[test]
+fn a_plan_in_a_format_that_it_is_not() {
+    let project = project();
+    project.env.write("plan.md", "### Task 1: Do it\n\nNow.\n");
+    insta::assert_snapshot!(project.run(&["run", "plan.md", "--as", "beads"]), @r#"
+    exit 2
+    --- stderr
+    error: not JSON; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line
+      --> plan.md:1
+    hint: mend the file, or say what it is with --as: plan, spec, beads
+    "#);
+}
+
+#[test]
+fn an_answer_to_nothing() {
+    let project = project();
+    insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
+    exit 2
+    --- stderr
+    error: there is no open question
+    hint: `signoff status` shows what each task waits for
     ");
 }
 

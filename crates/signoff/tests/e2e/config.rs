@@ -110,12 +110,14 @@ fn a_mistake_is_wrong_usage_and_names_its_place() {
     --- stderr
     error: `jobs` is "many": expected a whole number from 1 to 1000
       --> SIGNOFF_JOBS
+    hint: give SIGNOFF_JOBS another value, or leave it out
     "#);
     insta::assert_snapshot!(env.shell("rm signoff.toml; mkdir signoff.toml; signoff config"), @"
     exit 2
     --- stderr
     error: cannot read [ROOT]/work/signoff.toml: Is a directory (os error 21)
       --> [ROOT]/work/signoff.toml
+    hint: check the path, and that you may read it
     ");
     insta::assert_snapshot!(
         env.shell("rmdir signoff.toml; mkdir -p ~/.config/signoff; echo 'job = 1' > ~/.config/signoff/config.toml; signoff config"),

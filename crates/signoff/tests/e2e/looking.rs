@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use signoff_testkit::Project;
+use signoff_testkit::processes::until;
 use signoff_testkit::script::Rule;
 
 use crate::PROGRAM;
@@ -177,6 +178,81 @@ fn what_the_agents_said_can_be_read_again() {
 }
 
 #[test]
+fn an_attempt_that_was_never_made_is_not_shown() {
+    let project = approved();
+    insta::assert_snapshot!(project.run(&["logs", "1", "--attempt", "77"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has no attempt 77
+    hint: there are 1, 2, 3, 4, 5, 6
+    ");
+    assert_eq!(project.run(&["logs", "1", "--attempt", "a3"]), project.run(&["logs", "1", "--attempt", "3"]));
+}
+
+#[test]
+fn logs_as_json_are_lines() {
+    let project = approved();
+    let logs = project.run(&["logs", "1", "--json"]).stdout;
+    let lines: Vec<serde_json::Value> =
+        logs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 6);
+    insta::assert_snapshot!(format!("{:#}", lines[1]), @r#"
+    {
+      "agent": "scripted",
+      "attempt": 2,
+      "cycle": 1,
+      "reviewer": "general",
+      "role": "review",
+      "stream": "stdout",
+      "task_id": 1,
+      "text": "- auth.txt:1 missing input validation\n\n**Verdict: CHANGES_REQUESTED**\n",
+      "version": 1
+    }
+    "#);
+}
+
+#[test]
+fn a_long_transcript_is_shown_to_its_end() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").write(FEATURE, "x\n").flood(5 << 20).say("\nThe end.\n"))
+    });
+    project.run(&["add", "One"]);
+    project.run(&["work"]);
+    let said = project.env.work().join(".signoff/runs/1/1/a1/stdout").metadata().unwrap().len();
+    assert!(said > 5 << 20);
+    let logs = project.run(&["logs", "1"]);
+    assert!(
+        logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > said,
+        "{}",
+        logs.stdout.len()
+    );
+    let json = project.run(&["logs", "1", "--json"]).stdout;
+    let text =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().len();
+    assert_eq!(json.lines().map(text).sum::<usize>() as u64, said);
+}
+
+#[test]
+fn following_ends_where_nobody_is_at_work() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").say("Beginning.\n").hang())
+    });
+    project.run(&["add", "One"]);
+    let mut work = project.start(&["work"]);
+    until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
+    work.kill().unwrap();
+    work.wait().unwrap();
+    insta::assert_snapshot!(project.run(&["logs", "1", "-f"]), @"
+    exit 0
+    --- stdout
+    ==> a1 implement (scripted), cycle 0: stdout
+    Beginning.
+    --- stderr
+    Nobody is at work: `signoff work 1` goes on
+    ");
+}
+
+#[test]
 fn following_shows_what_is_said_until_the_task_is_over() {
     let project = Project::new(PROGRAM);
     let go_on = project.state().with_file_name("go-on");
@@ -232,7 +308,7 @@ fn a_bare_call_says_what_needs_attention() {
 
       signoff add "what is to be done" -a    a task, reviewed until it is approved
       signoff work                           works the tasks
-      signoff run PLAN                       works a plan file or a specification
+      signoff run PLAN                       works the tasks of a plan file
 
     `signoff --help` lists all commands.
     "#);
@@ -407,6 +483,39 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
 }
 
 #[test]
+fn the_doctor_looks_at_the_worktrees_of_what_is_not_over() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("more")))
+    });
+    project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    let worktrees = || {
+        let looks = project.run(&["doctor"]);
+        let lines = looks.stdout.lines().filter(|line| line.contains("worktrees"));
+        format!("exit {:?}\n{}", looks.code, lines.collect::<Vec<_>>().join("\n"))
+    };
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(0)
+    ✓ worktrees: 1 of tasks that are not over, each on its branch
+    ");
+    project.git("-C .signoff/worktrees/task-1 switch -q -c elsewhere");
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(1)
+    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): on branch elsewhere, not on signoff/task-1-one; `git -C [ROOT]/work/.signoff/worktrees/task-1 switch signoff/task-1-one` puts it there
+    ");
+    project.git("-C .signoff/worktrees/task-1 switch -q signoff/task-1-one");
+    std::fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
+    insta::assert_snapshot!(worktrees(), @"
+    exit Some(1)
+    ✗ worktrees: of task 1 ([ROOT]/work/.signoff/worktrees/task-1): gone; `signoff work` makes it again
+    ");
+    project.run(&["answer", "1", "continue"]);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
 fn the_doctor_names_an_agent_that_is_not_there() {
     let project = Project::new(PROGRAM);
     project.env.write("signoff.toml", "[agents.mine]\nkind = \"command\"\ncommand = [\"no-such-agent\"]\n");
@@ -414,7 +523,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     exit 1
     --- stdout
     ✓ repository: on branch main
-    ✗ agents: error: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
+    ✗ agents: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
     ");

@@ -345,6 +345,37 @@ fn an_inconclusive_review_is_no_pass() {
     ✗ Task #3 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 3; go on: signoff retry 3
     ");
+    insta::assert_snapshot!(project.run(&["review"]), @"
+    exit 1
+    --- stdout
+    Review Results:
+      General Review: INCONCLUSIVE - no answer: exit code 3
+
+    Action: Fix issues and re-run reviews
+    --- stderr
+    Running review
+      [1/1] Running review...
+      [1/1] Review: INCONCLUSIVE - general: exit code 3
+    ✗ Review failed: a reviewer or check failed (reviewer_failed)
+    Not every reviewer was understood: what they said is in .signoff/runs/4/review; type the same again to ask them again
+    ");
+    insta::assert_snapshot!(project.list(".signoff/runs/4/review").join(" "), @"a1");
+}
+
+#[test]
+fn what_needs_a_look_is_told_by_the_exit_code() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    project.run(&["add", "One", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["review", "1", "--json", "--strict"]).code, Some(1));
+    for words in [["improve", "1", "--review", "--json"], ["retry", "3", "--json", "--quiet"]] {
+        let strict = project.run(&[&words[..], &["--strict"]].concat());
+        assert_eq!(strict.code, Some(3), "{words:?}: {strict}");
+        assert_eq!(strict.json()["tasks"][0]["final_verdict"], "MAX_CYCLES_REACHED", "{words:?}");
+    }
+    assert_eq!(project.run(&["retry", "3", "--json"]).code, Some(0));
 }
 
 #[test]
@@ -362,6 +393,18 @@ fn what_cannot_be_improved_or_reviewed_is_refused() {
     error: task 1 has not been started
     hint: `signoff work 1` works it
     ");
+    project.run(&["add", "Never mind"]);
+    project.run(&["cancel", "2"]);
+    insta::assert_snapshot!(project.run(&["review", "2"]), @"
+    exit 2
+    --- stderr
+    error: task 2 was cancelled before it was started
+    hint: `signoff add` adds it again
+    ");
+    let told = project.run(&["review", "2"]);
+    for words in [&["improve"][..], &["retry"], &["diff"], &["logs"], &["edit", "--verdict", "APPROVED"]] {
+        assert_eq!(project.run(&[words, &["2"]].concat()), told, "{words:?}");
+    }
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
     exit 2

@@ -39,12 +39,14 @@ fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
+    hint: check the path, and that you may read it
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--prompt-file", "missing.md"]), @"
     exit 2
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
+    hint: check the path, and that you may read it
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "one"]), @"
     exit 2
@@ -142,12 +144,24 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     Nothing is ready: what is pending waits for other tasks (`signoff status`)
     ");
     assert_eq!(project.run(&["work"]).code, Some(1));
+    project.run(&["add", "Third", "--depends-on", "2"]);
     assert_eq!(status(&project, "2"), "blocked null", "what it depends on failed");
+    assert_eq!(status(&project, "3"), "blocked null", "it comes after what is blocked");
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 1
     --- stderr
-    Nothing is ready: what is pending waits for other tasks (`signoff status`)
+    error: task 2 waits for task 1, which did not pass (failed implementer_failed)
+    hint: signoff show 1, then signoff retry 1
     ");
+    insta::assert_snapshot!(project.run(&["work", "3"]), @"
+    exit 1
+    --- stderr
+    error: task 3 waits for task 1, which did not pass (failed implementer_failed)
+    hint: signoff show 1, then signoff retry 1
+    ");
+    let json = project.run(&["work", "--json"]);
+    assert_eq!((json.code, json.json()["tasks"][0]["status"].as_str()), (Some(1), Some("blocked")));
+    project.run(&["cancel", "3"]);
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
     assert_eq!(project.run(&["work"]).code, Some(0));
     insta::assert_snapshot!(project.git("ls-tree --name-only signoff/task-2-second"), @"
@@ -163,6 +177,44 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     let row = project.run(&["show", "2", "--json"]).json()["task"].clone();
     assert_eq!(row["base"], project.git("rev-parse signoff/task-1-first").trim());
     assert_eq!(row["depends_on"], serde_json::json!([1]));
+}
+
+#[test]
+fn a_task_behind_a_cancelled_one_is_blocked() {
+    let project = project();
+    project.run(&["add", "First"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    project.run(&["cancel", "1"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    error: task 2 waits for task 1, which did not pass (cancelled)
+    hint: `signoff cancel 2`, and add it again without what was cancelled before it
+    ");
+}
+
+#[test]
+fn what_failed_is_named_where_nothing_else_is_left() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(1)));
+    project.run(&["add", "First"]);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stderr
+    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    ");
+    project.run(&["add", "Second"]);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stderr
+    Nothing to do: 2 tasks failed (`signoff status`; `signoff retry 1` goes on with the first)
+    ");
+    insta::assert_snapshot!(project.run(&["work", "1"]), @"
+    exit 0
+    --- stderr
+    Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
+    ");
 }
 
 #[test]
@@ -329,4 +381,41 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     assert_eq!(project.run(&["dispute", id]).code, Some(2), "a dispute needs a reason");
     let json = project.run(&["dispute", id, "--reason", "really", "--json"]).json();
     assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &1.into()));
+}
+
+#[test]
+fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    let state = |task: &str| project.run(&["show", task, "--json"]).json()["ledger"][0]["state"].clone();
+    project.run(&["add", "One", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    project.run(&["review", "1"]);
+    let id = project.run(&["show", "1", "--json"]).json()["ledger"][0]["id"].as_str().unwrap().to_owned();
+    let dispute = |more: &[&str]| {
+        let words = ["dispute", &id, "--reason", "the caller validates"];
+        project.run(&[&words[..], more].concat())
+    };
+    // Both are of one branch: the later one is what the person sees.
+    assert_eq!(dispute(&["--json"]).json()["task_id"], 2);
+    assert_eq!((state("1"), state("2")), ("open".into(), "refuted".into()));
+    // What is refuted already is not meant.
+    assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
+    project.run(&["add", "Another", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    let told = dispute(&[]).to_string().replace(&id, "[finding]");
+    insta::assert_snapshot!(told, @"
+    exit 2
+    --- stderr
+    error: several tasks have the finding [finding]
+    hint: say which: --task 1 or --task 2 or --task 3
+    ");
+    assert_eq!(dispute(&["--task", "3", "--json"]).json()["task_id"], 3);
+    insta::assert_snapshot!(dispute(&["--task", "9"]).to_string().replace(&id, "[finding]"), @"
+    exit 2
+    --- stderr
+    error: task 9 has no finding [finding]
+    hint: `signoff show 9` lists its findings
+    ");
 }

@@ -140,8 +140,52 @@ fn a_task_is_called_off_while_it_is_worked() {
 }
 
 #[test]
-fn a_verdict_is_set_while_it_is_worked() {
+fn a_verdict_is_not_set_while_files_are_being_changed() {
     let (project, program) = at_work(agent);
+    let edit = ["edit", "1", "--verdict", "APPROVED"];
+    insta::assert_snapshot!(project.run(&edit), @"
+    exit 2
+    --- stderr
+    error: task 1 is being worked on
+    hint: wait for it (`signoff logs 1 -f`), or call it off with `signoff cancel 1`
+    ");
+    let_go(&project, 1);
+    insta::assert_snapshot!(project.env.finish(program), @"
+    exit 0
+    --- stdout
+    Running task #1: Part 1
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    // What the agent did is on the branch.
+    insta::assert_snapshot!(project.git("show --format= --name-only signoff/task-1-part-1"), @"work.txt");
+}
+
+#[test]
+fn a_verdict_is_not_set_after_a_writer_was_killed_with_its_program() {
+    let (project, mut program) = at_work(agent);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "APPROVED"]), @"
+    exit 2
+    --- stderr
+    error: task 1 is being worked on
+    hint: `signoff work 1` goes on with it; `signoff cancel 1` calls it off
+    ");
+    let_go(&project, 1);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+}
+
+#[test]
+fn a_verdict_is_set_while_a_review_runs() {
+    let (project, program) = at_work(|script| {
+        script.rule(waits()).rule(Rule::role("review").wait_for("../../../../go-review").say(APPROVED))
+    });
+    let_go(&project, 1);
+    until("it is reviewed", || project.calls().of_role("review").count() == 1);
     let reason = ["edit", "1", "--verdict", "APPROVED", "--reason", "seen"];
     insta::assert_snapshot!(project.env.run_with(&reason, &[("SIGNOFF_USER", "ann")]), @"
     exit 0
@@ -153,6 +197,8 @@ fn a_verdict_is_set_while_it_is_worked() {
     --- stdout
     Running task #1: Part 1
       [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
       [1/3] Verdict set to APPROVED by ann - seen
     ✓ Task #1 completed (APPROVED by ann, not by a review)
     ");
@@ -200,6 +246,7 @@ fn what_is_refused_is_refused_by_the_one_at_work() {
     exit 2
     --- stderr
     error: it has not ended yet: cancel it first, or wait
+    hint: `signoff show ID` shows where the task stands
     ");
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));

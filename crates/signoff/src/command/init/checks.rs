@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::Check;
 use crate::door;
 use crate::failure::Failure;
+use signoff_term::json::Check;
 
 /// The checks of a project, each name once: what a Makefile says comes before what a tool would do.
 pub fn find(root: &Path) -> Result<Vec<Check>, Failure> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use signoff_core::config::AgentKind;
 
-use super::Check;
+use signoff_term::json::Check;
 
 const HEAD: &str = "\
 # How work is done and signed off in this repository.

@@ -1,0 +1,136 @@
+//! The JSON of the commands that look at one thing or decide one.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use signoff_core::config::{AgentKind, Row};
+
+use super::VERSION;
+
+/// `doctor --json`: everything that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DoctorReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Whether nothing is wrong; a warning is not.
+    pub ok: bool,
+    pub checks: Vec<Look>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Look {
+    pub what: &'static str,
+    pub ok: bool,
+    /// Nothing is broken, but it is not as somebody wanted it.
+    pub warning: bool,
+    pub message: String,
+}
+
+impl DoctorReport {
+    pub fn of(checks: Vec<Look>) -> Self {
+        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), checks }
+    }
+}
+
+impl Look {
+    pub fn well(what: &'static str, message: impl Into<String>) -> Self {
+        Self { what, ok: true, warning: false, message: message.into() }
+    }
+
+    pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::well(what, message) }
+    }
+
+    pub fn ill(what: &'static str, message: impl Into<String>) -> Self {
+        Self { ok: false, ..Self::well(what, message) }
+    }
+}
+
+/// `init --json`: what was found and done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InitReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub written: Vec<&'static str>,
+    /// Files that were there.
+    pub kept: Vec<&'static str>,
+    /// Where the old signoff.toml is now.
+    pub backup: Option<String>,
+    pub agents: Vec<AgentKind>,
+    pub checks: Vec<Check>,
+}
+
+/// A command that judges the project's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Check {
+    pub name: &'static str,
+    pub command: String,
+}
+
+/// `config --json`: every setting, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ConfigReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub settings: Vec<Row>,
+}
+
+impl ConfigReport {
+    pub fn of(settings: Vec<Row>) -> Self {
+        Self { version: VERSION, settings }
+    }
+}
+
+/// `diff --json`: what a task has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DiffReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub task_id: u64,
+    /// The commit the task began at.
+    pub base: String,
+    pub branch: String,
+    pub stat: String,
+    pub diff: String,
+    /// Files whose changes are named in `stat` and not shown: binary or huge ones.
+    pub left_out: Vec<String>,
+}
+
+/// `answer --json`: which question was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AnswerReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub question: String,
+    pub task_id: u64,
+    pub choice: String,
+}
+
+/// `dispute --json`: which finding is refuted now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct DisputeReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub finding: String,
+    /// Null for a finding of a review of the checkout.
+    pub task_id: Option<u64>,
+    #[schemars(extend("const" = "refuted"))]
+    pub state: &'static str,
+}
+
+/// A line of `logs --json`: a piece of what an attempt wrote. A long text comes in several lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LogLine {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub task_id: u64,
+    pub attempt: u64,
+    pub role: String,
+    /// Null where the attempt is no review.
+    pub reviewer: Option<String>,
+    pub agent: String,
+    pub cycle: u32,
+    #[schemars(extend("enum" = ["stdout", "stderr", "prompt"]))]
+    pub stream: &'static str,
+    pub text: String,
+}
