@@ -45,29 +45,46 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
-    let mut notes = Vec::new();
-    if shop.is_unknown_to_git(task) {
-        notes.push("the git directory of the worktree was deleted; made again".to_owned());
-    }
+    let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    let end = match end(shop, task, (dir, ended), &mut notes) {
+        // Whatever it did to its worktree, other tasks are none the worse for it.
+        Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => unusable(task, ended, &error),
+        end => end?,
+    };
+    Ok(Concluded { end, usage: usage(dir, ended), notes })
+}
+
+fn end(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, ended): (&AttemptDir, &Ended),
+    notes: &mut Vec<String>,
+) -> Result<End, EngineError> {
     let worktree = shop.worktree(task)?;
-    let usage = usage(dir, ended);
-    let end = match &task.job.kind {
+    match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let undone = undo(shop, &worktree, commit, (reviewer, &mut notes))?;
-            review(shop, task, (dir, ended), (reviewer, commit), undone)?
+            let undone = undo(shop, &worktree, commit, (reviewer, notes))?;
+            review(shop, task, (dir, ended), (reviewer, commit), undone)
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");
-            undo(shop, &worktree, &task.state.head.commit, (&checks, &mut notes))?;
-            check(task, dir, ended)
+            undo(shop, &worktree, &task.state.head.commit, (&checks, notes))?;
+            Ok(check(task, dir, ended))
         }
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
         | JobKind::Combine
-        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))?,
-    };
-    Ok(Concluded { end, usage, notes })
+        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended)),
+    }
+}
+
+/// An attempt whose worktree nobody can go on from.
+fn unusable(task: &Assignment, ended: &Ended, error: &GitError) -> End {
+    if is_stopped(&ended.exit) {
+        return End::Stopped;
+    }
+    failed(task, Failure::Unusable { message: error.to_string() })
 }
 
 /// Puts back what somebody changed who should only have looked; the changes, in words.
@@ -144,11 +161,11 @@ fn work(
     let failure = failure(&ended.exit);
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
     let head = match worktree.commit_all(&message) {
-        Ok(committed) => committed.head,
-        Err(error @ (GitError::Unfinished { .. } | GitError::Astray { .. } | GitError::BranchGone(_))) => {
-            return Ok(failed(task, Failure::Unusable { message: error.to_string() }));
+        Err(GitError::BranchGone(_)) => {
+            shop.revive_branch(task)?;
+            worktree.commit_all(&message)?.head
         }
-        Err(error) => return Err(error.into()),
+        committed => committed?.head,
     };
     shop.readings.committed(worktree, &head.commit);
     failpoint::pass("committed");

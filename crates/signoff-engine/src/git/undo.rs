@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
+use super::disk::{is_directory, remove_if_there};
 use super::repository::Place;
 use super::snapshot::Snapshot;
 use super::stage::copy_index;
 use super::status::{Entry, FileState, Kind, Status};
-use super::worktree::remove_if_there;
 use super::{GitError, Operation, Worktree};
 
 /// How often files are put back that turn up again, say because a `.gitignore` had hidden them.
@@ -88,9 +88,10 @@ impl Worktree {
         Place { index: Some(&snapshot.files.path), ..self.place() }
     }
 
-    /// A worktree that was deleted altogether is made again from the snapshot.
+    /// A worktree that was deleted altogether, or that something else took the place of, is made again from the snapshot.
     fn restore_directory(&self) -> Result<(), GitError> {
-        if self.git_dir.is_dir() && !self.path().exists() {
+        if is_directory(&self.git_dir) && !is_directory(self.path()) {
+            remove_if_there(self.path())?;
             fs::create_dir(self.path()).map_err(GitError::at(self.path()))?;
         }
         self.there()
