@@ -21,7 +21,7 @@ use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitError, Worktree};
+use crate::git::{Change, GitError, Worktree};
 use crate::process::{AttemptDir, Ended, Exit};
 
 /// An attempt's end with what it used and what people should be told.
@@ -97,10 +97,20 @@ fn undo(
     let undone = shop.readings.end(worktree, commit, who)?;
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
-    if !undone.changes.is_empty() {
-        notes.push(format!("{by} changed files while reviewing; undone: {}", undone.changes.join(", ")));
+    let (put_back, left): (Vec<&Change>, Vec<&Change>) =
+        undone.changes.iter().partition(|change| change.is_undone());
+    if !put_back.is_empty() {
+        notes.push(format!("{by} changed files while reviewing; undone: {}", listed(&put_back)));
+    }
+    if !left.is_empty() {
+        // The person, or an agent of another task, may have done it.
+        notes.push(format!("while {by} was reviewing, somebody {}; left so", listed(&left)));
     }
     Ok(undone)
+}
+
+fn listed(changes: &[&Change]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Files that changed under a reviewer are not what it was to review: its approval is of something else. What it
