@@ -218,7 +218,7 @@ impl From<GitError> for Failure {
             GitError::Linked(_) => Self::failed(message)
                 .hint("remove the link, or name the directory it leads to as worktree.directory"),
             GitError::BranchGone(branch) => Self::failed(message).hint(format!(
-                "`git branch {branch} COMMIT` makes it again, where you know its last commit"
+                "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
             )),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)

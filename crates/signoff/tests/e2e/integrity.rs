@@ -280,3 +280,75 @@ fn a_confined_reviewer_has_a_parent_that_stays() {
     let work = project.run(&["work"]);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
 }
+
+/// A project with a task whose work was approved, and its branch deleted.
+fn without_its_branch() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "good\n"))
+            .rule(Rule::role("fix").append("f.txt", "improved\n"))
+            .rule(strict())
+    });
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    project
+}
+
+#[test]
+fn a_branch_that_was_deleted_goes_on_at_its_last_commit() {
+    let project = without_its_branch();
+    insta::assert_snapshot!(project.run(&["diff", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `signoff review 1` makes it again at its last commit, if git still has that
+    ");
+    let review = project.run(&["review", "1"]);
+    assert_eq!(review.code, Some(0), "{review}");
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "good\n");
+    assert!(project.run(&["diff", "1"]).stdout.contains("+good"));
+    project.run(&["improve", "1"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    project.run(&["review", "1"]);
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "good\nimproved\n");
+}
+
+#[test]
+fn and_not_at_all_where_git_has_that_commit_no_more() {
+    let project = without_its_branch();
+    project.git("for-each-ref --format='delete %(refname)' refs/signoff | git update-ref --stdin");
+    project.git("reflog expire --expire=now --all && git gc -q --prune=now");
+    insta::assert_snapshot!(project.run(&["review", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    ");
+    insta::assert_snapshot!(project.run(&["improve", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    ");
+}
+
+#[test]
+fn a_retry_goes_on_at_its_last_commit_too() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "bad\n"))
+            .rule(Rule::role("fix").call(1).exit(1))
+            .rule(Rule::role("fix").append("f.txt", "good\n"))
+            .rule(strict())
+    });
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    let retry = project.run(&["retry", "1"]);
+    assert_eq!(retry.code, Some(0), "{retry}");
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "bad\ngood\n");
+}
