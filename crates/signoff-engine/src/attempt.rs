@@ -102,6 +102,7 @@ impl Workshop {
         self.revive_branch(task)?;
         let new = NewWorktree { path, branch: &task.branch, start: &task.place.base };
         let worktree = self.repository.mend_worktree(&new)?;
+        worktree.remember_copied(self.settings.copied_into_worktrees())?;
         worktree.copy_files(self.settings.copied_into_worktrees())?;
         Ok(worktree)
     }

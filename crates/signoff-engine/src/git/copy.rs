@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use super::disk::{content, write_whole};
-use super::stage::COPIED;
+use super::stage::{COPIED, KeptOut};
 use super::{GitError, Worktree};
 
 impl Worktree {
@@ -25,6 +25,23 @@ impl Worktree {
             }
         }
         Ok(copied)
+    }
+
+    /// Notes which of the named files were copied in before, where the note went with the git directory.
+    pub fn remember_copied(&self, names: &[String]) -> Result<(), GitError> {
+        let is_copy = |name: &&Path| {
+            let both = [self.repository.checkout(), self.path()];
+            stays_inside(name) && both.iter().all(|top| fs::symlink_metadata(top.join(name)).is_ok())
+        };
+        for name in names.iter().map(Path::new).filter(is_copy) {
+            // What the branch holds is no copy, and is committed like all else.
+            let asked = ["ls-tree", "-z", "--name-only", "--full-tree", "HEAD", "--"];
+            let listed = self.repository.sealed(self.place())?.args(asked).args([name]).read()?;
+            if listed.is_empty() && !KeptOut::of(&self.git_dir).holds(name) {
+                self.note_copied(name)?;
+            }
+        }
+        Ok(())
     }
 
     /// What is to be copied, if it is there and nothing is at its place.

@@ -83,6 +83,25 @@ fn files_that_git_does_not_know_come_along_and_are_never_committed() {
     assert_eq!(project.read(".env"), "KEY=1\n");
 }
 
+/// What says that they were copied goes with the git directory.
+#[test]
+fn nor_when_the_git_directory_of_the_worktree_is_deleted() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let deletes = "rm -rf \"$(git rev-parse --git-dir)\"";
+        script
+            .rule(Rule::role("implement").write("a.txt", "a\n").append("README.md", "more\n").shell(deletes))
+    });
+    project.configure("[worktree]\ncopy = [\".env\", \"README.md\"]\n");
+    project.env.write(".env", "KEY=1\n");
+    project.run(&["add", "T"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"
+    README.md
+    a.txt
+    ");
+    assert_eq!(project.read(".signoff/worktrees/task-1/.env"), "KEY=1\n");
+}
+
 /// Git does not ignore them, so they look like something that was added.
 #[test]
 fn files_that_no_commit_holds_are_not_a_reviewer_s_doing() {
