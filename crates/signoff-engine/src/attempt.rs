@@ -72,16 +72,20 @@ impl Workshop {
     /// The worktree of an assignment.
     fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
         match self.repository.worktree(Path::new(&task.place.worktree)) {
-            Err(GitError::WorktreeGone(_)) => self.worktree_with_files(task),
+            Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => self.worktree_with_files(task),
             found => Ok(found?),
         }
     }
 
-    /// Whether the worktree's files are there, and git knows nothing of them any more.
-    fn is_unknown_to_git(&self, task: &Assignment) -> bool {
+    /// What became of a worktree that git knows no more, or that is none any more; in words.
+    fn damage(&self, task: &Assignment) -> Option<&'static str> {
         let path = Path::new(&task.place.worktree);
-        let lost = || matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
-        !task.branch.is_empty() && path.exists() && lost()
+        let found = path.symlink_metadata().ok().filter(|_| !task.branch.is_empty())?;
+        if !found.is_dir() {
+            return Some("something else was put in place of the worktree; it is made again from its branch");
+        }
+        let lost = matches!(self.repository.worktree(path), Err(GitError::WorktreeGone(_)));
+        lost.then_some("the git directory of the worktree was deleted; made again")
     }
 
     /// The same with its files: whoever deleted them lost only what was not committed.
@@ -89,16 +93,23 @@ impl Workshop {
         // The readers of one worktree begin at the same time.
         let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
         let path = Path::new(&task.place.worktree);
-        if self.is_unknown_to_git(task) {
-            return Ok(self.repository.restore_worktree(path, &task.branch)?);
+        match self.repository.worktree(path) {
+            Ok(found) if found.is_there() => return Ok(found),
+            found if task.branch.is_empty() => return Ok(found?),
+            Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => {}
+            Err(error) => return Err(error.into()),
         }
-        if path.exists() || task.branch.is_empty() {
-            return Ok(self.repository.worktree(path)?);
-        }
+        self.revive_branch(task)?;
         let new = NewWorktree { path, branch: &task.branch, start: &task.place.base };
-        let worktree = self.repository.add_worktree(&new)?;
+        let worktree = self.repository.mend_worktree(&new)?;
+        worktree.remember_copied(self.settings.copied_into_worktrees())?;
         worktree.copy_files(self.settings.copied_into_worktrees())?;
         Ok(worktree)
+    }
+
+    /// A branch that somebody deleted goes on at the last commit that is on record.
+    fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
+        self.repository.revive_branch(&task.branch, &task.state.head.commit, &task.place.base)
     }
 }
 

@@ -79,7 +79,7 @@ pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
 pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
     let Some(task) = wish.task else { return of_checkout(shop, wish) };
     if wish.in_turn {
-        return in_turn(shop, wish);
+        return in_turn(shop, store, wish);
     }
     if let Some(before) = wish.spec.continues {
         return continued(shop, store, wish, before);
@@ -126,14 +126,47 @@ fn continued(shop: &Workshop, store: &dyn Store, wish: &Wish, before: TaskId) ->
         return Err(EngineError::Log { run: wish.run, message });
     };
     let base = Commit::new(base);
+    revive(shop, store, &wish.branch, &base)?;
     let placed = attach(shop, Path::new(&worktree), &wish.branch, &base)?;
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
 
+/// Makes a branch again that somebody deleted, with all the work on it that is on record: begun anew it would have none.
+fn revive(shop: &Workshop, store: &dyn Store, branch: &str, base: &Commit) -> Result<(), EngineError> {
+    if shop.repository.has_branch(branch)? {
+        return Ok(());
+    }
+    let last = last_commit(shop, store, branch)?;
+    let last = last.ok_or_else(|| GitError::BranchGone(branch.to_owned()))?;
+    Ok(shop.repository.revive_branch(branch, &last, base)?)
+}
+
+/// The last commit on a branch that is on record and that git still has.
+fn last_commit(shop: &Workshop, store: &dyn Store, branch: &str) -> Result<Option<Commit>, EngineError> {
+    let mut last: Option<Commit> = None;
+    for row in store.tasks()?.into_iter().filter(|row| row.branch.as_deref() == Some(branch)) {
+        let Some((run, loop_id)) = store.loop_of(TaskId(row.id))? else { continue };
+        let board = Board::of(run, &store.log(run)?);
+        let placed = board.loops.get(&loop_id).filter(|worked| worked.place.is_some());
+        let head = placed.and_then(|worked| shop.repository.resolve(worked.state.head.commit.as_str()).ok());
+        // The tasks of a branch need not have been worked in the order of their numbers.
+        last = match (last, head) {
+            (Some(last), Some(head)) if !shop.repository.is_ancestor(last.as_str(), head.as_str())? => {
+                Some(last)
+            }
+            (last, head) => head.or(last),
+        };
+    }
+    Ok(last)
+}
+
 /// The next task of a chain begins where the one before ended.
-fn in_turn(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
+fn in_turn(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
     let start = shop.repository.base()?;
     let path = shop.layout.run_worktree(wish.run);
+    if !wish.done.is_empty() {
+        revive(shop, store, &wish.branch, &start)?;
+    }
     let placed = attach(shop, &path, &wish.branch, &start)?;
     let note = set_aside(shop, wish, &placed)?;
     if wish.done.is_empty() && note.is_none() {

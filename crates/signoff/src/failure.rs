@@ -223,9 +223,13 @@ impl From<GitError> for Failure {
             GitError::Unfinished { operation, .. } => Self::failed(message).hint(format!(
                 "end the {operation} there or give it up; then `signoff work` goes on where it was"
             )),
+            GitError::Linked(_) => Self::failed(message)
+                .hint("remove the link, or name the directory it leads to as worktree.directory"),
+            GitError::BranchGone(branch) => Self::failed(message).hint(format!(
+                "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
+            )),
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
-            | GitError::BranchGone(_)
             | GitError::UncommittedWork(_)
             | GitError::OutsideWorktree(_)
             | GitError::StillChanging(_)

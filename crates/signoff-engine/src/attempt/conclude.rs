@@ -22,7 +22,7 @@ use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitError, Worktree};
+use crate::git::{Change, GitError, Worktree};
 use crate::process::{AttemptDir, Ended, Exit};
 
 /// An attempt's end with what it used and what people should be told.
@@ -46,30 +46,47 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
-    let mut notes = Vec::new();
-    if shop.is_unknown_to_git(task) {
-        notes.push("the git directory of the worktree was deleted; made again".to_owned());
-    }
+    let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    let end = match end(shop, task, (dir, ended), &mut notes) {
+        // Whatever it did to its worktree, other tasks are none the worse for it.
+        Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => unusable(task, ended, &error),
+        end => end?,
+    };
+    notes.extend(kept_plan(shop, task));
+    Ok(Concluded { end, usage: usage(dir, ended), notes })
+}
+
+fn end(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, ended): (&AttemptDir, &Ended),
+    notes: &mut Vec<String>,
+) -> Result<End, EngineError> {
     let worktree = shop.worktree(task)?;
-    let usage = usage(dir, ended);
-    let end = match &task.job.kind {
+    match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let undone = undo(shop, &worktree, commit, (reviewer, &mut notes))?;
-            review(shop, task, (dir, ended), (reviewer, commit), undone)?
+            let undone = undo(shop, &worktree, commit, (reviewer, notes))?;
+            review(shop, task, (dir, ended), (reviewer, commit), undone)
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");
-            undo(shop, &worktree, &task.state.head.commit, (&checks, &mut notes))?;
-            check(task, dir, ended)
+            undo(shop, &worktree, &task.state.head.commit, (&checks, notes))?;
+            Ok(check(task, dir, ended))
         }
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
         | JobKind::Combine
-        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))?,
-    };
-    notes.extend(kept_plan(shop, task));
-    Ok(Concluded { end, usage, notes })
+        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended)),
+    }
+}
+
+/// An attempt whose worktree nobody can go on from.
+fn unusable(task: &Assignment, ended: &Ended, error: &GitError) -> End {
+    if is_stopped(&ended.exit) {
+        return End::Stopped;
+    }
+    failed(task, Failure::Unusable { message: error.to_string() })
 }
 
 /// Puts back what somebody changed who should only have looked; the changes, in words.
@@ -82,10 +99,20 @@ fn undo(
     let undone = shop.readings.end(worktree, commit, who)?;
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
-    if !undone.changes.is_empty() {
-        notes.push(format!("{by} changed files while reviewing; undone: {}", undone.changes.join(", ")));
+    let (put_back, left): (Vec<&Change>, Vec<&Change>) =
+        undone.changes.iter().partition(|change| change.is_undone());
+    if !put_back.is_empty() {
+        notes.push(format!("{by} changed files while reviewing; undone: {}", listed(&put_back)));
+    }
+    if !left.is_empty() {
+        // The person, or an agent of another task, may have done it.
+        notes.push(format!("while {by} was reviewing, somebody {}; left so", listed(&left)));
     }
     Ok(undone)
+}
+
+fn listed(changes: &[&Change]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Files that changed under a reviewer are not what it was to review: its approval is of something else. What it
@@ -146,11 +173,11 @@ fn work(
     let failure = failure(&ended.exit);
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
     let head = match worktree.commit_all(&message) {
-        Ok(committed) => committed.head,
-        Err(error @ (GitError::Unfinished { .. } | GitError::Astray { .. } | GitError::BranchGone(_))) => {
-            return Ok(failed(task, Failure::Unusable { message: error.to_string() }));
+        Err(GitError::BranchGone(_)) => {
+            shop.revive_branch(task)?;
+            worktree.commit_all(&message)?.head
         }
-        Err(error) => return Err(error.into()),
+        committed => committed?.head,
     };
     shop.readings.committed(worktree, &head.commit);
     failpoint::pass("committed");

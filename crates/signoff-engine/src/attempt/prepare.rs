@@ -36,7 +36,7 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
     // Prompts, answers and the words that bind them are nobody else's business.
-    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.path());
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
     private.map_err(|error| EngineError::io("make", dir.path(), error))?;
     failpoint::pass("prepare");
     shop.worktree_with_files(task)?;
@@ -117,15 +117,14 @@ fn prepare_review(
     Ok(launch.map(|launch| (launch, dir)))
 }
 
-/// A reviewer may write to a temporary directory of its own and to the file it tells its usage in, where the system can
-/// hold it to that.
+/// A reviewer may write to a temporary directory of its own and where it tells its usage, where the system can hold it to
+/// that.
 fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
     let temporary = dir.path().join("tmp");
     fs::create_dir_all(&temporary).map_err(|error| EngineError::io("make", &temporary, error))?;
-    fs::write(dir.usage(), "").map_err(|error| EngineError::io("write", &dir.usage(), error))?;
     let own = ("TMPDIR".to_owned(), Some(temporary.display().to_string()));
     let environment = launch.environment.into_iter().chain([own]).collect();
-    Ok(Launch { environment, writable: Some(vec![temporary, dir.usage()]), ..launch })
+    Ok(Launch { environment, writable: Some(vec![temporary, dir.usage_directory()]), ..launch })
 }
 
 /// The project's own commands, run by signoff itself under the same keeper.

@@ -41,7 +41,7 @@ struct Reading {
 pub struct Undone {
     /// Whether the files were not those of the commit when this reader ended.
     pub is_changed: bool,
-    pub changes: Vec<String>,
+    pub changes: Vec<Change>,
     pub by: Vec<ReviewerName>,
 }
 
@@ -82,9 +82,8 @@ impl Readings {
     ) -> Result<Undone, EngineError> {
         let place = self.place(worktree);
         let mut known = lock(&place);
-        let words = |changes: Vec<Change>| changes.iter().map(ToString::to_string).collect();
         let Some(reading) = known.reading.as_mut().filter(|one| one.commit == *commit) else {
-            let changes: Vec<String> = words(worktree.undo_since(&worktree.snapshot_of(commit)?)?);
+            let changes = worktree.undo_since(&worktree.snapshot_of(commit)?)?;
             return Ok(Undone { is_changed: !changes.is_empty(), changes, by: vec![who.clone()] });
         };
         reading.readers.remove(who);
@@ -98,7 +97,7 @@ impl Readings {
             });
         }
         reading.took_part.clear();
-        let changes: Vec<String> = words(worktree.undo_since(&reading.snapshot)?);
+        let changes = worktree.undo_since(&reading.snapshot)?;
         Ok(Undone { is_changed: !changes.is_empty(), changes, by })
     }
 

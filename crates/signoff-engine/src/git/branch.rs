@@ -156,8 +156,13 @@ impl Repository {
 
     /// Makes a branch of ours.
     pub(super) fn create_branch(&self, branch: &str, start: &Commit) -> Result<(), GitError> {
+        self.put_branch(branch, start, start)
+    }
+
+    /// Makes a branch of ours at a commit, which work led to that began at `from`.
+    pub(super) fn put_branch(&self, branch: &str, at: &Commit, from: &Commit) -> Result<(), GitError> {
         let (tip, base) = refs_of(branch);
-        self.update_refs(format!("create {tip}\0{start}\0update {base}\0{start}\0\0"))
+        self.update_refs(format!("create {tip}\0{at}\0update {base}\0{from}\0\0"))
     }
 
     /// Deletes a branch this program made; its commits go with it, unless another ref holds them.

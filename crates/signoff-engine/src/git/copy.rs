@@ -1,11 +1,12 @@
 //! Copying files git does not know, such as `.env`, from the checkout into a worktree.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use super::stage::COPIED;
+use super::disk::{content, write_whole};
+use super::stage::{COPIED, KeptOut};
 use super::{GitError, Worktree};
 
 impl Worktree {
@@ -15,17 +16,36 @@ impl Worktree {
     pub fn copy_files(&self, names: &[String]) -> Result<Vec<PathBuf>, GitError> {
         self.there()?;
         let mut copied = Vec::new();
-        for name in names {
-            let name = Path::new(name);
-            if self.copy_file(name)? {
+        for name in names.iter().map(Path::new) {
+            if let Some(found) = self.to_copy(name)? {
+                // First, so that none lies there that nobody knows to be a secret.
+                self.note_copied(name)?;
+                self.copy_file(name, &found)?;
                 copied.push(name.to_owned());
             }
         }
-        self.note_copied(&copied)?;
         Ok(copied)
     }
 
-    fn copy_file(&self, name: &Path) -> Result<bool, GitError> {
+    /// Notes which of the named files were copied in before, where the note went with the git directory.
+    pub fn remember_copied(&self, names: &[String]) -> Result<(), GitError> {
+        let is_copy = |name: &&Path| {
+            let both = [self.repository.checkout(), self.path()];
+            stays_inside(name) && both.iter().all(|top| fs::symlink_metadata(top.join(name)).is_ok())
+        };
+        for name in names.iter().map(Path::new).filter(is_copy) {
+            // What the branch holds is no copy, and is committed like all else.
+            let asked = ["ls-tree", "-z", "--name-only", "--full-tree", "HEAD", "--"];
+            let listed = self.repository.sealed(self.place())?.args(asked).args([name]).read()?;
+            if listed.is_empty() && !KeptOut::of(&self.git_dir).holds(name) {
+                self.note_copied(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be copied, if it is there and nothing is at its place.
+    fn to_copy(&self, name: &Path) -> Result<Option<Metadata>, GitError> {
         let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
         if !stays_inside(name)
             || leads_astray(self.repository.checkout(), name)
@@ -33,28 +53,27 @@ impl Worktree {
         {
             return Err(GitError::OutsideWorktree(name.to_owned()));
         }
-        let Ok(found) = fs::symlink_metadata(&from) else { return Ok(false) };
-        if found.is_dir() || fs::symlink_metadata(&to).is_ok() {
-            return Ok(false);
-        }
+        let found = fs::symlink_metadata(&from).ok().filter(|found| !found.is_dir());
+        Ok(found.filter(|_| fs::symlink_metadata(&to).is_err()))
+    }
+
+    fn copy_file(&self, name: &Path, found: &Metadata) -> Result<(), GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
         if let Some(directory) = to.parent() {
             fs::create_dir_all(directory).map_err(GitError::at(directory))?;
         }
         if found.is_symlink() {
-            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))?;
+            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))
         } else {
-            fs::copy(&from, &to).map_err(GitError::at(&to))?;
+            fs::copy(&from, &to).map(drop).map_err(GitError::at(&to))
         }
-        Ok(true)
     }
 
-    fn note_copied(&self, copied: &[PathBuf]) -> Result<(), GitError> {
+    fn note_copied(&self, name: &Path) -> Result<(), GitError> {
         let file = self.git_dir.join(COPIED);
-        let mut noted = fs::read(&file).unwrap_or_default();
-        for path in copied {
-            noted.extend(path.as_os_str().as_bytes().iter().chain(&[0]));
-        }
-        fs::write(&file, noted).map_err(GitError::at(&file))
+        let mut noted = content(&file).unwrap_or_default();
+        noted.extend(name.as_os_str().as_bytes().iter().chain(&[0]));
+        write_whole(&file, &noted)
     }
 }
 

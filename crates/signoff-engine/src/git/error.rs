@@ -32,6 +32,9 @@ pub enum GitError {
     /// A directory this program did not make, or made for something else.
     #[error("{} was not made by this program for this", .0.display())]
     NotOurs(PathBuf),
+    /// A directory that holds worktrees, or git's own account of them, was replaced by a link.
+    #[error("{} is a link; worktrees are kept in real directories only", .0.display())]
+    Linked(PathBuf),
     #[error("`{0}` cannot be the name of a branch")]
     BadBranchName(String),
     /// The branch is not ours to use: it is checked out in `by`, or was there before us.
@@ -74,6 +77,35 @@ impl GitError {
             } else {
                 Self::Io { path: path.to_owned(), source }
             }
+        }
+    }
+
+    /// Whether an agent can have brought this about in its worktree. All else is the machine's or the person's.
+    pub fn may_be_an_agents_doing(&self) -> bool {
+        match self {
+            Self::Linked(_)
+            | Self::WorktreeGone(_)
+            | Self::NotOurs(_)
+            | Self::BranchTaken { .. }
+            | Self::BranchGone(_)
+            | Self::Astray { .. }
+            | Self::Unfinished { .. }
+            | Self::OutsideWorktree(_)
+            | Self::StillChanging(_)
+            | Self::Stuck { .. }
+            | Self::Failed { .. }
+            | Self::Io { .. } => true,
+            Self::NotARepository(_)
+            | Self::Bare(_)
+            | Self::OddPath(_)
+            | Self::NoGit
+            | Self::TooOld
+            | Self::NoCommits
+            | Self::UnknownRevision(_)
+            | Self::Locked { .. }
+            | Self::BadBranchName(_)
+            | Self::UncommittedWork(_)
+            | Self::DiskFull => false,
         }
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::disk::{remove_if_there, settle};
 use super::stage::KeptOut;
-use super::worktree::{remove_if_there, settle};
 use super::{GitError, Repository, Worktree};
 
 /// What to do with work that is not committed when its worktree is to go.

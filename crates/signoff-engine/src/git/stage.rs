@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::disk::content;
 use super::repository::{Place, path};
 use super::status::{Entry, Kind, Status};
 use super::{GitError, Repository};
@@ -36,7 +37,7 @@ pub(super) struct KeptOut {
 
 impl KeptOut {
     pub(super) fn of(git_dir: &Path) -> Self {
-        let copied = fs::read(git_dir.join(COPIED)).unwrap_or_default();
+        let copied = content(&git_dir.join(COPIED)).unwrap_or_default();
         let copied = copied.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
         Self { paths: std::iter::once(PathBuf::from(OURS)).chain(copied).collect() }
     }
@@ -46,7 +47,7 @@ impl KeptOut {
         Self { paths: Vec::new() }
     }
 
-    fn holds(&self, path: &Path) -> bool {
+    pub(super) fn holds(&self, path: &Path) -> bool {
         self.paths.iter().any(|kept| path.starts_with(kept))
     }
 

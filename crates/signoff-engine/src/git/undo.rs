@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
+use super::disk::{is_directory, remove_if_there};
 use super::repository::Place;
 use super::snapshot::Snapshot;
-use super::stage::copy_index;
+use super::stage::{KeptOut, copy_index};
 use super::status::{Entry, FileState, Kind, Status};
-use super::worktree::remove_if_there;
 use super::{GitError, Operation, Worktree};
 
 /// How often files are put back that turn up again, say because a `.gitignore` had hidden them.
@@ -43,6 +43,20 @@ pub enum FileChange {
     Deleted,
 }
 
+impl Change {
+    /// Whether all is as it was before.
+    pub fn is_undone(&self) -> bool {
+        match self {
+            Self::File { .. }
+            | Self::Moved { .. }
+            | Self::DeletedBranch { .. }
+            | Self::LeftBranch { .. }
+            | Self::Began { .. } => true,
+            Self::Repository { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -53,13 +67,14 @@ impl fmt::Display for Change {
             Self::DeletedBranch { branch } => write!(f, "deleted the branch {branch}"),
             Self::LeftBranch { branch } => write!(f, "left the branch {branch}"),
             Self::Began { operation } => write!(f, "began a {operation}"),
-            Self::Repository { file } => write!(f, "changed {file} of the repository (not undone)"),
+            Self::Repository { file } => write!(f, "changed {file} of the repository"),
         }
     }
 }
 
 impl Worktree {
-    /// Undoes what was done to the worktree since the snapshot, and tells it. Ignored files are left alone.
+    /// Undoes what was done to the worktree since the snapshot, and tells it. Ignored files are left alone, and so are
+    /// those that no commit holds because they are ours or were copied in.
     ///
     /// Whoever did it must have ended.
     pub fn undo_since(&self, snapshot: &Snapshot) -> Result<Vec<Change>, GitError> {
@@ -81,16 +96,17 @@ impl Worktree {
     pub fn is_changed_since(&self, snapshot: &Snapshot) -> Result<bool, GitError> {
         let status = self.repository.status(self.files(snapshot))?;
         let moved = status.branch != snapshot.branch || status.head.as_ref() != Some(&snapshot.head);
-        Ok(moved || status.entries.into_iter().filter_map(changed).next().is_some())
+        Ok(moved || !self.changed_files(status).is_empty())
     }
 
     fn files<'a>(&'a self, snapshot: &'a Snapshot) -> Place<'a> {
         Place { index: Some(&snapshot.files.path), ..self.place() }
     }
 
-    /// A worktree that was deleted altogether is made again from the snapshot.
+    /// A worktree that was deleted altogether, or that something else took the place of, is made again from the snapshot.
     fn restore_directory(&self) -> Result<(), GitError> {
-        if self.git_dir.is_dir() && !self.path().exists() {
+        if is_directory(&self.git_dir) && !is_directory(self.path()) {
+            remove_if_there(self.path())?;
             fs::create_dir(self.path()).map_err(GitError::at(self.path()))?;
         }
         self.there()
@@ -137,7 +153,7 @@ impl Worktree {
         let mut changes = Vec::new();
         let mut status = first;
         for _ in 0..ROUNDS {
-            let found: Vec<(Entry, FileChange)> = status.entries.drain(..).filter_map(changed).collect();
+            let found = self.changed_files(status);
             if found.is_empty() {
                 return Ok(changes);
             }
@@ -146,6 +162,15 @@ impl Worktree {
             status = self.repository.status(self.files(snapshot))?;
         }
         Err(GitError::StillChanging(self.path().to_owned()))
+    }
+
+    fn changed_files(&self, status: Status) -> Vec<(Entry, FileChange)> {
+        let kept_out = KeptOut::of(&self.git_dir);
+        let counts = |(entry, what): &(Entry, FileChange)| match what {
+            FileChange::Added => !kept_out.holds(&entry.path),
+            FileChange::Modified | FileChange::Deleted => true,
+        };
+        status.entries.into_iter().filter_map(changed).filter(counts).collect()
     }
 
     fn put_back(&self, snapshot: &Snapshot, found: &[(Entry, FileChange)]) -> Result<(), GitError> {

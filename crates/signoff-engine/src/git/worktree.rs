@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
+use super::disk::{content, is_directory, is_in_the_way, remove_if_there, settle, write_whole};
 use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
 use crate::failpoint;
@@ -49,7 +50,7 @@ impl Repository {
         let path = settle(path)?;
         let made = self.in_turn(|| match self.registered(&path)? {
             Some(_) => Err(GitError::NotOurs(path.clone())),
-            None => self.git_adds(&path, None, commit.as_str()),
+            None => vacant(&path).and_then(|()| self.git_adds(&path, None, commit.as_str())),
         });
         made?.filled()
     }
@@ -58,21 +59,24 @@ impl Repository {
     pub fn worktree(&self, path: &Path) -> Result<Worktree, GitError> {
         let path = settle(path)?;
         let gone = || GitError::WorktreeGone(path.clone());
-        let git_dir = self.registered(&path)?.ok_or_else(gone)?;
+        let git_dir = self.registered(&path)?.filter(|found| has_head(found)).ok_or_else(gone)?;
         let branch = marked(&git_dir).ok_or_else(|| GitError::NotOurs(path.clone()))?;
         Ok(Worktree { repository: self.clone(), path, git_dir, branch })
     }
 
-    fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
+    pub(super) fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
         if let Some(git_dir) = self.registered(path)? {
-            if path.exists() || marked(&git_dir).is_none() || self.leads_to(&git_dir, new.branch)? {
+            let is_ours = marked(&git_dir).is_some();
+            if is_ours && is_in_the_way(path) {
+                // Whatever took its place goes, and nothing that it leads to.
+                remove_if_there(path)?;
+            }
+            if is_directory(path) || !is_ours || self.leads_to(&git_dir, new.branch)? {
                 return self.take_up(path, git_dir, new.branch);
             }
             self.forget_if_gone(path)?;
         }
-        if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(GitError::NotOurs(path.to_owned()));
-        }
+        vacant(path)?;
         failpoint::pass("place");
         // A new branch is the rule: only where it cannot be made it is asked what there is.
         let Err(failure) = self.create_branch(new.branch, new.start) else {
@@ -93,9 +97,9 @@ impl Repository {
     /// Whether a worktree whose directory is gone can be filled again: its branch was neither renamed nor deleted.
     /// Where `HEAD` is on no branch it may be all that holds a commit.
     fn leads_to(&self, git_dir: &Path, branch: &str) -> Result<bool, GitError> {
-        let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
-        match head.trim_end().strip_prefix("ref: refs/heads/") {
-            Some(name) => Ok(name == branch && self.has_branch(branch)?),
+        let head = content(&git_dir.join("HEAD")).unwrap_or_default();
+        match head.trim_ascii_end().strip_prefix(b"ref: refs/heads/") {
+            Some(name) => Ok(name == branch.as_bytes() && self.has_branch(branch)?),
             None => Ok(true),
         }
     }
@@ -103,7 +107,7 @@ impl Repository {
     /// Forgets a worktree of ours whose directory was deleted.
     fn forget_if_gone(&self, path: &Path) -> Result<(), GitError> {
         let ours = self.worktree(path)?;
-        if path.exists() {
+        if is_directory(path) {
             return Err(GitError::NotOurs(path.to_owned()));
         }
         fs::remove_dir_all(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
@@ -140,15 +144,14 @@ impl Repository {
         git_dir: PathBuf,
         branch: Option<&str>,
     ) -> Result<Worktree, GitError> {
-        let marker = git_dir.join(MARKER);
-        fs::write(&marker, branch.unwrap_or_default()).map_err(GitError::at(&marker))?;
+        mark(&git_dir, branch)?;
         let worktree = Worktree {
             repository: self.clone(),
             path: path.to_owned(),
             git_dir,
             branch: branch.map(str::to_owned),
         };
-        if !path.exists() {
+        if !is_directory(path) {
             // What the index remembers of the files is void with them.
             fs::create_dir(path).map_err(GitError::at(path))?;
             remove_if_there(&worktree.git_dir.join("index"))?;
@@ -160,13 +163,17 @@ impl Repository {
 
     /// The git directory of the worktree registered at `path`.
     ///
-    /// The worktree's own `.git` is not asked: agents can write to it.
+    /// The worktree's own `.git` is not asked: agents can write to it. Git makes no links here; whoever does leads us
+    /// elsewhere.
     pub(super) fn registered(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         let home = self.common().join("worktrees");
         let link = path.join(".git");
+        if home.is_symlink() {
+            return Err(GitError::Linked(home));
+        }
         let points_there = |git_dir: &PathBuf| {
-            let read = fs::read(git_dir.join("gitdir")).unwrap_or_default();
-            path_of(read.trim_ascii_end()) == link
+            let read = content(&git_dir.join("gitdir")).unwrap_or_default();
+            is_directory(git_dir) && path_of(read.trim_ascii_end()) == link
         };
         // Git names it after the directory unless that name is taken.
         let usual = path.file_name().map(|name| home.join(name)).filter(points_there);
@@ -192,7 +199,7 @@ impl Worktree {
     }
 
     pub fn is_there(&self) -> bool {
-        self.path.is_dir() && self.git_dir.is_dir()
+        is_directory(&self.path) && is_directory(&self.git_dir)
     }
 
     pub(super) fn place(&self) -> Place<'_> {
@@ -205,13 +212,11 @@ impl Worktree {
 
     /// Makes `.git` say where the repository is, whatever an agent put there. Tells whether it said something else.
     pub(super) fn link(&self) -> Result<bool, GitError> {
+        // A `.git` somewhere else may be a whole repository.
+        self.there()?;
         let link = self.path.join(".git");
-        let mut said = b"gitdir: ".to_vec();
-        said.extend(self.git_dir.as_os_str().as_bytes());
-        said.push(b'\n');
-        let kept = fs::symlink_metadata(&link).is_ok_and(|found| found.is_file())
-            && fs::read(&link).is_ok_and(|found| found == said);
-        if kept {
+        let said = [b"gitdir: ", self.git_dir.as_os_str().as_bytes(), b"\n"].concat();
+        if content(&link).is_some_and(|found| found == said) {
             return Ok(false);
         }
         remove_if_there(&link)?;
@@ -220,7 +225,7 @@ impl Worktree {
     }
 
     /// Checks the files out, unless that was done before.
-    fn filled(self) -> Result<Self, GitError> {
+    pub(super) fn filled(self) -> Result<Self, GitError> {
         if !self.git_dir.join("index").exists() {
             self.clear_stale_lock()?;
             // Git writes the index last: without one, an earlier attempt was cut off.
@@ -240,31 +245,27 @@ impl Worktree {
     }
 }
 
+/// Writes down that a worktree is ours, and for which branch.
+pub(super) fn mark(git_dir: &Path, branch: Option<&str>) -> Result<(), GitError> {
+    // Half of it would be the marker of a throw-away worktree.
+    write_whole(&git_dir.join(MARKER), branch.unwrap_or_default().as_bytes())
+}
+
 /// The branch a worktree of ours is for; nothing if it is not ours.
-fn marked(git_dir: &Path) -> Option<Option<String>> {
-    let branch = fs::read_to_string(git_dir.join(MARKER)).ok()?;
+pub(super) fn marked(git_dir: &Path) -> Option<Option<String>> {
+    let branch = String::from_utf8(content(&git_dir.join(MARKER))?).ok()?;
     Some((!branch.is_empty()).then_some(branch))
 }
 
-/// The path as git will spell it, with the directories above it made.
-pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(GitError::NotOurs(path.to_owned()));
-    };
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    fs::create_dir_all(parent).map_err(GitError::at(parent))?;
-    Ok(fs::canonicalize(parent).map_err(GitError::at(parent))?.join(name))
+/// Whether git would take this for a git directory.
+pub(super) fn has_head(git_dir: &Path) -> bool {
+    let head = content(&git_dir.join("HEAD")).unwrap_or_default();
+    let head = head.trim_ascii_end();
+    head.starts_with(b"ref: refs/") || (head.len() >= 40 && head.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Removes a file, a link or a directory.
-pub(super) fn remove_if_there(path: &Path) -> Result<(), GitError> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(path)(error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+/// Whether a worktree can be made here without taking anything away.
+fn vacant(path: &Path) -> Result<(), GitError> {
+    let is_full = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    if is_full || is_in_the_way(path) { Err(GitError::NotOurs(path.to_owned())) } else { Ok(()) }
 }

@@ -64,7 +64,12 @@ impl AttemptDir {
 
     /// Where the agent may leave its own account of what it used.
     pub fn usage(&self) -> PathBuf {
-        self.0.join("usage.json")
+        self.usage_directory().join("usage.json")
+    }
+
+    /// A directory for that file alone: who writes a file anew needs the right to make one beside it.
+    pub fn usage_directory(&self) -> PathBuf {
+        self.0.join("usage")
     }
 
     /// How it ended, an [`Ended`] as JSON.

@@ -142,7 +142,7 @@ fn start(dir: &AttemptDir, launch: &Launch) -> Result<Supervisor, Exit> {
         .stderr(Stdio::piped())
         .process_group(0);
     let started = match &launch.writable {
-        Some(paths) => confine::within(paths, || agent.spawn()),
+        Some(paths) => confine::within(paths.clone(), move || agent.spawn()),
         None => agent.spawn(),
     };
     let agent = started.map_err(|error| why_not(launch, &error))?;

@@ -190,9 +190,9 @@ fn what_all_worktrees_share_is_told_and_left() {
     fs::write(worktree.path().join(".git"), "gitdir: /nowhere\n").unwrap();
     let changes = worktree.undo_since(&snapshot).unwrap();
     insta::assert_snapshot!(told(&changes), @r"
-    changed config of the repository (not undone)
-    changed hooks/pre-commit of the repository (not undone)
-    changed refs/stash of the repository (not undone)
+    changed config of the repository
+    changed hooks/pre-commit of the repository
+    changed refs/stash of the repository
     modified .git
     ");
     place.run_in(worktree.path(), &["rev-parse", "HEAD"]);

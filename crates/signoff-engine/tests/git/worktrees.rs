@@ -290,3 +290,45 @@ fn secrets_are_copied_in_and_never_committed() {
     }
     assert_eq!(place.person(), before);
 }
+
+#[test]
+fn a_marker_that_was_cut_off_is_none() {
+    let place = Place::new();
+    let admin = place.root().join(".git/worktrees/one");
+    place.worktree("one");
+    fs::remove_file(admin.join("index")).unwrap();
+    fs::rename(admin.join("signoff-owned"), admin.join("signoff-owned.new")).unwrap();
+    fs::write(admin.join("signoff-owned.new"), "").unwrap();
+    assert_eq!(place.worktree("one").branch(), Some("loop/one"));
+    assert_eq!(fs::read_to_string(admin.join("signoff-owned")).unwrap(), "loop/one");
+    assert!(!admin.join("signoff-owned.new").exists());
+}
+
+#[test]
+fn a_link_in_place_of_a_worktree_is_removed_and_what_it_leads_to_is_not() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let snapshot = worktree.snapshot().unwrap();
+    write(&place.path("precious"), ".git/HEAD", "");
+    let replace = || {
+        fs::remove_dir_all(worktree.path()).unwrap();
+        symlink(place.path("precious"), worktree.path()).unwrap();
+    };
+    replace();
+    assert!(matches!(worktree.commit_all("x"), Err(GitError::WorktreeGone(_))));
+    worktree.undo_since(&snapshot).unwrap();
+    assert!(worktree.path().join("README.md").exists());
+    replace();
+    assert!(place.worktree("one").path().join("README.md").exists());
+    let start = place.head();
+    let new = NewWorktree { path: worktree.path(), branch: "loop/one", start: &start };
+    replace();
+    fs::remove_dir_all(place.root().join(".git/worktrees/one")).unwrap();
+    assert!(
+        matches!(place.repository().add_worktree(&new), Err(GitError::NotOurs(_))),
+        "it may be anybody's"
+    );
+    assert!(place.repository().mend_worktree(&new).unwrap().path().join("README.md").exists());
+    assert!(place.path("precious/.git/HEAD").exists());
+    assert_eq!(fs::read_dir(place.path("precious")).unwrap().count(), 1);
+}

@@ -42,6 +42,11 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let commit = Commit::new(base.clone());
     let diff = match bench.repository.worktree(Path::new(&path)) {
         Ok(worktree) if worktree.is_there() => worktree.diff(&commit)?,
+        Ok(_) | Err(GitError::WorktreeGone(_)) if !bench.repository.has_branch(&branch)? => {
+            return Err(Failure::from(GitError::BranchGone(branch)).hint(format!(
+                "`signoff review {task}` makes it again at its last commit, if git still has that"
+            )));
+        }
         // What is on the branch is there all the same.
         Ok(_) | Err(GitError::WorktreeGone(_)) => {
             let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };

@@ -85,15 +85,15 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         }
     };
     preflight::warn(&bench, console);
-    let came = drive::drive(bench, wanted, &quiet)?;
-    let end = tell(&came, (run, &reviewed), args, console);
+    let mut came = drive::drive(bench, wanted, &quiet)?;
+    let end = tell(&mut came, (run, &reviewed), args, console);
     came.clear_away(run);
     end
 }
 
 /// Shows the merged review; its ruling is the exit code.
 fn tell(
-    came: &Came,
+    came: &mut Came,
     (run, loop_id): (signoff_core::ids::RunId, &LoopId),
     args: &Args,
     console: &Console,
@@ -102,8 +102,8 @@ fn tell(
     if came.summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    if let Some(trouble) = came.summary.troubles.first() {
-        return Err(Failure::failed(trouble.to_string()));
+    if let Some(trouble) = came.summary.troubles.drain(..).next() {
+        return Err(Failure::from(trouble));
     }
     let worked = board.loops.get(loop_id).cloned().unwrap_or_default();
     let workflow = board.policy(loop_id).map(|policy| &policy.workflow);

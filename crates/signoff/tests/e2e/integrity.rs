@@ -305,13 +305,15 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
 
 /// Tries to write wherever a reviewer has no business, says where it could, and approves all the same.
 const TRESPASSER: &str = "cat > /dev/null
-for place in f.txt new.txt \"$HOME/home.txt\" ../../../checkout.txt ../../reviews/forged.txt ../../signoff.db; do
+for place in f.txt new.txt \"$HOME/home.txt\" ../../../checkout.txt ../../reviews/forged.txt ../../signoff.db /dev/shm/signoff-$$; do
     (echo x >> \"$place\") 2> /dev/null && echo \"wrote $place\"
 done
 (rm f.txt || mkdir made || ln -s f.txt link || git commit --allow-empty -m mine || git tag mine) > /dev/null 2>&1 && echo \"changed something\"
 echo x > \"$TMPDIR/scratch\" || echo \"cannot write to its own directory\"
 echo x > /dev/null || echo \"cannot throw away\"
-echo '{\"cost_usd\": 0.25}' > \"$SIGNOFF_USAGE_FILE\" || echo \"cannot tell what it cost\"
+echo '{\"cost_usd\": 0.5}' > \"$SIGNOFF_USAGE_FILE\" || echo \"cannot tell what it cost\"
+echo '{\"cost_usd\": 0.25}' > \"$TMPDIR/usage\"
+mv -f \"$TMPDIR/usage\" \"$SIGNOFF_USAGE_FILE\" || echo \"cannot tell it anew\"
 cat f.txt
 echo
 echo '**Verdict: APPROVED**'
@@ -338,4 +340,98 @@ fn where_the_system_can_it_keeps_reviewers_from_writing() {
         project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
     assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.25);
+}
+
+/// Such a program asks the system to end it with its parent.
+#[test]
+fn a_confined_reviewer_has_a_parent_that_stays() {
+    let project =
+        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("f.txt", "good\n")));
+    if project.env.shell("command -v setpriv && ls /proc/self/task").code != Some(0) {
+        // Nothing of that kind here.
+        return;
+    }
+    // The keeper's main thread, and the one that started this.
+    let counts =
+        "cat > /dev/null\nls /proc/$PPID/task | wc -l | grep -qx 2 && echo '**Verdict: APPROVED**'\n";
+    project.env.write("reviewer.sh", counts);
+    project.configure(
+        "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"setpriv\", \"--pdeathsig\", \"KILL\", \"sh\", \"reviewer.sh\"]\n\
+         [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
+    );
+    project.run(&["add", "T", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+}
+
+/// A project with a task whose work was approved, and its branch deleted.
+fn without_its_branch() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "good\n"))
+            .rule(Rule::role("fix").append("f.txt", "improved\n"))
+            .rule(strict())
+    });
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    project
+}
+
+#[test]
+fn a_branch_that_was_deleted_goes_on_at_its_last_commit() {
+    let project = without_its_branch();
+    insta::assert_snapshot!(project.run(&["diff", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `signoff review 1` makes it again at its last commit, if git still has that
+    ");
+    let review = project.run(&["review", "1"]);
+    assert_eq!(review.code, Some(0), "{review}");
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "good\n");
+    assert!(project.run(&["diff", "1"]).stdout.contains("+good"));
+    project.run(&["improve", "1"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    project.run(&["review", "1"]);
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "good\nimproved\n");
+}
+
+#[test]
+fn and_not_at_all_where_git_has_that_commit_no_more() {
+    let project = without_its_branch();
+    project.git("for-each-ref --format='delete %(refname)' refs/signoff | git update-ref --stdin");
+    project.git("reflog expire --expire=now --all && git gc -q --prune=now");
+    insta::assert_snapshot!(project.run(&["review", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    ");
+    insta::assert_snapshot!(project.run(&["improve", "1"]), @"
+    exit 1
+    --- stderr
+    error: the branch signoff/task-1-one is gone
+    hint: `git branch signoff/task-1-one COMMIT` makes it again, where git still has a commit of it; else add the task anew
+    ");
+}
+
+#[test]
+fn a_retry_goes_on_at_its_last_commit_too() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "bad\n"))
+            .rule(Rule::role("fix").call(1).exit(1))
+            .rule(Rule::role("fix").append("f.txt", "good\n"))
+            .rule(strict())
+    });
+    project.run(&["add", "One", "-a"]);
+    project.run(&["work"]);
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git("branch -qD signoff/task-1-one");
+    let retry = project.run(&["retry", "1"]);
+    assert_eq!(retry.code, Some(0), "{retry}");
+    assert_eq!(project.git("show signoff/task-1-one:f.txt"), "bad\ngood\n");
 }

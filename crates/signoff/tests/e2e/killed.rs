@@ -26,7 +26,7 @@ const QUEUE: Story = Story { begin: &["work", "-j", "2"], resume: &["work", "-j"
 const PLAN: Story = Story { begin: &["run", "plan.md"], resume: &["run", "--resume"], tasks: 3 };
 
 /// The places where the program can be killed.
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 14] = [
     "append",
     "appended",
     "artifact",
@@ -34,6 +34,7 @@ const PLACES: [&str; 13] = [
     "commit",
     "committed",
     "exit",
+    "marked",
     "owned",
     "place",
     "placed",
@@ -252,7 +253,7 @@ fn killed_while_a_fact_is_recorded() {
 
 #[test]
 fn killed_while_a_worktree_is_made() {
-    killed_at(QUEUE, &["place", "branched", "registered", "owned", "placed"], some);
+    killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "placed"], some);
 }
 
 #[test]

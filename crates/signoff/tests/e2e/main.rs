@@ -25,6 +25,8 @@ mod misbehaving;
 mod parse;
 mod plan;
 mod queue;
+#[cfg(test)]
+mod replaced;
 mod session;
 mod surroundings;
 mod tasks;

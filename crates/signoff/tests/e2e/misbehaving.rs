@@ -252,6 +252,18 @@ fn a_reviewer_that_leaves_the_branch_is_brought_back() {
 }
 
 #[test]
+fn what_is_undone_and_what_is_only_told_are_told_apart() {
+    let meddles =
+        Rule::role("review").cycle(1).say(REFUSED).shell("git config core.pager x; echo x > work.txt");
+    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+    let (_, output) = worked([works(), meddles, fix, approves()], "");
+    insta::assert_snapshot!(output.stderr, @"
+    general changed files while reviewing; undone: modified work.txt
+    while general was reviewing, somebody changed config of the repository; left so
+    ");
+}
+
+#[test]
 fn a_reviewer_that_deletes_the_worktree_gets_it_back() {
     let meddles = Rule::role("review").cycle(1).say(REFUSED).shell("rm -rf \"$PWD\"");
     let fix = Rule::role("fix").append("work.txt", "fixed\n");

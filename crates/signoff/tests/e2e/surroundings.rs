@@ -83,6 +83,47 @@ fn files_that_git_does_not_know_come_along_and_are_never_committed() {
     assert_eq!(project.read(".env"), "KEY=1\n");
 }
 
+/// What says that they were copied goes with the git directory.
+#[test]
+fn nor_when_the_git_directory_of_the_worktree_is_deleted() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let deletes = "rm -rf \"$(git rev-parse --git-dir)\"";
+        script
+            .rule(Rule::role("implement").write("a.txt", "a\n").append("README.md", "more\n").shell(deletes))
+    });
+    project.configure("[worktree]\ncopy = [\".env\", \"README.md\"]\n");
+    project.env.write(".env", "KEY=1\n");
+    project.run(&["add", "T"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"
+    README.md
+    a.txt
+    ");
+    assert_eq!(project.read(".signoff/worktrees/task-1/.env"), "KEY=1\n");
+}
+
+/// Git does not ignore them, so they look like something that was added.
+#[test]
+fn files_that_no_commit_holds_are_not_a_reviewer_s_doing() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(
+                Rule::role("implement").write("a.txt", "a\n").shell("mkdir .signoff; echo x > .signoff/note"),
+            )
+            .rule(Rule::role("fix").shell("cat .env .signoff/note > a.txt"))
+            .rule(Rule::role("review").cycle(1).say("- a.txt:1 no\n\n**Verdict: CHANGES_REQUESTED**\n"))
+            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+    });
+    project.configure("[worktree]\ncopy = [\".env\"]\n");
+    project.env.write(".env", "KEY=1\n");
+    project.run(&["add", "T", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!((work.code, work.stderr.as_str()), (Some(0), ""), "{work}");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement T    completed  APPROVED (2 cycles)");
+    assert_eq!(project.git("show signoff/task-1-t:a.txt"), "KEY=1\nx\n");
+    insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"a.txt");
+}
+
 /// Every attempt says it cost 40 cents.
 fn dear_project(cap: &str) -> Project {
     let usage = json!({"cost_usd": 0.4, "input_tokens": 100, "output_tokens": 50});

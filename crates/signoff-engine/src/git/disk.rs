@@ -1,0 +1,83 @@
+//! What lies on the disk, looked at without following links.
+//!
+//! Agents can put a link in place of whatever we made, and what lies behind it is somebody else's.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::GitError;
+use crate::failpoint;
+
+/// What its owner needs to work in a directory.
+const OWNER: u32 = 0o700;
+
+/// Whether a directory is there; a link to one is none.
+pub(super) fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// Whether anything is there that is no directory, such as a link.
+pub(super) fn is_in_the_way(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir())
+}
+
+/// What a plain file holds; nothing of anything else: a pipe would be waited for in vain.
+pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    fs::read(path).ok()
+}
+
+/// The path of a worktree as git will spell it, with the directories above it made.
+pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(GitError::NotOurs(path.to_owned()));
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    if parent.is_symlink() {
+        return Err(GitError::Linked(parent.to_owned()));
+    }
+    fs::create_dir_all(parent).map_err(GitError::at(parent))?;
+    let path = fs::canonicalize(parent).map_err(GitError::at(parent))?.join(name);
+    give_back(&path)?;
+    Ok(path)
+}
+
+/// Lets the owner into a directory from which an agent took that right.
+fn give_back(path: &Path) -> Result<(), GitError> {
+    let Some(found) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir) else { return Ok(()) };
+    let mode = found.permissions().mode();
+    if mode & OWNER == OWNER {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | OWNER)).map_err(GitError::at(path))
+}
+
+/// Writes the whole file or nothing, in place of whatever is there.
+pub(super) fn write_whole(path: &Path, text: &[u8]) -> Result<(), GitError> {
+    let mut unfinished = OsString::from(path);
+    unfinished.push(".new");
+    let unfinished = PathBuf::from(unfinished);
+    remove_if_there(&unfinished)?;
+    fs::write(&unfinished, text).map_err(GitError::at(&unfinished))?;
+    failpoint::pass("marked");
+    if is_directory(path) {
+        remove_if_there(path)?;
+    }
+    fs::rename(&unfinished, path).map_err(GitError::at(path))
+}
+
+/// Removes a file, a link or a directory.
+pub(super) fn remove_if_there(path: &Path) -> Result<(), GitError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,215 @@
+//! Agents that delete what is ours, or put something else in its place.
+
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
+const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
+
+/// The worktree becomes a link to a repository of somebody else.
+const LINKED: &str =
+    "w=$PWD; other=$(cd ../../../../other; pwd); cd /; rm -rf \"$w\"; ln -s \"$other\" \"$w\"";
+
+fn works() -> Rule {
+    Rule::role("implement").write("work.txt", "work\n").say("Done.\n")
+}
+
+fn approves() -> Rule {
+    Rule::role("review").say(APPROVED)
+}
+
+/// A project with a task that meets these rules, and another that is worked as it should be.
+fn project(rules: impl IntoIterator<Item = Rule>) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let script = rules.into_iter().map(|rule| rule.task("1")).fold(script, Script::rule);
+        script.rule(works()).rule(approves())
+    });
+    project.env.shell(
+        "git init -q ../other && cd ../other && echo mine > mine.txt && git add . && \
+         git -c user.name=A -c user.email=a@b.c commit -qm mine && echo more >> mine.txt && echo new > new.txt",
+    );
+    project.run(&["add", "Do it", "-a"]);
+    project.run(&["add", "Next", "-a"]);
+    project
+}
+
+/// All of the repository that is none of ours.
+fn other(project: &Project) -> String {
+    project
+        .env
+        .shell("cd ../other && ls -A && cat .git/HEAD *.txt && git log --format=%s && git status --short")
+        .stdout
+}
+
+/// Works both tasks, of which the second must not notice anything. Nor may the repository that is none of ours.
+fn worked(project: &Project) -> Output {
+    let (before, checkout) = (other(project), project.checkout());
+    assert!(before.contains("more"), "{before}");
+    let output = project.run(&["work", "-j", "1"]);
+    assert_eq!(other(project), before, "{output}");
+    assert_eq!(project.checkout(), checkout);
+    let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
+    assert_eq!(rows[1]["final_verdict"], "APPROVED", "{output}");
+    output
+}
+
+/// The first task as a list shows it.
+fn row(project: &Project) -> String {
+    project.run(&["status"]).stdout.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_link_in_place_of_the_worktree_leads_nowhere() {
+    let project = project([works().shell(LINKED)]);
+    insta::assert_snapshot!(worked(&project), @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: ended without changing anything
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    Running task #2: Next
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 1 cycle)
+    ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
+    --- stderr
+    something else was put in place of the worktree; it is made again from its branch
+    ");
+    // Nothing is lost that was committed, and the next attempt has its files.
+    project.set_agent(|script| script.rule(works()).rule(approves()));
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+    assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
+}
+
+#[test]
+fn nor_does_one_that_a_reviewer_put_there() {
+    let project = project([works(), Rule::role("review").say(APPROVED).shell(LINKED)]);
+    insta::assert_snapshot!(worked(&project).stderr, @"
+    something else was put in place of the worktree; it is made again from its branch
+    general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
+    ");
+    assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
+}
+
+#[test]
+fn a_file_in_place_of_the_worktree_is_removed() {
+    let project = project([works().shell("w=$PWD; cd /; rm -rf \"$w\"; echo x > \"$w\"")]);
+    worked(&project);
+    insta::assert_snapshot!(row(&project), @"  ✗ 1. implement Do it    failed     implementer_failed");
+    project.set_agent(|script| script.rule(works()).rule(approves()));
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+}
+
+#[test]
+fn a_link_in_place_of_the_git_directory_leads_nowhere() {
+    let links =
+        "g=$(git rev-parse --git-dir); rm -rf \"$g\"; ln -s \"$(cd ../../../../other/.git; pwd)\" \"$g\"";
+    let again = Rule::role("review").cycle(1).say(REFUSED).shell(links);
+    let fix = Rule::role("fix").append("work.txt", "fixed\n").shell(links);
+    let project = project([works().shell(links), again, fix]);
+    insta::assert_snapshot!(worked(&project), @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    Running task #2: Next
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 1 cycle)
+    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    --- stderr
+    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; made again
+    the git directory of the worktree was deleted; made again
+    ");
+    assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\nfixed\n");
+}
+
+#[test]
+fn a_link_in_place_of_all_worktrees_is_refused() {
+    let links = "d=$(cd ..; pwd); o=$(cd ../../../../other; pwd); cd /; rm -rf \"$d\"; ln -s \"$o\" \"$d\"";
+    let project = project([works().shell(links)]);
+    let before = other(&project);
+    let output = project.run(&["work", "1"]);
+    assert_eq!(other(&project), before);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running task #1: Do it
+      [1/3] Implementing...
+      [1/3] Implementation failed: left work nobody can go on from: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 1
+    --- stderr
+    error: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
+    hint: remove the link, or name the directory it leads to as worktree.directory
+    ");
+    assert_eq!(other(&project), before);
+    project.env.shell("rm .signoff/worktrees");
+    project.set_agent(|script| script.rule(works()).rule(approves()));
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+    assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
+}
+
+/// What an implementer does to the git directory of its worktree, all of which can be mended.
+#[test]
+fn whatever_becomes_of_the_git_directory_the_work_is_kept() {
+    let ways = [
+        "g=$(git rev-parse --git-dir); b=$(git symbolic-ref HEAD); rm -rf \"$g\"; git -C ../../.. update-ref -d $b",
+        "g=$(git rev-parse --git-dir); git update-ref -d $(git symbolic-ref HEAD); echo $g",
+        "g=$(git rev-parse --git-dir); rm -rf \"$g\"; echo x > \"$g\"",
+        "g=$(git rev-parse --git-dir); rm \"$g/gitdir\"; touch \"$g/index.lock\"",
+        "g=$(git rev-parse --git-dir); echo /nowhere/.git > \"$g/gitdir\"",
+        "g=$(git rev-parse --git-dir); rm \"$g/signoff-owned\"",
+        "g=$(git rev-parse --git-dir); echo x > \"$g/HEAD\"",
+        "g=$(git rev-parse --git-dir); rm \"$g/HEAD\"; mkdir \"$g/HEAD\"",
+    ];
+    for way in ways {
+        let project = project([works().shell(way)]);
+        let output = worked(&project);
+        assert_eq!(
+            row(&project),
+            "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)",
+            "{way}: {output}"
+        );
+        assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n", "{way}");
+    }
+}
+
+#[test]
+fn a_worktree_of_the_person_with_the_same_name_is_none_of_ours() {
+    let project = project([works().shell("rm -rf \"$(git rev-parse --git-dir)\"")]);
+    project.git("worktree add -q -b theirs ../elsewhere/task-1");
+    worked(&project);
+    assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)");
+    assert_eq!(project.git("-C ../elsewhere/task-1 symbolic-ref HEAD"), "refs/heads/theirs\n");
+    assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
+}
+
+#[test]
+fn a_directory_that_nobody_may_enter_is_opened_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project([works(), Rule::role("review").say(APPROVED).shell("chmod 000 .")]);
+    worked(&project);
+    assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)");
+    let found = std::fs::metadata(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
+    assert_eq!(found.permissions().mode() & 0o700, 0o700);
+}
