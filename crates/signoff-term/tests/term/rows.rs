@@ -86,7 +86,7 @@ pub fn all() -> Vec<TaskRow> {
         ended(row(41, "Accepted", Completed), "accepted", "APPROVED", "edited_by_person", 2),
         ended(row(42, "Talk", Completed), "discussion", "NEEDS_DISCUSSION", "discussion", 1),
         ended(row(43, "Skip", Completed), "completed_with_issues", "", "review_skipped", 1),
-        ended(row(44, "Again", Completed), "exhausted", "MAX_CYCLES_REACHED", "same_finding", 2),
+        ended(row(44, "Again", Completed), "exhausted", "CHANGES_REQUESTED", "same_finding", 2),
         TaskRow { depends_on: vec![29, 37], ..row(45, "Later", Pending) },
         TaskRow {
             kind: TaskType::Improve,

@@ -34,7 +34,7 @@ fn every_status() {
           ✓  41. implement Accepted                         completed  APPROVED (by a person)
           ✓  42. implement Talk                             completed  NEEDS_DISCUSSION (1 cycle)
           ✓  43. implement Skip                             completed  not approved  review_skipped
-          ✓  44. implement Again                            completed  MAX_CYCLES_REACHED (2 cycles)  same_finding
+          ✓  44. implement Again                            completed  CHANGES_REQUESTED (2 cycles)  same_finding
           ·  45. implement Later                            pending     (waits for 37)
           → 104. improve   漢字の題                         in_progress (cycle 4)
 
@@ -75,7 +75,7 @@ fn what_needs_attention_comes_first() {
               signoff show 37, then signoff retry 37
           ✓ 30. Add feature Y: completed MAX_CYCLES_REACHED (3 cycles)
               signoff show 30, then signoff improve 30 --review or signoff edit 30 --verdict APPROVED
-          ✓ 44. Again: completed MAX_CYCLES_REACHED (2 cycles) same_finding
+          ✓ 44. Again: completed CHANGES_REQUESTED (2 cycles) same_finding
               signoff show 44, then signoff improve 44 --review or signoff edit 44 --verdict APPROVED
           ✓ 42. Talk: completed NEEDS_DISCUSSION (1 cycle)
               signoff show 42, then signoff retry 42 or signoff edit 42 --verdict APPROVED

@@ -395,3 +395,29 @@ fn retry_is_refused_where_there_is_nothing_to_retry() {
     hint: `signoff show ID` shows where the task stands
     ");
 }
+
+#[test]
+fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("work.txt", "work\n"))
+            .rule(Rule::role("fix").say("There is nothing to do.\n"))
+            .rule(Rule::role("review").say(&changes("still wrong")))
+    });
+    project.configure("[gate]\nmax_noop_fixes = 1\n");
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+    ✓ Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "CHANGES_REQUESTED" "exhausted" "noop_fix""#);
+}
