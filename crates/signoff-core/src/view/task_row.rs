@@ -49,6 +49,13 @@ pub struct TaskRow {
     pub ended_at: Option<String>,
 }
 
+impl TaskRow {
+    /// Whether it is worked in order with others, on one branch: what it goes on with is their run.
+    pub fn is_of_a_plan(&self) -> bool {
+        self.continues.is_none() && self.branch.as_deref().is_some_and(is_shared)
+    }
+}
+
 /// An approval is of one commit: takes it from tasks whose branch has moved on to what nobody approved. `tip` tells
 /// where a branch is now, if that can be told.
 pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {

@@ -2,6 +2,8 @@
 
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_term::attention::Scene;
+use signoff_term::show::{self, Report};
 
 pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
     TaskRow {
@@ -94,4 +96,10 @@ pub fn all() -> Vec<TaskRow> {
             ..cycle(row(104, "漢字の題", InProgress), 4)
         },
     ]
+}
+
+/// A report while somebody works on its run.
+pub fn shown(report: &Report) -> String {
+    let driven = report.task.run_id.into_iter().collect();
+    show::text(report, &Scene { tasks: &[], driven: &driven })
 }
