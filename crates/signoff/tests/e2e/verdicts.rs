@@ -92,6 +92,9 @@ fn an_answer_without_a_verdict_requests_changes_and_goes_to_the_fixer_as_it_is()
     let calls = project.calls();
     let fix = calls.of_role("fix").next().unwrap();
     assert!(fix.prompt.contains("The passwords are stored in the clear!"), "{}", fix.prompt);
+    let mut headings: Vec<&str> = fix.prompt.lines().filter(|line| line.starts_with("## ")).collect();
+    headings.sort_unstable();
+    assert!(headings.is_sorted_by(|one, other| one < other), "{headings:?}");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "approved" null"#);
 }
 
@@ -420,4 +423,21 @@ fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "CHANGES_REQUESTED" "exhausted" "noop_fix""#);
+}
+
+#[test]
+fn a_run_ends_as_what_was_retried_ends() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script.rule(Rule::role("implement").call(1).exit(7)))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    let worked = project.run(&["work", "--json"]).json();
+    assert_eq!((&worked["outcome"], &worked["tasks"][0]["outcome"]), (&"failed".into(), &"failed".into()));
+    let retried = project.run(&["retry", "1", "--json"]).json();
+    assert_eq!(
+        (&retried["outcome"], &retried["tasks"][0]["outcome"]),
+        (&"approved".into(), &"approved".into()),
+        "{retried}"
+    );
 }
