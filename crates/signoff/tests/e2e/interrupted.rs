@@ -89,13 +89,21 @@ fn once_lets_the_agent_finish_and_starts_no_other() {
     Running task #1: One
       [1/3] Implementing...
       [1/3] Implementation complete
-      [1/3] Running review...
     ");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     → 1. implement One    in_progress (cycle 1/3)
     · 2. implement Two    pending
     ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → 1. One: in_progress (cycle 1/3)
+          signoff work 1
+
+    1 pending, 1 in_progress
+      signoff work    works what is pending
+    ");
+    assert!(project.run(&["show", "1"]).stdout.ends_with("Next: signoff work 1\n"));
     insta::assert_snapshot!(goes_on(&project), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -122,7 +130,7 @@ fn twice_stops_the_agent() {
     --- stdout
     Running task #1: One
       [1/3] Implementing...
-      [1/3] An attempt was interrupted; trying again
+      [1/3] An attempt was interrupted
     ");
     insta::assert_snapshot!(goes_on(&project), @"
     implement task 1 cycle 0: did not end
@@ -193,6 +201,7 @@ fn once_is_enough_where_nobody_works() {
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
     Finishing what is at work; press Ctrl-C again to stop the agents now.
+    Interrupted: nothing is left to do
     ");
 }
 
@@ -233,5 +242,32 @@ fn reviewers_that_had_answered_are_not_asked_again() {
     review code task 1 cycle 1: did not end
     review code task 1 cycle 1: exit 0
     review spec task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn a_plan_says_how_it_goes_on() {
+    let project = Project::with_agent(PROGRAM, |script| agent(script.rule(waits())));
+    project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo more.\n");
+    let program = project.env.start_group(&["run", "plan.md"]);
+    until("the agent is at work", || project.env.root().join("begun").exists());
+    let started = Started { project, program };
+    started.send(TERM);
+    let (project, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] An attempt was interrupted
+    --- stderr
+    Interrupted: `signoff run --resume` goes on where it was
+    ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → 1. One: in_progress (implement)
+          signoff run --resume
+
+    1 pending, 1 in_progress
     ");
 }

@@ -39,12 +39,14 @@ fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
+    hint: check the path, and that you may read it
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--prompt-file", "missing.md"]), @"
     exit 2
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
+    hint: check the path, and that you may read it
     ");
     insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "one"]), @"
     exit 2
@@ -298,4 +300,40 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     assert_eq!(project.run(&["dispute", id]).code, Some(2), "a dispute needs a reason");
     let json = project.run(&["dispute", id, "--reason", "really", "--json"]).json();
     assert_eq!((&json["state"], &json["task_id"]), (&"refuted".into(), &1.into()));
+}
+
+#[test]
+fn side_by_side_every_line_says_whose_it_is() {
+    // The second task ends while the first is at work; the first has begun when the second begins.
+    let project = Project::with_agent(PROGRAM, |script| {
+        let waits = Rule::role("implement").task("1").write("1.txt", "1\n").write("../../../../begun", "");
+        script
+            .rule(waits.wait_for("../../../../go"))
+            .rule(Rule::role("implement").wait_for("../../../../begun").write("2.txt", "2\n"))
+    });
+    project.run(&["add", "One"]);
+    project.run(&["add", "Two"]);
+    let program = project.start(&["work", "-j", "2"]);
+    let second = || project.run(&["status"]).stdout.contains("✓ 2.");
+    signoff_testkit::processes::until("the second is through", second);
+    std::fs::write(project.env.root().join("go"), "").unwrap();
+    let worked = project.env.finish(program);
+    let mut lines: Vec<&str> = worked.stdout.lines().collect();
+    insta::assert_snapshot!(lines[lines.len() - 3..].join("\n"), @"
+      #1 Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ");
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.join("\n"), @"
+      #1 Implementation complete
+      #1 Implementing...
+      #2 Implementation complete
+      #2 Implementing...
+    Running task #1: One
+    Running task #2: Two
+    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ✓ Task #1 completed (not reviewed)
+    ✓ Task #2 completed (not reviewed)
+    ");
 }

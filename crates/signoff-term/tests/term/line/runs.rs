@@ -50,19 +50,19 @@ fn tasks_side_by_side_are_told_apart() {
         .works()
         .approves("general");
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-        Running task #30: Add rate limiting
-          #30 [1/3] Implementing...
-          #29 [1/3] Implementation complete
-          #29 [1/3] Running review...
-          #29 [1/3] Review: APPROVED
-        ✓ Task #29 completed (APPROVED after 1 cycle)
-          [1/3] Implementation complete
-          [1/3] Running review...
-          [1/3] Review: APPROVED
-        ✓ Task #30 completed (APPROVED after 1 cycle)
-        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+    Running task #30: Add rate limiting
+      #30 [1/3] Implementing...
+      #29 [1/3] Implementation complete
+      #29 [1/3] Running review...
+      #29 [1/3] Review: APPROVED
+    ✓ Task #29 completed (APPROVED after 1 cycle)
+      #30 [1/3] Implementation complete
+      #30 [1/3] Running review...
+      #30 [1/3] Review: APPROVED
+    ✓ Task #30 completed (APPROVED after 1 cycle)
+    ✓ Run 3 is through, all approved: 2 tasks, 2 completed
     ");
     insta::assert_snapshot!(story.lines_named(Naming::Always), @"
         Running task #29: Add user authentication
@@ -97,26 +97,26 @@ fn a_stuck_task_blocks_its_group() {
         .then(Event::LandingGranted)
         .lands();
     insta::assert_snapshot!(story.lines(), @"
-        Group 1 of 2: #1, #2
-        Running task #1: Add the table
-          [1/4] Implementing...
-        Running task #2: Add the page
-          #2 [1/4] Implementing...
-          #1 [1/4] Implementation complete
-          #1 [1/4] Running review...
-          #1 [1/4] Review: APPROVED
-          #1 Signed off, lands with its group
-          [1/4] Gave up: there is no page
-        ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
-            Look at it: signoff show 2; go on: signoff retry 2
-        ▪ Run 3 is blocked by #2
-            signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
-            then: signoff run --resume 3
-        – Task #2 cancelled
-          #1 Landing...
-          #1 Landed as m1
-        ✓ Task #1 completed (APPROVED after 1 cycle)
-        Group 2 of 2: #3
+    Group 1 of 2: #1, #2
+    Running task #1: Add the table
+      [1/4] Implementing...
+    Running task #2: Add the page
+      #2 [1/4] Implementing...
+      #1 [1/4] Implementation complete
+      #1 [1/4] Running review...
+      #1 [1/4] Review: APPROVED
+      #1 Signed off, lands with its group
+      #2 [1/4] Gave up: there is no page
+    ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ▪ Run 3 is blocked by #2
+        signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+        then: signoff run --resume 3
+    – Task #2 cancelled
+      #1 Landing...
+      #1 Landed as m1
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Group 2 of 2: #3
     ");
 }
 
