@@ -73,3 +73,24 @@ fn expected(worked: &Worked) -> Reservation {
     // How long it takes is bounded by its own limit.
     Usage { duration_ms: 0, ..dearest.unwrap_or_default() }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_is_gone_and_whether_anything_is_left() {
+        let caps =
+            Caps { max_cost_micro_usd: Some(1_000_000), max_tokens: Some(9_000), max_minutes: Some(10) };
+        let gone = Reservation { cost_micro_usd: 510_000, tokens: 9_000, duration_ms: 720_000 };
+        let words = [Refusal::Cost, Refusal::Tokens, Refusal::Minutes].map(|one| in_words(one, gone, &caps));
+        assert_eq!(
+            words,
+            [
+                "$0.51 of $1.00 is spent, and the next attempt may cost more than is left",
+                "9000 of 9000 tokens are used",
+                "12 of 10 minutes are used",
+            ]
+        );
+    }
+}
