@@ -208,11 +208,8 @@ pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) ->
 /// What a fact makes of a run, for those who only look.
 pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     if this.is_done() {
-        // Loops can still be reopened by a person; the run's own end stands.
-        if let RunEvent::LoopMoved { loop_id, standing } = event
-            && let Some(known) = this.loops.get_mut(&loop_id)
-        {
-            *known = standing;
+        if let RunEvent::LoopMoved { loop_id, standing } = event {
+            rules::moved_after_the_end(this, &loop_id, standing, policy);
         }
         return;
     }

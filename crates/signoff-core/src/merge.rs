@@ -171,6 +171,13 @@ pub struct Merged {
 }
 
 impl Merged {
+    /// The action, as far as it follows from the reviews alone. Where somebody was not heard or wants to discuss,
+    /// the policy or a person says what comes next.
+    pub fn advice(&self) -> Option<Action> {
+        let heard = !matches!(self.overall, Overall::Inconclusive | Overall::NeedsDiscussion);
+        heard.then_some(self.action)
+    }
+
     /// The issues that fail a gate with this bar, most urgent first.
     pub fn blocking(&self, bar: Bar) -> impl Iterator<Item = &Issue> {
         self.issues.iter().filter(move |issue| !issue.is_below(bar))

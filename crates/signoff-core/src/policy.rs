@@ -49,7 +49,7 @@ pub enum OnExhausted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExhaustedAs {
-    /// Completed, but somebody should look: `MAX_CYCLES_REACHED`.
+    /// Completed, but somebody should look: `MAX_CYCLES_REACHED` where the cycles are used up.
     Attention,
     Failed,
     Stuck,

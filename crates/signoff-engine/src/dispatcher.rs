@@ -46,6 +46,8 @@ pub enum Notice<'a> {
         attempt: AttemptId,
         line: &'a str,
     },
+    /// A person wants it to end: from now on nothing new is begun.
+    Ending,
     /// Something a person should know that is no fact of the log.
     Note(&'a str),
 }

@@ -101,8 +101,8 @@ impl Teller {
             Fact::Run(fact) => {
                 let before = self.is_blocked();
                 self.view.apply(recorded);
-                let done = matches!(self.view.stage(), RunStage::Done(_));
-                self.ended_at = done.then(|| self.ended_at.unwrap_or(recorded.at));
+                let ended = matches!(self.view.stage(), RunStage::Done(_)) && !self.is_reopened();
+                self.ended_at = ended.then(|| self.ended_at.unwrap_or(recorded.at));
                 // Its policy and whether it is blocked show in every loop, and nothing else of it does.
                 if matches!(fact, RunFact::Opened { .. }) || self.is_blocked() != before {
                     self.stale.extend(self.loops.keys().cloned());

@@ -1,6 +1,6 @@
 //! The text of `signoff` alone: what needs a person, what runs, how much there is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 
@@ -20,20 +20,43 @@ Nothing to do yet.
 /// How much is told of what needs attention; `signoff status` has the rest.
 const SHOWN: usize = 20;
 
+/// The tasks among which one stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    pub tasks: &'a [TaskRow],
+    /// The runs that some program works on now.
+    pub driven: &'a BTreeSet<u64>,
+}
+
+impl Scene<'_> {
+    /// Whether a task that was taken up is worked on by nobody.
+    fn is_left(&self, task: &TaskRow) -> bool {
+        let driven = task.run_id.is_some_and(|run| self.driven.contains(&run));
+        task.status == Status::InProgress && !driven
+    }
+}
+
 /// What needs attention first, then what runs, then counts.
-pub fn text(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> String {
+pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
+    let tasks = scene.tasks;
     if tasks.is_empty() && questions.is_empty() {
         return EMPTY.to_owned();
     }
-    let continued: BTreeSet<u64> = tasks.iter().filter_map(|task| task.continues).collect();
-    let is_open = |task: &&TaskRow| !continued.contains(&task.id);
+    let latest = latest(tasks);
+    let is_open = |task: &&TaskRow| latest.get(&root(task)).is_none_or(|latest| *latest <= task.id);
     let mut troubled: Vec<(u8, &TaskRow)> =
         tasks.iter().filter(is_open).filter_map(|task| Some((urgency(task)?, task))).collect();
     troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
-    let running: Vec<_> = tasks.iter().filter(|task| task.status == Status::InProgress).cloned().collect();
+    let troubled: Vec<&TaskRow> = troubled.into_iter().map(|(_, task)| task).collect();
+    let left: Vec<&TaskRow> = tasks.iter().filter(|task| scene.is_left(task)).collect();
+    let runs = |task: &&TaskRow| task.status == Status::InProgress && !scene.is_left(task);
+    let running: Vec<_> = tasks.iter().filter(runs).cloned().collect();
     let mut parts = Vec::new();
     if !questions.is_empty() || !troubled.is_empty() {
-        parts.push(needed(questions, &troubled));
+        parts.push(needed(questions, &troubled, scene));
+    }
+    if !left.is_empty() {
+        parts.push(format!("Interrupted:\n{}", listed(&left, scene)));
     }
     if !running.is_empty() {
         parts.push(format!("Running:\n{}", status::rows(&running, title)));
@@ -42,20 +65,41 @@ pub fn text(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> Strin
     parts.join("\n")
 }
 
-fn needed(questions: &[QuestionRow], troubled: &[(u8, &TaskRow)]) -> String {
+/// The task whose work a task goes on with, or itself.
+fn root(task: &TaskRow) -> u64 {
+    task.continues.unwrap_or(task.id)
+}
+
+/// The last task of each branch: what became of the work shows there.
+fn latest(tasks: &[TaskRow]) -> BTreeMap<u64, u64> {
+    let mut latest = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.status != Status::Cancelled) {
+        let last = latest.entry(root(task)).or_insert(task.id);
+        *last = task.id.max(*last);
+    }
+    latest
+}
+
+fn needed(questions: &[QuestionRow], troubled: &[&TaskRow], scene: &Scene) -> String {
     let mut out = String::from("Needs attention:\n");
     for question in questions.iter().take(SHOWN) {
         out.push_str(&status::asked(question));
     }
-    for (_, task) in troubled.iter().take(SHOWN) {
-        let title = cut(&task.title, status::TITLE);
-        let standing = status::in_words(task);
-        out.push_str(&format!("  {} {}. {title}: {standing}\n", words::mark(task.status), task.id));
-        out.push_str(&format!("      {}\n", next(task)));
-    }
+    out.push_str(&listed(troubled, scene));
     let more = questions.len().saturating_sub(SHOWN) + troubled.len().saturating_sub(SHOWN);
     if more > 0 {
         out.push_str(&format!("  … and {more} more: signoff status\n"));
+    }
+    out
+}
+
+/// How each stands, and what to type about it.
+fn listed(tasks: &[&TaskRow], scene: &Scene) -> String {
+    let mut out = String::new();
+    for task in tasks.iter().take(SHOWN) {
+        let (title, standing) = (cut(&task.title, status::TITLE), status::in_words(task));
+        out.push_str(&format!("  {} {}. {title}: {standing}\n", words::mark(task.status), task.id));
+        out.push_str(&format!("      {}\n", next(task, scene)));
     }
     out
 }
@@ -78,16 +122,20 @@ fn urgency(task: &TaskRow) -> Option<u8> {
 }
 
 /// What to type about a task that needs somebody.
-pub fn next(task: &TaskRow) -> String {
+pub fn next(task: &TaskRow, scene: &Scene) -> String {
     let id = task.id;
+    if is_set_by_person(task) {
+        return format!("signoff improve {id} --review");
+    }
     match (task.status, task.outcome.as_deref()) {
         (Status::Failed, _) if task.reason.as_deref() == Some("gate_failed") => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
         (Status::Paused, _) => format!("raise the budget or wait, then signoff work {id}"),
-        (Status::Blocked, _) => "its group waits for another task; settle that one first".to_owned(),
+        (Status::Blocked, _) => unblocked(task, scene.tasks),
         (Status::Pending, _) => format!("signoff work {id}"),
+        (Status::InProgress, _) if scene.is_left(task) => go_on(task),
         (Status::InProgress | Status::Waiting, _) => format!("signoff logs {id} -f"),
         (Status::Completed, Some("exhausted")) => {
             format!(
@@ -111,11 +159,83 @@ pub fn next(task: &TaskRow) -> String {
     }
 }
 
+/// Whether a person said that it is not approved: there is nothing to retry.
+fn is_set_by_person(task: &TaskRow) -> bool {
+    let refused = matches!(task.outcome.as_deref(), Some("failed" | "exhausted" | "discussion"));
+    refused && task.reason.as_deref() == Some("edited_by_person")
+}
+
+/// What takes a task up that nobody works on.
+fn go_on(task: &TaskRow) -> String {
+    if task.is_of_a_plan() { "signoff run --resume".to_owned() } else { format!("signoff work {}", task.id) }
+}
+
+/// What a blocked task waits for, and what can be done about each.
+fn unblocked(task: &TaskRow, tasks: &[TaskRow]) -> String {
+    let of_run = |other: &TaskRow| task.is_of_a_plan() && other.is_of_a_plan() && other.run_id == task.run_id;
+    let before = |other: &&TaskRow| task.depends_on.contains(&other.id) || of_run(other);
+    let ways: Vec<String> = tasks.iter().filter(before).filter_map(|other| settled(other, task)).collect();
+    if ways.is_empty() {
+        "it waits for another task; settle that one first".to_owned()
+    } else {
+        ways.join("; ")
+    }
+}
+
+/// What makes way for a task, if this one stands in it.
+fn settled(other: &TaskRow, task: &TaskRow) -> Option<String> {
+    let id = other.id;
+    match (other.status, other.outcome.as_deref()) {
+        (Status::Cancelled, _) if !task.is_of_a_plan() => Some(format!(
+            "waits for #{id}, which was cancelled: signoff cancel {}, and add it again without --depends-on {id}",
+            task.id
+        )),
+        (Status::Blocked, _) if !task.is_of_a_plan() => {
+            Some(format!("waits for #{id}, which is blocked too"))
+        }
+        (Status::Failed | Status::Stuck, _) | (Status::Completed, Some("exhausted" | "discussion")) => {
+            let retry =
+                if is_set_by_person(other) { String::new() } else { format!("signoff retry {id} or ") };
+            let how = other.final_verdict.as_deref().unwrap_or(other.status.word());
+            Some(format!("waits for #{id} ({how}): {retry}signoff edit {id} --verdict APPROVED"))
+        }
+        (
+            Status::Pending
+            | Status::InProgress
+            | Status::Waiting
+            | Status::Paused
+            | Status::Completed
+            | Status::Blocked
+            | Status::Cancelled,
+            _,
+        ) => None,
+    }
+}
+
+/// Whether `signoff work` would begin it now.
+fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
+    if task.status != Status::Pending {
+        return false;
+    }
+    let through = |row: &TaskRow| {
+        let stopped = matches!(row.outcome.as_deref(), Some("exhausted" | "discussion"));
+        row.status == Status::Completed && !stopped
+    };
+    let is_there = |id: &u64| tasks.iter().any(|row| row.id == *id && through(row));
+    let held_up = |row: &TaskRow| {
+        let busy = matches!(row.status, Status::Waiting | Status::InProgress | Status::Paused);
+        row.run_id == task.run_id && busy
+    };
+    let in_turn = !task.is_of_a_plan() || !tasks.iter().any(held_up);
+    in_turn && task.depends_on.iter().all(is_there)
+}
+
 fn counts(tasks: &[TaskRow]) -> String {
     let number = |status: Status| tasks.iter().filter(|task| task.status == status).count();
     let counted = Status::ALL.into_iter().map(|status| (number(status), status.word()));
     let counted: Vec<_> =
         counted.filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
-    let hint = if number(Status::Pending) > 0 { "\n  signoff work    works what is pending" } else { "" };
+    let can_begin = tasks.iter().any(|task| can_begin(task, tasks));
+    let hint = if can_begin { "\n  signoff work    works what is pending" } else { "" };
     format!("{}{hint}\n", counted.join(", "))
 }

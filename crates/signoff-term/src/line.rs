@@ -1,7 +1,7 @@
 //! Progress, a line at a time, for where there is no terminal to draw on.
 //!
 //! One task at a time prints the plain lines: `  [1/3] Running review...`. As soon as a line could belong to
-//! another task it says whose it is: `  #29 [1/3] Running review...`. In `[n/m]` n is the number of the coming
+//! another task it says whose it is, and all lines after it do: `  #29 [1/3] Running review...`. In `[n/m]` n is the number of the coming
 //! review and m the gate's bound; without a bound there is only n, without a review neither. A workflow with
 //! several gates or checks names the phase: `[code_review 2/11]`. Where several reviewers sit at a gate, the
 //! block with what they say together follows the review's line, four spaces in.
@@ -46,6 +46,29 @@ enum Line {
     Below(String),
 }
 
+impl Line {
+    /// With the task's name, where it takes one.
+    fn written(&self, name: &str) -> String {
+        match self {
+            Self::Own(text) => text.clone(),
+            Self::Margin(text) => format!("{name}{text}"),
+            Self::Step { place, text } => format!("  {name}{place}{text}"),
+            Self::Below(text) => format!("    {text}").trim_end().to_owned(),
+        }
+    }
+}
+
+/// How a loop ended, for itself; nothing as long as it has not.
+pub fn end(log: &[Recorded], loop_id: &LoopId) -> Vec<String> {
+    let mut view = RunView::default();
+    log.iter().for_each(|recorded| view.apply(recorded));
+    let known = view.loop_state(loop_id).zip(view.loop_policy(loop_id)).zip(view.row(loop_id));
+    let Some(((after, policy), row)) = known else { return Vec::new() };
+    let (before, event) = (Loop::default(), Event::LandingGranted);
+    let step = Step { before: &before, event: &event, after, policy };
+    ending::end(&step, &row).iter().map(|line| line.written("")).collect()
+}
+
 /// Turns recorded facts into lines, one fact after the other.
 pub struct LineRenderer {
     naming: Naming,
@@ -57,8 +80,10 @@ pub struct LineRenderer {
     announced: BTreeSet<LoopId>,
     /// The loop that was announced last: unnamed lines belong to it.
     heading: Option<LoopId>,
-    /// Loops of other runs are active at the same time.
-    others: bool,
+    /// Several loops were active at the same time, of this run or of others.
+    several: bool,
+    /// The program is about to end: nothing new is begun.
+    ends: bool,
 }
 
 impl LineRenderer {
@@ -72,7 +97,8 @@ impl LineRenderer {
             active: BTreeSet::new(),
             announced: BTreeSet::new(),
             heading: None,
-            others: false,
+            several: false,
+            ends: false,
         }
     }
 
@@ -89,13 +115,14 @@ impl LineRenderer {
                 meanwhile &= is_consequence(&recorded.fact);
             }
             if meanwhile {
-                untold.extend(self.take(recorded));
+                let lines = self.take(recorded);
+                // A decision that ended its loop was told when it was made.
+                untold.extend(lines.into_iter().filter(|_| !self.is_over(&recorded.fact)));
             } else {
                 self.take(recorded);
                 untold.clear();
             }
         }
-        // A decision after which nothing goes on was told when it was made.
         if self.active.is_empty() {
             untold.clear();
         }
@@ -106,14 +133,25 @@ impl LineRenderer {
         untold
     }
 
-    /// Whether lines of some loop are to be expected.
-    pub fn is_active(&self) -> bool {
-        !self.active.is_empty()
+    /// Whether the loop that a fact is about has ended.
+    fn is_over(&self, fact: &Fact) -> bool {
+        let own = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
+        own.and_then(|loop_id| self.view.loop_state(loop_id)).is_some_and(Loop::is_done)
     }
 
-    /// Whether loops of other runs are active too, so that each line must say whose it is.
-    pub fn beside_others(&mut self, others: bool) {
-        self.others = others;
+    /// Of how many loops lines are to be expected.
+    pub fn active(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Loops of other runs are active too: from now on each line says whose it is.
+    pub fn beside_others(&mut self) {
+        self.several = true;
+    }
+
+    /// From now on nothing is announced that will not happen any more.
+    pub fn end_soon(&mut self) {
+        self.ends = true;
     }
 
     /// The lines that a fact gives. Facts that change nothing give none.
@@ -150,12 +188,13 @@ impl LineRenderer {
         let Some(row) = self.view.row(loop_id) else { return Vec::new() };
         let step = Step { before: &before, event, after, policy };
         let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
-        let lines = told::told(&step, round.as_ref(), &row);
+        let lines = told::told(&step, round.as_ref(), &row, !self.ends);
         if is_active(after) {
             self.active.insert(loop_id.clone());
         } else {
             self.active.remove(loop_id);
         }
+        self.several |= self.active.len() > 1;
         self.written(&lines, &row, header_word(&before, event))
     }
 
@@ -170,6 +209,7 @@ impl LineRenderer {
         let step = Step { before: &before, event: &event, after, policy };
         let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
         self.active.insert(loop_id.clone());
+        self.several |= self.active.len() > 1;
         self.written(&lines, &row, None)
     }
 
@@ -183,18 +223,13 @@ impl LineRenderer {
             self.heading = Some(row.id.clone());
         }
         let name = if self.is_named(&row.id) { name(row) } else { String::new() };
-        written.extend(lines.iter().map(|line| match line {
-            Line::Own(text) => text.clone(),
-            Line::Margin(text) => format!("{name}{text}"),
-            Line::Step { place, text } => format!("  {name}{place}{text}"),
-            Line::Below(text) => format!("    {text}").trim_end().to_owned(),
-        }));
+        written.extend(lines.iter().map(|line| line.written(&name)));
         written
     }
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
         self.naming == Naming::Always
-            || self.others
+            || self.several
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)
     }
@@ -206,10 +241,15 @@ fn is_decision(fact: &Fact) -> bool {
     matches!(event, Event::PersonRetried { .. } | Event::PersonAnswered { .. } | Event::PersonEdited { .. })
 }
 
+/// The loop whose standing in the run a fact tells.
+fn moved_loop(fact: &Fact) -> Option<&LoopId> {
+    let Fact::Run(RunFact::Moved(RunEvent::LoopMoved { loop_id, .. })) = fact else { return None };
+    Some(loop_id)
+}
+
 /// What a decision means for the run is recorded with it.
 fn is_consequence(fact: &Fact) -> bool {
-    let of_run = matches!(fact, Fact::Run(RunFact::Moved(RunEvent::LoopMoved { .. })));
-    of_run || matches!(fact, Fact::Loop(_, LoopFact::Moved(Event::HeadMoved { .. })))
+    moved_loop(fact).is_some() || matches!(fact, Fact::Loop(_, LoopFact::Moved(Event::HeadMoved { .. })))
 }
 
 /// Whether lines of it are to be expected.

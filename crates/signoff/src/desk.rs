@@ -90,9 +90,11 @@ impl Desk {
         std::fs::read_to_string(self.layout().ticked(RunId(run))).ok()
     }
 
-    /// A task as people see it.
-    pub fn seen(&self, task: TaskId) -> Result<TaskRow, Failure> {
-        self.tasks()?.into_iter().find(|row| row.id == task.0).ok_or_else(|| unknown_task(task))
+    /// A task as people see it, and all among which it stands.
+    pub fn seen(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), Failure> {
+        let tasks = self.tasks()?;
+        let own = tasks.iter().find(|row| row.id == task.0).cloned();
+        Ok((own.ok_or_else(|| unknown_task(task))?, tasks))
     }
 
     pub fn layout(&self) -> Layout {

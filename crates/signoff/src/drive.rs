@@ -6,15 +6,17 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
-use signoff_core::wire::Fact;
+use signoff_core::wire::{Fact, RunFact};
+use signoff_core::workflow::Arrangement;
 use signoff_engine::attempt::{Readings, Workshop};
-use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary};
+use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
 use signoff_engine::process::Keeper;
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
+use signoff_term::line::Naming;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -54,6 +56,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let (commits, store): (_, Arc<dyn Store>) = (bench.store.clone(), bench.store.clone());
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
+    let naming = naming(&*store, &wanted, jobs)?;
     let program = door::program()?;
     let shop = Arc::new(Workshop {
         keeper: Keeper { program: program.clone(), live: bench.layout.live() },
@@ -67,7 +70,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         readings: Readings::default(),
         mending: Mutex::default(),
     });
-    let mut shown = Shown::new(console);
+    let mut shown = Shown::new(console, naming);
     let summary = runtime.block_on(async {
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
         listen(dispatcher.door())?;
@@ -87,6 +90,25 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     console
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     Ok(Came { bench: shop, store, summary })
+}
+
+/// Whether more than one task may be at work at once: then every line says from the start whose it is.
+fn naming(store: &dyn Store, wanted: &Wanted, jobs: usize) -> Result<Naming, Failure> {
+    let resumed = |row: &TaskRow| wanted.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
+    let under_way = |row: &&TaskRow| row.status == Status::InProgress && resumed(row);
+    let mut tasks =
+        if wanted.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
+    tasks += wanted.opened.len();
+    if wanted.opened.iter().any(|(_, facts)| facts.iter().any(picks)) {
+        tasks += ready(store, &wanted.drive.only, 2)?.len().saturating_sub(1);
+    }
+    Ok(if jobs > 1 && tasks > 1 { Naming::Always } else { Naming::WhenNeeded })
+}
+
+/// Whether it opens a run that takes its tasks from the queue.
+fn picks(fact: &Fact) -> bool {
+    let Fact::Run(RunFact::Opened { policy, .. }) = fact else { return false };
+    policy.arrangement == Arrangement::Slots
 }
 
 /// First Ctrl-C: finish what is at work. Second: stop the agents. Third: at once.
@@ -150,6 +172,18 @@ impl Came {
         }
     }
 
+    /// What to type after it was interrupted.
+    fn how_to_go_on(&self, tasks: &[TaskRow]) -> Result<String, Failure> {
+        let mut open = tasks.iter().filter(|row| !is_over(row.status));
+        Ok(if open.clone().any(TaskRow::is_of_a_plan) {
+            "Interrupted: `signoff run --resume` goes on where it was".to_owned()
+        } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
+            "Interrupted: `signoff work` goes on where it was".to_owned()
+        } else {
+            "Interrupted: nothing is left to do".to_owned()
+        })
+    }
+
     /// Takes the throw-away copy of a review away. What cannot be taken away now is no reason to fail.
     pub fn clear_away(&self, run: RunId) {
         let copy = self.bench.layout.review_worktree(run);
@@ -186,6 +220,9 @@ impl Came {
             interrupted,
         };
         let code = invocation.code();
+        if interrupted {
+            console.note(&self.how_to_go_on(&tasks)?);
+        }
         if let Some(trouble) = self.summary.troubles.into_iter().next() {
             return Err(Failure::from(trouble));
         }

@@ -13,14 +13,38 @@ use crate::spinner::Spinners;
 /// The renderer that the command line asks for.
 pub struct Shown {
     console: Console,
+    naming: Naming,
     lines: BTreeMap<RunId, LineRenderer>,
+    ends: bool,
     spinners: Option<Spinners>,
 }
 
 impl Shown {
-    pub fn new(console: &Console) -> Self {
+    pub fn new(console: &Console, naming: Naming) -> Self {
         let spinners = console.is_live().then(Spinners::new);
-        Self { console: *console, lines: BTreeMap::new(), spinners }
+        Self { console: *console, naming, lines: BTreeMap::new(), ends: false, spinners }
+    }
+
+    /// The renderer of a run, which knows what holds for all of them.
+    fn renderer(&mut self, run: RunId) -> &mut LineRenderer {
+        let others: usize =
+            self.lines.iter().filter(|(other, _)| **other != run).map(|(_, one)| one.active()).sum();
+        let renderer = self.lines.entry(run).or_insert_with(|| LineRenderer::new(self.naming));
+        if others > 0 {
+            renderer.beside_others();
+        }
+        if self.ends {
+            renderer.end_soon();
+        }
+        renderer
+    }
+
+    /// Loops that were at work at the same time are told apart from then on, also when only one is left.
+    fn tell_apart(&mut self) {
+        if self.lines.values().map(LineRenderer::active).sum::<usize>() > 1 {
+            self.naming = Naming::Always;
+            self.lines.values_mut().for_each(LineRenderer::beside_others);
+        }
     }
 
     /// Takes the spinners away.
@@ -39,10 +63,6 @@ impl Shown {
     }
 }
 
-fn new_renderer() -> LineRenderer {
-    LineRenderer::new(Naming::WhenNeeded)
-}
-
 impl Renderer for Shown {
     fn take(&mut self, notice: &Notice<'_>) {
         match notice {
@@ -51,12 +71,10 @@ impl Renderer for Shown {
                     self.console.progress(&format!("{}\n", json::event(recorded)));
                     return;
                 }
-                let others = self.lines.iter().any(|(run, one)| *run != recorded.run && one.is_active());
-                let renderer = self.lines.entry(recorded.run).or_insert_with(new_renderer);
-                renderer.beside_others(others);
-                let lines = renderer.take(recorded);
-                if let Some(spinners) = &mut self.spinners {
-                    spinners.show(recorded.run, &renderer.view().rows(), progress::line);
+                let lines = self.renderer(recorded.run).take(recorded);
+                self.tell_apart();
+                if let (Some(spinners), Some(one)) = (&mut self.spinners, self.lines.get(&recorded.run)) {
+                    spinners.show(recorded.run, &one.view().rows(), progress::line);
                 }
                 lines.iter().for_each(|line| self.say(line));
             }
@@ -66,8 +84,10 @@ impl Renderer for Shown {
                 }
             }
             Notice::Note(note) => self.console.note(note),
+            Notice::Ending => self.ends = true,
             Notice::TakenUp { run, log } => {
-                let lines = self.lines.entry(*run).or_insert_with(new_renderer).catch_up(log.iter());
+                let lines = self.renderer(*run).catch_up(log.iter());
+                self.tell_apart();
                 if !self.console.json_events {
                     lines.iter().for_each(|line| self.say(line));
                 }

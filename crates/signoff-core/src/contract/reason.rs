@@ -21,16 +21,18 @@ pub fn within_reason(review: Review) -> Result<Review, Violation> {
     Err(Violation::new(ViolationCode::TooLarge, 0, message))
 }
 
-/// Cuts the texts of a review to what is kept.
+/// Cuts the texts of a review to what is kept, and the list of what was checked.
 pub(super) fn cut_texts(review: &mut Review) {
+    review.checked.truncate(MOST_FINDINGS);
     let own = [&mut review.summary].into_iter();
     let asides = [&mut review.follow_up_prompt, &mut review.interpreted_intent].into_iter().flatten();
     let findings = review.findings.iter_mut().flat_map(|finding| {
-        let more = [&mut finding.requirement, &mut finding.suggestion].into_iter().flatten();
-        [&mut finding.description].into_iter().chain(more)
+        let more = [&mut finding.requirement, &mut finding.suggestion, &mut finding.file];
+        [&mut finding.description, &mut finding.kind].into_iter().chain(more.into_iter().flatten())
     });
-    let notes = review.minor.iter_mut().map(|note| &mut note.description);
-    own.chain(asides).chain(findings).chain(notes).for_each(cut);
+    let notes =
+        review.minor.iter_mut().flat_map(|note| [&mut note.description].into_iter().chain(&mut note.file));
+    own.chain(asides).chain(findings).chain(notes).chain(&mut review.checked).for_each(cut);
 }
 
 fn cut(text: &mut String) {
@@ -55,13 +57,23 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut_and_says_so() {
         let long = "ü".repeat(LONGEST_TEXT);
-        let finding = Finding::of(&ReviewerName::new("code"), "bug", Severity::Critical, long.clone());
-        let mut kept = Review { summary: long, findings: vec![finding], ..review() };
+        let finding = Finding::of(&ReviewerName::new("code"), &long, Severity::Critical, long.clone());
+        let finding = Finding { file: Some(long.clone()), ..finding };
+        let checked = vec![long.clone(); 2];
+        let mut kept = Review { summary: long, findings: vec![finding], checked, ..review() };
         cut_texts(&mut kept);
-        for text in [&kept.summary, &kept.findings[0].description] {
+        let Finding { kind, file, description, .. } = &kept.findings[0];
+        for text in [&kept.summary, description, kind, file.as_ref().unwrap(), &kept.checked[1]] {
             assert!(text.len() <= LONGEST_TEXT && text.len() > LONGEST_TEXT - 4, "{}", text.len());
             assert!(text.ends_with(CUT) && text.starts_with("üü"));
         }
+    }
+
+    #[test]
+    fn no_more_is_kept_of_what_was_checked_than_of_findings() {
+        let mut kept = Review { checked: vec!["a".to_owned(); MOST_FINDINGS + 1], ..review() };
+        cut_texts(&mut kept);
+        assert_eq!(kept.checked.len(), MOST_FINDINGS);
     }
 
     #[test]

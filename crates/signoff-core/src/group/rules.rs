@@ -127,6 +127,17 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     this.loops.insert(loop_id, standing);
 }
 
+/// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again;
+/// a run that was called off, or whose whole was looked at, keeps its own end.
+pub fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
+    let Some(known) = this.loops.get_mut(loop_id) else { return };
+    *known = standing;
+    let own_end = policy.after || this.stage == RunStage::Done(RunOutcome::Cancelled);
+    if !own_end && this.loops.values().all(Standing::has_ended) {
+        this.stage = RunStage::Done(worth(this));
+    }
+}
+
 /// A loop's checkpoint review is in. What waited for it goes on, so it is not due a second time.
 fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
     if !this.checkpoint.waits_for(loop_id) {

@@ -141,15 +141,13 @@ impl Reason {
         form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    /// The verdict that stands when a loop went on past it.
+    /// The verdict that stands when a loop stopped at it, or went on past it.
     pub(super) fn left_standing(self) -> Option<FinalWord> {
         match self {
+            Self::CyclesExhausted | Self::PassesExhausted => Some(FinalWord::MaxCyclesReached),
             Self::Discussion => Some(FinalWord::NeedsDiscussion),
-            Self::FindingsNoted | Self::EditedByPerson => Some(FinalWord::ChangesRequested),
             Self::ReviewSkipped | Self::ChangedAfterReview => None,
-            Self::CyclesExhausted
-            | Self::PassesExhausted
-            | Self::AttemptsExhausted
+            Self::AttemptsExhausted
             | Self::SameFinding
             | Self::NoopFix
             | Self::RecoveryExhausted
@@ -163,7 +161,9 @@ impl Reason {
             | Self::TaskStuck
             | Self::NoOneToAsk
             | Self::StoppedByPerson
-            | Self::CancelledByPerson => Some(FinalWord::MaxCyclesReached),
+            | Self::CancelledByPerson
+            | Self::EditedByPerson
+            | Self::FindingsNoted => Some(FinalWord::ChangesRequested),
         }
     }
 }

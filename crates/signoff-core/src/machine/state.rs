@@ -362,7 +362,12 @@ impl Loop {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
             Outcome::Unreviewed | Outcome::Cancelled => None,
             Outcome::CompletedWithIssues => ending.reason.and_then(Reason::left_standing),
-            Outcome::Exhausted => Some(FinalWord::MaxCyclesReached),
+            // What a person set stands as it was set.
+            Outcome::Exhausted if ending.reason == Some(Reason::EditedByPerson) => {
+                Some(FinalWord::MaxCyclesReached)
+            }
+            Outcome::Exhausted if self.tally.reviews == 0 => None,
+            Outcome::Exhausted => ending.reason.and_then(Reason::left_standing),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
                 let edited = ending.reason == Some(Reason::EditedByPerson);

@@ -10,7 +10,7 @@ mod sarif;
 mod text;
 mod xml;
 
-use super::{Issue, Merged, SeatResult};
+use super::{Action, Issue, Merged, SeatResult};
 use crate::ids::ReviewerName;
 use crate::review::{Bar, Inconclusive, Severity, Verdict};
 
@@ -46,12 +46,17 @@ impl Format {
 /// Renders a merged review under the bar it was merged with. Every format ends with one line break.
 pub fn render(merged: &Merged, bar: Bar, format: Format) -> String {
     match format {
-        Format::Text => text::text(merged, bar),
+        Format::Text => block(merged, bar, merged.advice()),
         Format::Xml => xml::xml(merged),
         Format::Json => json::json(merged),
         Format::Markdown => markdown::markdown(merged, bar),
         Format::Sarif => sarif::sarif(merged),
     }
+}
+
+/// The text with the action that really follows, where somebody knows it.
+pub fn block(merged: &Merged, bar: Bar, action: Option<Action>) -> String {
+    text::text(merged, bar, action)
 }
 
 /// A seat's verdict in the words of the XML contract, with the two it lacks.

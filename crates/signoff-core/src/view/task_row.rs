@@ -49,6 +49,13 @@ pub struct TaskRow {
     pub ended_at: Option<String>,
 }
 
+impl TaskRow {
+    /// Whether it is worked in order with others, on one branch: what it goes on with is their run.
+    pub fn is_of_a_plan(&self) -> bool {
+        self.continues.is_none() && self.branch.as_deref().is_some_and(is_shared)
+    }
+}
+
 /// How many approvals are looked at, the latest first: a list must come at once, and old branches are mostly gone.
 const LOOKED_AT: usize = 1000;
 

@@ -127,6 +127,23 @@ fn a_task_that_ends_makes_others_ready() {
 }
 
 #[test]
+fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
+    let policy = world(Arrangement::Queue, Landing::None, 1).policy;
+    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    let events = [
+        RunEvent::Started,
+        RunEvent::GroupsPlanned { groups: vec![vec!["a".into()]] },
+        moved(Standing::Ended(Outcome::Failed)),
+        moved(Standing::Active),
+        moved(Standing::Ended(approved())),
+    ];
+    let stage = |facts: usize| replay(events[..facts].iter().cloned(), &policy).stage;
+    assert_eq!(stage(3), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(stage(4), RunStage::Done(RunOutcome::Failed));
+    assert_eq!(stage(5), RunStage::Done(RunOutcome::Approved));
+}
+
+#[test]
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
     let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
     policy.after = true;
@@ -185,8 +202,14 @@ fn done_is_final(step: &Taken) {
     if !step.before.run.is_done() {
         return;
     }
-    let loops = step.after.run.loops.clone();
-    assert_eq!(Run { loops, ..step.before.run.clone() }, step.after.run, "{:?} changed the end", step.event);
+    let Run { loops, stage, .. } = step.after.run.clone();
+    // What a person reopened and that ended anew may be worth something else.
+    let anew = matches!(step.event, RunEvent::LoopMoved { .. }) && loops.values().all(Standing::has_ended);
+    let own_end = step.world.policy.after || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
+    assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
+    let same = Run { loops, stage, ..step.before.run.clone() };
+    assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
+    assert!(step.after.run.is_done());
     let cancels = |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. });
     assert!(
         step.effects.iter().all(cancels),
@@ -305,7 +328,8 @@ fn picks_respect_the_slots(step: &Taken) {
 }
 
 fn the_end_is_worth_the_worst_loop(step: &Taken) {
-    let (RunStage::Done(outcome), false) = (&step.after.run.stage, step.before.run.is_done()) else { return };
+    let same = step.before.run.stage == step.after.run.stage;
+    let (RunStage::Done(outcome), false) = (&step.after.run.stage, same) else { return };
     let standings = || step.after.run.loops.values();
     if *outcome == RunOutcome::Cancelled {
         return;

@@ -66,8 +66,6 @@ fn text_of_a_crowded_panel() {
 
     Conflicts (1), not resolved:
       - 2 and 3 - wanted against remove: retries
-
-    Action: Fix issues and re-run reviews
     ");
 }
 

@@ -163,8 +163,8 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let attempt = job.attempt;
-        if let Some(refusal) = self.over_budget(run, loop_id, attempt) {
-            self.renderer.take(&Notice::Note(&format!("Paused: {refusal} (task {loop_id})")));
+        if let Some(why) = self.over_budget(run, loop_id) {
+            self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
             return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
         }
         let Some(task) = self.assignment(run, loop_id, job) else { return Ok(()) };

@@ -6,6 +6,7 @@ impl Dispatcher<'_> {
     pub(super) fn interrupted(&mut self, interrupt: Interrupt) {
         self.summary.interrupted = true;
         self.interrupt = self.interrupt.max(Some(interrupt));
+        self.renderer.take(&Notice::Ending);
         match interrupt {
             Interrupt::Finish => self
                 .renderer

@@ -80,7 +80,7 @@ impl Dispatcher<'_> {
                 }
                 // There may be more money now.
                 Effect::Wait { hold: hold @ Hold::Budget } => {
-                    if self.over_budget(run, loop_id, AttemptId(0)).is_some() {
+                    if self.over_budget(run, loop_id).is_some() {
                         continue;
                     }
                     self.loop_event(run, loop_id, Event::Resumed { hold }, Vec::new())?;

@@ -44,7 +44,7 @@ impl Teller {
         RunRecord {
             id: self.run,
             preset: self.view.preset().unwrap_or_default().to_owned(),
-            status: words::of_run(self.view.stage()),
+            status: if self.is_reopened() { "running" } else { words::of_run(self.view.stage()) },
             open: self.is_open(),
             started_at: self.view.started_at,
             ended_at: self.ended_at,
@@ -62,6 +62,12 @@ impl Teller {
             | RunStage::Reviewing => true,
             RunStage::Done(outcome) => self.loops.keys().any(|id| self.has_work(id, *outcome)),
         }
+    }
+
+    /// Whether a person reopened a loop of it after it had ended by itself.
+    pub(super) fn is_reopened(&self) -> bool {
+        let by_itself = |outcome: &RunOutcome| *outcome != RunOutcome::Cancelled;
+        matches!(self.view.stage(), RunStage::Done(outcome) if by_itself(outcome)) && self.is_open()
     }
 
     fn has_work(&self, loop_id: &LoopId, outcome: RunOutcome) -> bool {

@@ -48,5 +48,6 @@ asked_of_each! {
     tables::findings_are_found_by_their_first_characters as findings_are_found_by_their_first_characters,
     tables::runs_are_open_until_nothing_is_left_to_do as runs_are_open_until_nothing_is_left_to_do,
     tables::a_loop_that_is_reopened_opens_its_run as a_loop_that_is_reopened_opens_its_run,
+    tables::a_run_whose_loop_was_reopened_ends_anew as a_run_whose_loop_was_reopened_ends_anew,
     tables::a_rebuild_changes_nothing as a_rebuild_changes_nothing,
 }

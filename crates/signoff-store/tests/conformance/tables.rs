@@ -2,7 +2,7 @@
 
 use signoff_core::group::{RunEvent, Standing};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
-use signoff_core::machine::{Choice, Event, Failure, Outcome, WorkReport};
+use signoff_core::machine::{Choice, Event, Failure, FinalWord, Outcome, WorkReport};
 use signoff_core::review::Verdict;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, QuestionPlace, Store};
@@ -171,6 +171,33 @@ pub fn a_loop_that_is_reopened_opens_its_run(house: &dyn House) {
     store.append(&lease, say::at(7), &[again]).expect("appended");
     assert_eq!(open(), 1);
     assert_eq!(store.task(TaskId(1)).expect("a row").expect("a task").ended_at, None);
+}
+
+pub fn a_run_whose_loop_was_reopened_ends_anew(house: &dyn House) {
+    let store = house.program();
+    let lease = working(&*store, "task", 1);
+    let run = || {
+        let row = store.run(RunId(1)).expect("a row").expect("a run");
+        (row.status, row.ended_at)
+    };
+    let report = WorkReport::Stuck { head: say::head(1), reason: "no way on".into() };
+    let standing = |standing| say::run(RunEvent::LoopMoved { loop_id: "L1".into(), standing });
+    let stuck = [
+        say::run(RunEvent::GroupsPlanned { groups: vec![vec!["L1".into()]] }),
+        say::moved("L1", Event::WorkEnded { attempt: AttemptId(1), report }),
+        standing(Standing::Ended(Outcome::Stuck)),
+    ];
+    store.append(&lease, say::at(5), &stuck).expect("appended");
+    assert_eq!(run(), ("failed".to_owned(), Some(say::at(5))));
+    let again = [say::moved("L1", Event::PersonRetried { by: "ann".into() }), standing(Standing::Active)];
+    store.append(&lease, say::at(6), &again).expect("appended");
+    assert_eq!(run(), ("running".to_owned(), None));
+    let by = "ann".to_owned();
+    let edited =
+        Event::PersonEdited { verdict: FinalWord::Approved, by: by.clone(), reason: by.clone(), head: None };
+    let well = [say::moved("L1", edited), standing(Standing::Ended(Outcome::Accepted { by }))];
+    store.append(&lease, say::at(7), &well).expect("appended");
+    assert_eq!(run(), ("completed".to_owned(), Some(say::at(7))));
 }
 
 pub fn a_rebuild_changes_nothing(house: &dyn House) {

@@ -9,7 +9,7 @@ use crate::round::Step;
 use crate::words;
 
 /// What is told between an end and a beginning: a bound reached, findings left open, the next pass.
-pub fn passed_by(step: &Step) -> Vec<Line> {
+pub fn passed_by(step: &Step, goes_on: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     let here = (step.before.at.phase, step.before.at.item);
     let new = |this: &Loop| {
@@ -18,7 +18,7 @@ pub fn passed_by(step: &Step) -> Vec<Line> {
     if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
         lines.extend(went_on(step, &end));
     }
-    if step.after.at.pass > step.before.at.pass {
+    if goes_on && step.after.at.pass > step.before.at.pass {
         let phase = step.policy.workflow.phases.get(step.after.at.phase);
         let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
         let passes = step.policy.workflow.limits.max_passes.max(step.after.at.pass);

@@ -3,7 +3,7 @@
 use signoff_core::machine::{
     CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
 };
-use signoff_core::merge::render::{Format, render};
+use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Review, Verdict};
 use signoff_core::view::LoopView;
 
@@ -12,14 +12,15 @@ use crate::fit::{SENTENCE, count, cut};
 use crate::round::{Round, Ruling, Step, seat_of};
 use crate::words;
 
-/// Everything one fact has to say: what ended, what was passed by, what begins, how it all ended.
-pub fn told(step: &Step, round: Option<&Round>, row: &LoopView) -> Vec<Line> {
+/// Everything one fact has to say: what ended, what was passed by, what begins, how it all ended. Where the program
+/// is about to end, nothing begins.
+pub fn told(step: &Step, round: Option<&Round>, row: &LoopView, goes_on: bool) -> Vec<Line> {
     let mut lines = match round {
         Some(round) => reviewed(step, round),
-        None => ended(step, row),
+        None => ended(step, row, goes_on),
     };
-    lines.extend(ending::passed_by(step));
-    lines.extend(begin::begins(step));
+    lines.extend(ending::passed_by(step, goes_on));
+    lines.extend(begin::begins(step).filter(|_| goes_on));
     lines.extend(ending::question(step, row));
     lines.extend(ending::end(step, row));
     lines
@@ -33,7 +34,7 @@ fn reached(step: &Step, text: impl Into<String>) -> Vec<Line> {
     vec![Line::Step { place: place::reached(step), text: text.into() }]
 }
 
-fn ended(step: &Step, row: &LoopView) -> Vec<Line> {
+fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
     match step.event {
         Event::Started { .. } | Event::LandingGranted | Event::PersonRetried { .. } => Vec::new(),
         Event::Imported { .. } => reached(step, format!("Taken over at {}", row.phase)),
@@ -41,11 +42,11 @@ fn ended(step: &Step, row: &LoopView) -> Vec<Line> {
         Event::WorkEnded { report, .. } => worked(step, report),
         Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => left(step, "Checks: there are none"),
         Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
-        Event::ReviewArrived { review, .. } => unclear(step, review),
+        Event::ReviewArrived { review, .. } => unclear(step, review, goes_on),
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
         Event::LandingEnded { report, .. } => landed(step, report),
-        Event::AttemptFailed { failure, .. } => failed(step, failure),
-        Event::AttemptLost { loss, .. } => lost(step, *loss),
+        Event::AttemptFailed { failure, .. } => failed(step, failure, goes_on),
+        Event::AttemptLost { loss, .. } => lost(step, *loss, goes_on),
         Event::RateLimited { plan, .. } => limited(step, *plan),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
@@ -77,10 +78,21 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
     let mut lines = left(step, word + &gist);
     if round.said.len() > 1 {
-        let block = render(&merged, round.bar, Format::Text);
+        let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
         lines.extend(block.lines().map(|line| Line::Below(line.to_owned())));
     }
     lines
+}
+
+/// The action that really follows, if it is one that the block has a word for.
+fn follows(step: &Step, ruling: Ruling, merged: &Merged) -> Option<Action> {
+    if matches!(step.after.stage, Stage::Fixing { .. }) {
+        return Some(Action::FixAndRereview);
+    }
+    match ruling {
+        Ruling::Approved => merged.advice(),
+        Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => None,
+    }
 }
 
 fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
@@ -101,29 +113,30 @@ fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
 }
 
 /// A review that nobody could read, while others are still out or it is tried again.
-fn unclear(step: &Step, review: &Review) -> Vec<Line> {
+fn unclear(step: &Step, review: &Review, goes_on: bool) -> Vec<Line> {
     let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
     let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
     let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
     let why = words::unheard(&review.verdict).unwrap_or_default();
-    left(step, format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), again(step)))
+    left(step, format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), again(step, goes_on)))
 }
 
 /// Whether whoever ended badly is called once more.
-fn again(step: &Step) -> &'static str {
+fn again(step: &Step, goes_on: bool) -> &'static str {
     let out = |stage: &Stage| stage.slots().len();
-    if out(&step.before.stage) == out(&step.after.stage) { "; trying again" } else { "" }
+    let called = out(&step.before.stage) == out(&step.after.stage);
+    if called && goes_on { "; trying again" } else { "" }
 }
 
-fn failed(step: &Step, failure: &Failure) -> Vec<Line> {
+fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
     let how = words::failure(failure);
     let text = match &step.before.stage {
         Stage::Working { .. } => format!("{} failed: {how}", words::work_of(begin::role(step.before, step))),
-        Stage::Researching { .. } => format!("A helper failed: {how}{}", helper(step)),
+        Stage::Researching { .. } => format!("A helper failed: {how}{}", helper(step, goes_on)),
         Stage::Reviewing(panel) => {
             let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
             let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
-            format!("Reviewer {name} failed: {how}{}", again(step))
+            format!("Reviewer {name} failed: {how}{}", again(step, goes_on))
         }
         Stage::Checking { .. } => format!("Checks could not run: {how}"),
         Stage::Fixing { .. } => format!("Improvement failed: {how}"),
@@ -136,7 +149,7 @@ fn failed(step: &Step, failure: &Failure) -> Vec<Line> {
     left(step, text)
 }
 
-fn helper(step: &Step) -> &'static str {
+fn helper(step: &Step, goes_on: bool) -> &'static str {
     let absent = |stage: &Stage| match stage {
         Stage::Researching { team } => team.iter().filter(|one| **one == Researcher::Absent).count(),
         Stage::Queued
@@ -150,19 +163,21 @@ fn helper(step: &Step) -> &'static str {
         | Stage::Waiting { .. }
         | Stage::Done(_) => usize::MAX,
     };
-    if absent(&step.before.stage) == absent(&step.after.stage) {
+    if !goes_on {
+        ""
+    } else if absent(&step.before.stage) == absent(&step.after.stage) {
         "; trying again"
     } else {
         "; going on without it"
     }
 }
 
-fn lost(step: &Step, loss: Loss) -> Vec<Line> {
+fn lost(step: &Step, loss: Loss, goes_on: bool) -> Vec<Line> {
     let what = match loss {
         Loss::Crashed => "An attempt was lost when signoff ended",
         Loss::Interrupted => "An attempt was interrupted",
     };
-    left(step, format!("{what}{}", again(step)))
+    left(step, format!("{what}{}", again(step, goes_on)))
 }
 
 fn limited(step: &Step, plan: LimitPlan) -> Vec<Line> {
@@ -176,7 +191,7 @@ fn limited(step: &Step, plan: LimitPlan) -> Vec<Line> {
 }
 
 fn out_of_budget(step: &Step, row: &LoopView) -> Vec<Line> {
-    let mut lines = left(step, "Paused: the budget is used up");
+    let mut lines = left(step, "Paused: another attempt may go over the budget");
     if let Some(task) = row.task {
         lines.push(Line::Below(format!("Raise it, then: signoff work {task}")));
     }

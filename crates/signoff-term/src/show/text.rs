@@ -5,11 +5,12 @@ use signoff_core::merge::Merged;
 use signoff_core::review::Finding;
 
 use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
+use crate::attention::{self, Scene};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
-use crate::{attention, status, words};
+use crate::{status, words};
 
 /// Title, facts, cycles, findings, attempts, notes, artifacts, question, and what to type next.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &Report, scene: &Scene) -> String {
     let mut parts = vec![head(report)];
     parts.extend(report.cycles.iter().map(cycle));
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
@@ -21,7 +22,7 @@ pub fn text(report: &Report) -> String {
     if let Some(voided) = &report.voided {
         parts.push(format!("Not approved any more: {}\n", cut(voided, 400)));
     } else if report.question.is_none() {
-        parts.push(format!("Next: {}\n", attention::next(&report.task)));
+        parts.push(format!("Next: {}\n", attention::next(&report.task, scene)));
     }
     parts.join("\n")
 }

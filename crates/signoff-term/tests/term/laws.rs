@@ -5,11 +5,11 @@ use serde_json::json;
 use signoff_core::view::{RunView, Status, TaskRow};
 use signoff_core::workflow::PRESETS;
 use signoff_term::line::{LineRenderer, Naming};
-use signoff_term::show::{self, Report};
+use signoff_term::show::Report;
 use signoff_term::{json as shapes, progress};
 
 use crate::fits::{fits, schema};
-use crate::rows::row;
+use crate::rows::{row, shown};
 use crate::story::{Story, id, reviewed};
 use crate::world;
 
@@ -55,7 +55,7 @@ proptest! {
     fn nothing_that_is_shown_steers_a_terminal(story in log()) {
         let row = story.view.row(&id(29)).unwrap();
         let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
-        let shown = [lines(&story).concat().join("\n"), show::text(&report), progress::line(&row, 60)];
+        let shown = [lines(&story).concat().join("\n"), shown(&report), progress::line(&row, 60)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         }

@@ -2,6 +2,8 @@
 
 use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_term::attention::Scene;
+use signoff_term::show::{self, Report};
 
 pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
     TaskRow {
@@ -86,7 +88,7 @@ pub fn all() -> Vec<TaskRow> {
         ended(row(41, "Accepted", Completed), "accepted", "APPROVED", "edited_by_person", 2),
         ended(row(42, "Talk", Completed), "discussion", "NEEDS_DISCUSSION", "discussion", 1),
         ended(row(43, "Skip", Completed), "completed_with_issues", "", "review_skipped", 1),
-        ended(row(44, "Again", Completed), "exhausted", "MAX_CYCLES_REACHED", "same_finding", 2),
+        ended(row(44, "Again", Completed), "exhausted", "CHANGES_REQUESTED", "same_finding", 2),
         TaskRow { depends_on: vec![29, 37], ..row(45, "Later", Pending) },
         TaskRow {
             kind: TaskType::Improve,
@@ -94,4 +96,10 @@ pub fn all() -> Vec<TaskRow> {
             ..cycle(row(104, "漢字の題", InProgress), 4)
         },
     ]
+}
+
+/// A report while somebody works on its run.
+pub fn shown(report: &Report) -> String {
+    let driven = report.task.run_id.into_iter().collect();
+    show::text(report, &Scene { tasks: &[], driven: &driven })
 }

@@ -5,9 +5,9 @@ use signoff_core::machine::{CheckReport, Event, Failure};
 use signoff_core::review::Severity::{Critical, Important};
 use signoff_core::review::{Review, Verdict};
 use signoff_core::view::{Status, TaskRow};
-use signoff_term::show::{self, Report};
+use signoff_term::show::Report;
 
-use crate::rows::{ended, row};
+use crate::rows::{ended, row, shown};
 use crate::story::{Story, finding, id, note, review, reviewed};
 
 fn task() -> TaskRow {
@@ -39,7 +39,7 @@ pub fn approved() -> Report {
 
 #[test]
 fn a_task_that_was_approved() {
-    insta::assert_snapshot!(show::text(&approved()), @"
+    insta::assert_snapshot!(shown(&approved()), @"
     ✓ 29. Add user authentication
       type      implement
       status    completed APPROVED (2 cycles)
@@ -96,7 +96,7 @@ fn a_task_that_waits_for_an_answer() {
         phase: Some("review".into()),
         ..row(29, "Add user authentication", Status::Waiting)
     };
-    insta::assert_snapshot!(show::text(&report(task, &story, &[])), @"
+    insta::assert_snapshot!(shown(&report(task, &story, &[])), @"
         ? 29. Add user authentication
           type      implement
           status    waiting (cycle 1/3)
@@ -134,7 +134,7 @@ fn a_task_that_starts_over_after_its_checks() {
         phase: Some("brainstorm".into()),
         ..row(29, "Add user authentication", Status::InProgress)
     };
-    let text = show::text(&report(task, &story, &[]));
+    let text = shown(&report(task, &story, &[]));
     let upto = text.find("Attempts:").unwrap();
     insta::assert_snapshot!(&text[..upto], @"
         → 29. Add user authentication
@@ -172,7 +172,7 @@ fn a_task_that_no_run_has_taken_up() {
         ..row(29, "Later", Status::Pending)
     };
     let report = Report::of(pending, &[], &id(29), Vec::new());
-    insta::assert_snapshot!(show::text(&report), @"
+    insta::assert_snapshot!(shown(&report), @"
         · 29. Later
           type      implement
           status    pending

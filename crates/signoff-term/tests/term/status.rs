@@ -1,9 +1,18 @@
 //! `signoff status` and `signoff` alone.
 
-use signoff_core::view::{Status, TaskRow};
-use signoff_term::{attention, status};
+use std::collections::BTreeSet;
+
+use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_term::attention::{self, Scene};
+use signoff_term::status;
 
 use crate::rows::{all, ended, question, row};
+
+/// Somebody works on all that was taken up.
+fn told(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
+    let driven = tasks.iter().filter_map(|task| task.run_id).collect();
+    attention::text(&Scene { tasks, driven: &driven }, questions, 30)
+}
 
 #[test]
 fn the_three_lines() {
@@ -34,7 +43,7 @@ fn every_status() {
           ✓  41. implement Accepted                         completed  APPROVED (by a person)
           ✓  42. implement Talk                             completed  NEEDS_DISCUSSION (1 cycle)
           ✓  43. implement Skip                             completed  not approved  review_skipped
-          ✓  44. implement Again                            completed  MAX_CYCLES_REACHED (2 cycles)  same_finding
+          ✓  44. implement Again                            completed  CHANGES_REQUESTED (2 cycles)  same_finding
           ·  45. implement Later                            pending     (waits for 37)
           → 104. improve   漢字の題                         in_progress (cycle 4)
 
@@ -50,7 +59,7 @@ fn nothing_yet() {
         No tasks yet.
           signoff add "what is to be done" -a    adds one, reviewed until approved
     "#);
-    insta::assert_snapshot!(attention::text(&[], &[], 40), @r#"
+    insta::assert_snapshot!(told(&[], &[]), @r#"
         Nothing to do yet.
 
           signoff add "what is to be done" -a    a task, reviewed until it is approved
@@ -63,36 +72,35 @@ fn nothing_yet() {
 
 #[test]
 fn what_needs_attention_comes_first() {
-    insta::assert_snapshot!(attention::text(&all(), &[question("q1", 33)], 30), @"
-        Needs attention:
-          q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-              signoff answer 33 CHOICE    (continue, proceed, stop)
-          ✗ 35. Break␛[31m it: failed CHANGES_REQUESTED (1 cycle) reviewer_failed
-              signoff show 35, then signoff retry 35
-          ✗ 36. Never begun well: failed implementer_failed
-              signoff show 36, then signoff retry 36
-          ✗ 37. Give up: stuck task_stuck
-              signoff show 37, then signoff retry 37
-          ✓ 30. Add feature Y: completed MAX_CYCLES_REACHED (3 cycles)
-              signoff show 30, then signoff improve 30 --review or signoff edit 30 --verdict APPROVED
-          ✓ 44. Again: completed MAX_CYCLES_REACHED (2 cycles) same_finding
-              signoff show 44, then signoff improve 44 --review or signoff edit 44 --verdict APPROVED
-          ✓ 42. Talk: completed NEEDS_DISCUSSION (1 cycle)
-              signoff show 42, then signoff retry 42 or signoff edit 42 --verdict APPROVED
-          ✓ 43. Skip: completed not approved review_skipped
-              signoff show 43, then signoff improve 43 --review
-          ▪ 38. Wait for 37: blocked (cycle 1/3)
-              its group waits for another task; settle that one first
-          ‖ 34. Wait for money: paused (cycle 1/3)
-              raise the budget or wait, then signoff work 34
+    insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
+    Needs attention:
+      q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+          signoff answer 33 CHOICE    (continue, proceed, stop)
+      ✗ 35. Break␛[31m it: failed CHANGES_REQUESTED (1 cycle) reviewer_failed
+          signoff show 35, then signoff retry 35
+      ✗ 36. Never begun well: failed implementer_failed
+          signoff show 36, then signoff retry 36
+      ✗ 37. Give up: stuck task_stuck
+          signoff show 37, then signoff retry 37
+      ✓ 30. Add feature Y: completed MAX_CYCLES_REACHED (3 cycles)
+          signoff show 30, then signoff improve 30 --review or signoff edit 30 --verdict APPROVED
+      ✓ 44. Again: completed CHANGES_REQUESTED (2 cycles) same_finding
+          signoff show 44, then signoff improve 44 --review or signoff edit 44 --verdict APPROVED
+      ✓ 42. Talk: completed NEEDS_DISCUSSION (1 cycle)
+          signoff show 42, then signoff retry 42 or signoff edit 42 --verdict APPROVED
+      ✓ 43. Skip: completed not approved review_skipped
+          signoff show 43, then signoff improve 43 --review
+      ▪ 38. Wait for 37: blocked (cycle 1/3)
+          it waits for another task; settle that one first
+      ‖ 34. Wait for money: paused (cycle 1/3)
+          raise the budget or wait, then signoff work 34
 
-        Running:
-          →  31. implement Add feature Z                    in_progress (cycle 2/3)
-          →  32. implement Add a very long feature that…    in_progress (implement)
-          → 104. improve   漢字の題                         in_progress (cycle 4)
+    Running:
+      →  31. implement Add feature Z                    in_progress (cycle 2/3)
+      →  32. implement Add a very long feature that…    in_progress (implement)
+      → 104. improve   漢字の題                         in_progress (cycle 4)
 
-        1 pending, 3 in_progress, 1 waiting, 1 paused, 7 completed, 2 failed, 1 stuck, 1 blocked, 1 cancelled
-          signoff work    works what is pending
+    1 pending, 3 in_progress, 1 waiting, 1 paused, 7 completed, 2 failed, 1 stuck, 1 blocked, 1 cancelled
     ");
 }
 
@@ -104,7 +112,7 @@ fn what_was_taken_up_again_needs_no_attention() {
         continues: Some(1),
         ..ended(row(2, "Improve it", Status::Completed), "approved", "APPROVED", "", 1)
     };
-    insta::assert_snapshot!(attention::text(&[old, new], &[], 30), @"2 completed");
+    insta::assert_snapshot!(told(&[old, new], &[]), @"2 completed");
 }
 
 #[test]
@@ -112,6 +120,120 @@ fn a_long_list_stays_readable() {
     let failed = |id| ended(row(id, "Break it", Status::Failed), "failed", "", "implementer_failed", 0);
     let tasks: Vec<_> = (1..=10_000).map(failed).collect();
     assert_eq!(status::text(&tasks, &[], 40).lines().count(), 10_000);
-    let text = attention::text(&tasks, &[], 40);
+    let text = told(&tasks, &[]);
     assert!(text.contains("… and 9980 more: signoff status"), "{text}");
+}
+
+#[test]
+fn of_one_branch_only_the_latest_needs_attention() {
+    let on = |id, root, task: TaskRow| TaskRow { id, continues: root, ..task };
+    let exhausted = || {
+        ended(row(1, "Add it", Status::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3)
+    };
+    let refused = || ended(row(1, "Add it", Status::Failed), "failed", "CHANGES_REQUESTED", "gate_failed", 1);
+    let approved = ended(row(1, "Add it", Status::Completed), "approved", "APPROVED", "", 1);
+    let tasks = [on(1, None, exhausted()), on(2, Some(1), exhausted()), on(3, Some(1), refused())];
+    insta::assert_snapshot!(told(&tasks, &[]), @"
+    Needs attention:
+      ✗ 3. Add it: failed CHANGES_REQUESTED (1 cycle) gate_failed
+          signoff show 3, then signoff improve 3 --review
+
+    2 completed, 1 failed
+    ");
+    let [first, second, third] = tasks;
+    let tasks = [first, second, third, on(4, Some(1), approved), row(5, "Other", Status::Cancelled)];
+    insta::assert_snapshot!(told(&tasks, &[]), @"3 completed, 1 failed, 1 cancelled");
+}
+
+#[test]
+fn a_verdict_that_a_person_set_is_not_retried() {
+    let set = ended(row(1, "Add it", Status::Failed), "failed", "CHANGES_REQUESTED", "edited_by_person", 1);
+    insta::assert_snapshot!(told(&[set], &[]), @"
+    Needs attention:
+      ✗ 1. Add it: failed CHANGES_REQUESTED (1 cycle) edited_by_person
+          signoff improve 1 --review
+
+    1 failed
+    ");
+}
+
+#[test]
+fn what_is_blocked_names_what_it_waits_for() {
+    let behind = |id, tasks: &[u64]| TaskRow {
+        run_id: None,
+        branch: None,
+        depends_on: tasks.to_vec(),
+        ..row(id, "Wait", Status::Blocked)
+    };
+    let tasks = [
+        ended(row(1, "Fail", Status::Failed), "failed", "", "implementer_failed", 0),
+        ended(row(2, "Tire", Status::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3),
+        ended(row(3, "Leave", Status::Cancelled), "cancelled", "", "cancelled_by_person", 0),
+        behind(4, &[1, 2]),
+        behind(5, &[3]),
+        behind(6, &[4]),
+    ];
+    insta::assert_snapshot!(told(&tasks, &[]), @"
+    Needs attention:
+      ✗ 1. Fail: failed implementer_failed
+          signoff show 1, then signoff retry 1
+      ✓ 2. Tire: completed MAX_CYCLES_REACHED (3 cycles)
+          signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
+      ▪ 4. Wait: blocked
+          waits for #1 (failed): signoff retry 1 or signoff edit 1 --verdict APPROVED; waits for #2 (MAX_CYCLES_REACHED): signoff retry 2 or signoff edit 2 --verdict APPROVED
+      ▪ 5. Wait: blocked
+          waits for #3, which was cancelled: signoff cancel 5, and add it again without --depends-on 3
+      ▪ 6. Wait: blocked
+          waits for #4, which is blocked too
+
+    1 completed, 1 failed, 3 blocked, 1 cancelled
+    ");
+}
+
+#[test]
+fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
+    let planned =
+        |id, status| TaskRow { branch: Some("signoff/run-3".to_owned()), ..row(id, "Step", status) };
+    let tasks = [planned(1, Status::Waiting), planned(2, Status::Pending)];
+    insta::assert_snapshot!(told(&tasks, &[question("q1", 1)]), @"
+    Needs attention:
+      q1 task 1: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+          signoff answer 1 CHOICE    (continue, proceed, stop)
+
+    1 pending, 1 waiting
+    ");
+    let late = TaskRow { run_id: None, branch: None, depends_on: vec![1], ..row(3, "Late", Status::Pending) };
+    let [first, second] = tasks;
+    insta::assert_snapshot!(told(&[first, second, late], &[]), @"2 pending, 1 waiting");
+}
+
+#[test]
+fn what_nobody_works_on_was_interrupted() {
+    let planned = TaskRow {
+        branch: Some("signoff/run-4".to_owned()),
+        run_id: Some(4),
+        ..row(2, "Step", Status::InProgress)
+    };
+    let tasks = [row(1, "Add it", Status::InProgress), planned];
+    let scene = Scene { tasks: &tasks, driven: &BTreeSet::new() };
+    insta::assert_snapshot!(attention::text(&scene, &[], 30), @"
+    Interrupted:
+      → 1. Add it: in_progress
+          signoff work 1
+      → 2. Step: in_progress
+          signoff run --resume
+
+    2 in_progress
+    ");
+    let driven = BTreeSet::from([3]);
+    insta::assert_snapshot!(attention::text(&Scene { driven: &driven, ..scene }, &[], 30), @"
+    Interrupted:
+      → 2. Step: in_progress
+          signoff run --resume
+
+    Running:
+      → 1. implement Add it    in_progress
+
+    2 in_progress
+    ");
 }

@@ -2,9 +2,10 @@
 
 use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
-use signoff_core::view::QuestionRow;
+use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_store::Store;
 use signoff_term::json::{AnswerReport, VERSION};
+use signoff_term::line;
 
 use super::decide::{Taken, decide};
 use crate::console::Console;
@@ -37,13 +38,20 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (run, loop_id) = desk.loop_of(task)?;
     let wish = Command::Answer { question: None, choice: args.choice.clone(), by: door::person() };
     let taken = decide(&desk, run, &loop_id, wish)?;
+    // Whoever drives the run tells it there.
+    let ended =
+        if taken == Taken::Recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };
     if console.json {
         let (question, choice) = (question.id.clone(), args.choice.clone());
         console.json(&AnswerReport { version: VERSION, question, task_id: task.0, choice })?;
     } else {
-        console.text(&format!("{} answered: {}\n", question.id, args.choice))?;
+        let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
+        console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
     }
-    if taken == Taken::Recorded {
+    let left = |row: &TaskRow| {
+        row.run_id == Some(run.0) && matches!(row.status, Status::Pending | Status::InProgress)
+    };
+    if taken == Taken::Recorded && (ended.is_empty() || desk.tasks()?.iter().any(left)) {
         console.note("`signoff work` goes on");
     }
     Ok(Exit::Done)

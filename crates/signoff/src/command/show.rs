@@ -6,6 +6,7 @@ use signoff_core::view::TaskRow;
 use signoff_engine::artifact;
 use signoff_engine::git::{Git, Tips};
 use signoff_store::Store;
+use signoff_term::attention::Scene;
 use signoff_term::show::{Report, text};
 
 use crate::console::Console;
@@ -36,7 +37,8 @@ fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
-    let row = desk.seen(args.task)?;
+    let (row, tasks) = desk.seen(args.task)?;
+    let driven = super::status::driven(&*desk.store, &tasks)?;
     let (log, loop_id) = match desk.store.loop_of(args.task)? {
         Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
@@ -55,7 +57,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     if console.json {
         console.json(&report)?
     } else {
-        console.text(&text(&report))?
+        console.text(&text(&report, &Scene { tasks: &tasks, driven: &driven }))?
     }
     Ok(Exit::Done)
 }

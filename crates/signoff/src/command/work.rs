@@ -1,11 +1,13 @@
 //! `signoff work`: works the queue.
 
+use std::collections::BTreeSet;
+
 use signoff_core::ids::TaskId;
 use signoff_core::view::{Status, TaskRow};
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::{clock, open};
 use signoff_store::{Lease, Store};
-use signoff_term::attention;
+use signoff_term::attention::{self, Scene};
 use signoff_term::json::RunReport;
 use signoff_term::status::in_words;
 
@@ -127,7 +129,9 @@ fn behind(blocked: &TaskRow, all: &[TaskRow]) -> Failure {
         | Status::Completed
         | Status::Failed
         | Status::Stuck
-        | Status::Blocked => failure.hint(attention::next(task)),
+        | Status::Blocked => {
+            failure.hint(attention::next(task, &Scene { tasks: all, driven: &BTreeSet::new() }))
+        }
     }
 }
 

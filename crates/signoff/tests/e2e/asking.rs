@@ -74,8 +74,6 @@ fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: timed out
-
-        Action: Fix issues and re-run reviews
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");
@@ -149,8 +147,6 @@ fn a_missing_review_can_stop_the_task() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-
-        Action: Fix issues and re-run reviews
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");
@@ -266,8 +262,6 @@ fn an_answer_nobody_understands_twice_is_a_question() {
         Review Results:
           Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
           Code Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
-
-        Action: Fix issues and re-run reviews
       [1/3] Question: The answer of code and spec could not be understood. Retry, proceed without it, or stop?
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");
@@ -298,8 +292,6 @@ fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
         Review Results:
           Spec Review: INCONCLUSIVE - no answer: exit code 9
           Code Review: INCONCLUSIVE - no answer: exit code 9
-
-        Action: Fix issues and re-run reviews
       [1/3] Question: No review could be had from code and spec. Retry, skip the review, or stop?
         signoff answer 1 CHOICE    (retry, skip, stop, restart)
     ");
@@ -332,7 +324,7 @@ fn after_three_reviews_a_person_decides() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let last: Vec<_> = ran.stdout.lines().rev().take(3).collect();
     insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
-      Action: Fix issues and re-run reviews
+           Fix: Do it right
     [3/3] Question: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
       signoff answer 1 CHOICE    (continue, proceed, stop, restart)
     ");
@@ -415,8 +407,6 @@ fn where_nobody_may_be_asked_a_question_stops() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-
-        Action: Fix issues and re-run reviews
     ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
     ▪ Run 1 is blocked by #1
@@ -469,4 +459,37 @@ fn an_answer_is_taken_in_at_once_by_a_running_program() {
 /// Looks again and again. Every look runs the program, so many of them take their time.
 fn wait_until(is_so: impl Fn() -> bool) {
     assert!((0..2_000).any(|_| is_so()), "waited in vain");
+}
+
+#[test]
+fn an_answer_that_ends_the_task_says_how_it_ended() {
+    let project = endless();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(project.run(&["answer", "q1", "stop"]), @"
+    exit 0
+    --- stdout
+    q1 answered: stop
+    Max review cycles (3) reached without approval
+    ✗ Task #1 failed: the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 1
+    --- stderr
+    Nothing to do before you settle what blocks the run: `signoff` shows it
+    ");
+    let project = endless();
+    project.run(&["run", "plan.md"]);
+    insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
+    exit 0
+    --- stdout
+    q1 answered: proceed
+    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 3 cycles): the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 1
+    ");
+    insta::assert_snapshot!(project.run(&["work"]), @r#"
+    exit 0
+    --- stderr
+    Nothing to do: `signoff add "…"` adds a task
+    "#);
 }

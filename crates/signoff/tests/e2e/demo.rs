@@ -54,8 +54,6 @@ fn the_whole_way_on_a_small_project() {
 
           1. [Spec Important] bye.sh:8
              It always says goodbye in English. The task asks for the visitor's language and does not say where that comes from: the environment, an option, or a list of names?
-
-        Action: Fix issues and re-run reviews
     ✓ Task #2 completed (NEEDS_DISCUSSION after 1 cycle)
         Look at it: signoff show 2; then signoff retry 2, or signoff edit 2 --verdict APPROVED
     ✓ Run 1 is through, not all approved: 2 tasks, 2 completed

@@ -1,8 +1,8 @@
 //! Ctrl-C once, twice, three times; and being told to end in other ways.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::Child;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr};
 
 use signoff_testkit::processes::{self, until};
 use signoff_testkit::script::{Rule, Script};
@@ -35,6 +35,8 @@ fn waits() -> Rule {
 struct Started {
     project: Project,
     program: Child,
+    /// What is left of the errors once somebody listened to them.
+    errors: Option<BufReader<ChildStderr>>,
 }
 
 impl Started {
@@ -47,7 +49,7 @@ impl Started {
         }
         let program = project.env.start_group(&["work", "-j", "1"]);
         until("the agent is at work", || project.env.root().join("begun").exists());
-        Self { project, program }
+        Self { project, program, errors: None }
     }
 
     /// Sends a signal as a terminal does: to all that stayed with the program.
@@ -59,12 +61,17 @@ impl Started {
     fn interrupt(&mut self) {
         self.send(INT);
         let mut heard = String::new();
-        BufReader::new(self.program.stderr.take().unwrap()).read_line(&mut heard).unwrap();
+        let mut errors = BufReader::new(self.program.stderr.take().unwrap());
+        errors.read_line(&mut heard).unwrap();
+        self.errors = Some(errors);
         assert_eq!(heard, "Finishing what is at work; press Ctrl-C again to stop the agents now.\n");
     }
 
     fn end(self) -> (Project, Output) {
-        let output = self.project.env.finish(self.program);
+        let mut output = self.project.env.finish(self.program);
+        if let Some(mut errors) = self.errors {
+            errors.read_to_string(&mut output.stderr).unwrap();
+        }
         until("nothing of ours runs", || processes::of(self.project.env.root()).is_empty());
         (self.project, output)
     }
@@ -89,13 +96,23 @@ fn once_lets_the_agent_finish_and_starts_no_other() {
     Running task #1: One
       [1/3] Implementing...
       [1/3] Implementation complete
-      [1/3] Running review...
+    --- stderr
+    Interrupted: `signoff work` goes on where it was
     ");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     → 1. implement One    in_progress (cycle 1/3)
     · 2. implement Two    pending
     ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → 1. One: in_progress (cycle 1/3)
+          signoff work 1
+
+    1 pending, 1 in_progress
+      signoff work    works what is pending
+    ");
+    assert!(project.run(&["show", "1"]).stdout.ends_with("Next: signoff work 1\n"));
     insta::assert_snapshot!(goes_on(&project), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -122,7 +139,9 @@ fn twice_stops_the_agent() {
     --- stdout
     Running task #1: One
       [1/3] Implementing...
-      [1/3] An attempt was interrupted; trying again
+      [1/3] An attempt was interrupted
+    --- stderr
+    Interrupted: `signoff work` goes on where it was
     ");
     insta::assert_snapshot!(goes_on(&project), @"
     implement task 1 cycle 0: did not end
@@ -174,7 +193,7 @@ fn once_is_enough_where_nobody_works() {
     let project = Project::with_agent(PROGRAM, agent);
     project.run(&["add", "One", "-a"]);
     let program = project.env.start_group(&["work", "--watch"]);
-    let started = Started { project, program };
+    let started = Started { project, program, errors: None };
     let project = &started.project;
     until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
     started.send(INT);
@@ -193,6 +212,7 @@ fn once_is_enough_where_nobody_works() {
     ✓ Task #1 completed (APPROVED after 2 cycles)
     --- stderr
     Finishing what is at work; press Ctrl-C again to stop the agents now.
+    Interrupted: nothing is left to do
     ");
 }
 
@@ -215,7 +235,7 @@ fn reviewers_that_had_answered_are_not_asked_again() {
     );
     project.run(&["add", "One", "-a"]);
     let program = project.env.start_group(&["work"]);
-    let mut started = Started { project, program };
+    let mut started = Started { project, program, errors: None };
     let root = started.project.env.root().to_owned();
     // The agent is gone, not only about to go, when its answer is kept.
     let kept = |name: &String| name.ends_with(".spec.txt");
@@ -233,5 +253,32 @@ fn reviewers_that_had_answered_are_not_asked_again() {
     review code task 1 cycle 1: did not end
     review code task 1 cycle 1: exit 0
     review spec task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn a_plan_says_how_it_goes_on() {
+    let project = Project::with_agent(PROGRAM, |script| agent(script.rule(waits())));
+    project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo more.\n");
+    let program = project.env.start_group(&["run", "plan.md"]);
+    until("the agent is at work", || project.env.root().join("begun").exists());
+    let started = Started { project, program, errors: None };
+    started.send(TERM);
+    let (project, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] An attempt was interrupted
+    --- stderr
+    Interrupted: `signoff run --resume` goes on where it was
+    ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → 1. One: in_progress (implement)
+          signoff run --resume
+
+    1 pending, 1 in_progress
     ");
 }

@@ -322,8 +322,6 @@ fn an_inconclusive_review_is_no_pass() {
     --- stdout
     Review Results:
       General Review: INCONCLUSIVE - no_verdict: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code (at byte 0)
-
-    Action: Fix issues and re-run reviews
     --- stderr
     Running task #2: Add user authentication
       [1/1] Running review...
@@ -336,8 +334,6 @@ fn an_inconclusive_review_is_no_pass() {
     --- stdout
     Review Results:
       General Review: INCONCLUSIVE - no answer: exit code 3
-
-    Action: Fix issues and re-run reviews
     --- stderr
     Running task #3: Add user authentication
       [1/1] Running review...
@@ -350,8 +346,6 @@ fn an_inconclusive_review_is_no_pass() {
     --- stdout
     Review Results:
       General Review: INCONCLUSIVE - no answer: exit code 3
-
-    Action: Fix issues and re-run reviews
     --- stderr
     Running review
       [1/1] Running review...

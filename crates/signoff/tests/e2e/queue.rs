@@ -419,3 +419,39 @@ fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
     hint: `signoff show 9` lists its findings
     ");
 }
+
+#[test]
+fn side_by_side_every_line_says_whose_it_is() {
+    // The second task ends while the first is at work; the first has begun when the second begins.
+    let project = Project::with_agent(PROGRAM, |script| {
+        let waits = Rule::role("implement").task("1").write("1.txt", "1\n").write("../../../../begun", "");
+        script
+            .rule(waits.wait_for("../../../../go"))
+            .rule(Rule::role("implement").wait_for("../../../../begun").write("2.txt", "2\n"))
+    });
+    project.run(&["add", "One"]);
+    project.run(&["add", "Two"]);
+    let program = project.start(&["work", "-j", "2"]);
+    let second = || project.run(&["status"]).stdout.contains("✓ 2.");
+    signoff_testkit::processes::until("the second is through", second);
+    std::fs::write(project.env.root().join("go"), "").unwrap();
+    let worked = project.env.finish(program);
+    let mut lines: Vec<&str> = worked.stdout.lines().collect();
+    insta::assert_snapshot!(lines[lines.len() - 3..].join("\n"), @"
+      #1 Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ");
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.join("\n"), @"
+      #1 Implementation complete
+      #1 Implementing...
+      #2 Implementation complete
+      #2 Implementing...
+    Running task #1: One
+    Running task #2: Two
+    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ✓ Task #1 completed (not reviewed)
+    ✓ Task #2 completed (not reviewed)
+    ");
+}

@@ -157,10 +157,10 @@ fn no_launch_may_lead_over_the_cap() {
       [1/3] Running review...
       [1/3] Review: CHANGES_REQUESTED - no
       [2/3] Improving...
-      [2/3] Paused: the budget is used up
+      [2/3] Paused: another attempt may go over the budget
         Raise it, then: signoff work 1
     --- stderr
-    Paused: the cost cap is reached (task 1)
+    Task #1 is paused: $0.80 of $1.00 is spent, and the next attempt may cost more than is left
     ");
     let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&row["status"], &row["cost_usd"]), (&json!("paused"), &json!(0.8)));

@@ -92,6 +92,9 @@ fn an_answer_without_a_verdict_requests_changes_and_goes_to_the_fixer_as_it_is()
     let calls = project.calls();
     let fix = calls.of_role("fix").next().unwrap();
     assert!(fix.prompt.contains("The passwords are stored in the clear!"), "{}", fix.prompt);
+    let mut headings: Vec<&str> = fix.prompt.lines().filter(|line| line.starts_with("## ")).collect();
+    headings.sort_unstable();
+    assert!(headings.is_sorted_by(|one, other| one < other), "{headings:?}");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "approved" null"#);
 }
 
@@ -422,7 +425,7 @@ fn no_review_takes_the_place_of_another() {
 
       Which one?
 
-    Overall: NEEDS_DISCUSSION. Action: Fix issues and re-run reviews.
+    Overall: NEEDS_DISCUSSION.
     ---
     task-1-review-1.general.2.txt: Which one?
 
@@ -449,4 +452,47 @@ fn no_review_takes_the_place_of_another() {
     let raw = |cycle: usize| rows["cycles"][cycle]["reviews"][0]["raw"].as_str().unwrap().to_owned();
     assert!(project.read(&raw(0)).starts_with("Which one?"), "{rows}");
     assert!(project.read(&raw(1)).starts_with("Well done."), "{rows}");
+}
+
+#[test]
+fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("work.txt", "work\n"))
+            .rule(Rule::role("fix").say("There is nothing to do.\n"))
+            .rule(Rule::role("review").say(&changes("still wrong")))
+    });
+    project.configure("[gate]\nmax_noop_fixes = 1\n");
+    project.run(&["add", "Add feature Y", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add feature Y
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+    ✓ Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
+    insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "CHANGES_REQUESTED" "exhausted" "noop_fix""#);
+}
+
+#[test]
+fn a_run_ends_as_what_was_retried_ends() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script.rule(Rule::role("implement").call(1).exit(7)))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    let worked = project.run(&["work", "--json"]).json();
+    assert_eq!((&worked["outcome"], &worked["tasks"][0]["outcome"]), (&"failed".into(), &"failed".into()));
+    let retried = project.run(&["retry", "1", "--json"]).json();
+    assert_eq!(
+        (&retried["outcome"], &retried["tasks"][0]["outcome"]),
+        (&"approved".into(), &"approved".into()),
+        "{retried}"
+    );
 }

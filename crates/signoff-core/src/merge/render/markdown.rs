@@ -14,7 +14,8 @@ pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
     notes(&mut out, merged);
-    out.push_str(&format!("\nOverall: {}. Action: {}.\n", merged.overall.word(), merged.action.sentence()));
+    let action = merged.advice().map(|action| format!(" Action: {}.", action.sentence()));
+    out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.word(), action.unwrap_or_default()));
     out
 }
 

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
-use crate::merge::{Issue, Merged, SeatResult};
+use crate::merge::{Action, Issue, Merged, SeatResult};
 use crate::review::{Bar, Confidence};
 
-pub(super) fn text(merged: &Merged, bar: Bar) -> String {
+pub(super) fn text(merged: &Merged, bar: Bar, action: Option<Action>) -> String {
     let mut out = String::from("Review Results:\n");
     for seat in &merged.seats {
         line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), standing(seat)));
@@ -15,7 +15,9 @@ pub(super) fn text(merged: &Merged, bar: Bar) -> String {
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
     notes(&mut out, merged);
-    line(&mut out, &format!("\nAction: {}", merged.action.sentence()));
+    if let Some(action) = action {
+        line(&mut out, &format!("\nAction: {}", action.sentence()));
+    }
     out
 }
 

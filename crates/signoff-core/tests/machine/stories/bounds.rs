@@ -34,7 +34,7 @@ fn a_fix_that_changes_nothing_ends_the_loop() {
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec objects to a.rs               → –
     code approves                      → a4 fix 1 (a.rs) [review]
-    the agent changes nothing          → END exhausted (noop_fix), MAX_CYCLES_REACHED
+    the agent changes nothing          → END exhausted (noop_fix), CHANGES_REQUESTED
     ");
 }
 
@@ -49,5 +49,5 @@ fn the_same_finding_three_times_ends_the_loop() {
         story = story.objects("spec", &["a.rs"]).approves("code").works();
     }
     let told = story.objects("spec", &["a.rs"]).approves("code").told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code approves                      → END exhausted (same_finding), MAX_CYCLES_REACHED");
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code approves                      → END exhausted (same_finding), CHANGES_REQUESTED");
 }

@@ -4,9 +4,9 @@ use signoff_core::group::RunEvent;
 use signoff_core::machine::{CheckReport, Choice, Event, Failure, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::wire::{Fact, LoopFact};
-use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::line::{self, LineRenderer, Naming};
 
-use crate::story::{Story, finding, head, reviewed};
+use crate::story::{Story, finding, head, id, reviewed};
 
 #[test]
 fn a_plan_is_worked_task_by_task() {
@@ -50,19 +50,19 @@ fn tasks_side_by_side_are_told_apart() {
         .works()
         .approves("general");
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-        Running task #30: Add rate limiting
-          #30 [1/3] Implementing...
-          #29 [1/3] Implementation complete
-          #29 [1/3] Running review...
-          #29 [1/3] Review: APPROVED
-        ✓ Task #29 completed (APPROVED after 1 cycle)
-          [1/3] Implementation complete
-          [1/3] Running review...
-          [1/3] Review: APPROVED
-        ✓ Task #30 completed (APPROVED after 1 cycle)
-        ✓ Run 3 is through, all approved: 2 tasks, 2 completed
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+    Running task #30: Add rate limiting
+      #30 [1/3] Implementing...
+      #29 [1/3] Implementation complete
+      #29 [1/3] Running review...
+      #29 [1/3] Review: APPROVED
+    ✓ Task #29 completed (APPROVED after 1 cycle)
+      #30 [1/3] Implementation complete
+      #30 [1/3] Running review...
+      #30 [1/3] Review: APPROVED
+    ✓ Task #30 completed (APPROVED after 1 cycle)
+    ✓ Run 3 is through, all approved: 2 tasks, 2 completed
     ");
     insta::assert_snapshot!(story.lines_named(Naming::Always), @"
         Running task #29: Add user authentication
@@ -97,26 +97,26 @@ fn a_stuck_task_blocks_its_group() {
         .then(Event::LandingGranted)
         .lands();
     insta::assert_snapshot!(story.lines(), @"
-        Group 1 of 2: #1, #2
-        Running task #1: Add the table
-          [1/4] Implementing...
-        Running task #2: Add the page
-          #2 [1/4] Implementing...
-          #1 [1/4] Implementation complete
-          #1 [1/4] Running review...
-          #1 [1/4] Review: APPROVED
-          #1 Signed off, lands with its group
-          [1/4] Gave up: there is no page
-        ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
-            Look at it: signoff show 2; go on: signoff retry 2
-        ▪ Run 3 is blocked by #2
-            signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
-            then: signoff run --resume 3
-        – Task #2 cancelled
-          #1 Landing...
-          #1 Landed as m1
-        ✓ Task #1 completed (APPROVED after 1 cycle)
-        Group 2 of 2: #3
+    Group 1 of 2: #1, #2
+    Running task #1: Add the table
+      [1/4] Implementing...
+    Running task #2: Add the page
+      #2 [1/4] Implementing...
+      #1 [1/4] Implementation complete
+      #1 [1/4] Running review...
+      #1 [1/4] Review: APPROVED
+      #1 Signed off, lands with its group
+      #2 [1/4] Gave up: there is no page
+    ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ▪ Run 3 is blocked by #2
+        signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+        then: signoff run --resume 3
+    – Task #2 cancelled
+      #1 Landing...
+      #1 Landed as m1
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Group 2 of 2: #3
     ");
 }
 
@@ -165,6 +165,41 @@ fn what_was_told_before_is_not_told_again() {
         Resuming task #29: Add user authentication
           [1/3] Review: APPROVED
         ✓ Task #29 completed (APPROVED after 1 cycle)
+    ");
+}
+
+#[test]
+fn a_decision_that_ended_its_task_is_told_when_it_is_made_and_not_again() {
+    let story = Story::of(reviewed("plan"))
+        .plan(&[&[(1, "Ask")], &[(2, "Go on")]])
+        .starts(1)
+        .writer_fails(Failure::Exit { code: 1 })
+        .starts(2)
+        .on(1)
+        .person(Choice::Stop);
+    insta::assert_snapshot!(line::end(&story.log, &id(1)).join("\n"), @"
+    ✗ Task #1 failed: a person stopped it (stopped_by_person)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    assert_eq!(line::end(&story.log, &id(2)), [""; 0]);
+    let told = LineRenderer::new(Naming::WhenNeeded).catch_up(&story.log);
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn what_will_not_happen_any_more_is_not_announced() {
+    let story = Story::task(reviewed("task"));
+    let mut renderer = LineRenderer::new(Naming::WhenNeeded);
+    story.log.iter().for_each(|recorded| drop(renderer.take(recorded)));
+    renderer.end_soon();
+    let told = story.log.len();
+    let story = story.works().reviewer_fails("general", Failure::TimedOut);
+    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+      [1/3] Implementation complete
+      [1/3] Review: INCONCLUSIVE - general: timed out
+    ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 29; go on: signoff retry 29
     ");
 }
 
