@@ -172,14 +172,15 @@ fn work(
     failpoint::pass("commit");
     let failure = failure(&ended.exit);
     let message = if failure.is_some() { unfinished(task) } else { finished(task) };
-    let head = match worktree.commit_all(&message) {
+    let committed = match worktree.commit_all(&message) {
         Err(GitError::BranchGone(_)) => {
             shop.revive_branch(task)?;
-            worktree.commit_all(&message)?.head
+            worktree.commit_all(&message)?
         }
-        committed => committed?.head,
+        committed => committed?,
     };
-    shop.readings.committed(worktree, &head.commit);
+    shop.readings.committed(worktree, &committed)?;
+    let head = committed.head;
     failpoint::pass("committed");
     if let Some(failure) = failure {
         return Ok(failed(task, failure));

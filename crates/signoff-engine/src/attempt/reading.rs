@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use signoff_core::ids::{Commit, ReviewerName};
 
 use crate::error::EngineError;
-use crate::git::{Change, Diff, Snapshot, Worktree};
+use crate::git::{Change, Committed, CommittedFiles, Diff, Snapshot, Worktree};
 
 /// The worktrees that are being read, by path.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ struct Known {
     reading: Option<Reading>,
     /// Everything in it was committed as this, and nobody has written since.
     committed: Option<Commit>,
+    /// The files of that commit, until they are part of a snapshot.
+    files: Option<CommittedFiles>,
 }
 
 #[derive(Debug)]
@@ -61,8 +63,12 @@ impl Readings {
             reading.took_part.insert(who.clone());
             return Ok(reading.diff.clone());
         }
-        let snapshot = worktree.snapshot_of(commit)?;
-        if known.committed.as_ref() != Some(commit) {
+        let is_fresh = known.committed.as_ref() == Some(commit);
+        let snapshot = match known.files.take().filter(|_| is_fresh) {
+            Some(files) => worktree.snapshot_with(commit, files)?,
+            None => worktree.snapshot_of(commit)?,
+        };
+        if !is_fresh {
             // Whatever an earlier reader left behind is not part of the work.
             worktree.undo_since(&snapshot)?;
         }
@@ -103,12 +109,18 @@ impl Readings {
 
     /// Somebody is about to write.
     pub fn writing(&self, worktree: &Worktree) {
-        lock(&self.place(worktree)).committed = None;
+        let place = self.place(worktree);
+        let mut known = lock(&place);
+        (known.committed, known.files) = (None, None);
     }
 
     /// A writer has ended, and everything is committed.
-    pub fn committed(&self, worktree: &Worktree, commit: &Commit) {
-        lock(&self.place(worktree)).committed = Some(commit.clone());
+    pub fn committed(&self, worktree: &Worktree, committed: &Committed) -> Result<(), EngineError> {
+        let files = if committed.made { worktree.committed_files()? } else { None };
+        let place = self.place(worktree);
+        let mut known = lock(&place);
+        (known.committed, known.files) = (Some(committed.head.commit.clone()), files);
+        Ok(())
     }
 
     /// Nobody reads there any more.

@@ -8,7 +8,7 @@ use signoff_core::machine::Head;
 use super::repository::Place;
 use super::stage::KeptOut;
 use super::status::{Kind, Status};
-use super::{GitError, Operation, Repository, Worktree, flags};
+use super::{GitError, Operation, Repository, Worktree, index};
 
 /// How a worktree is after everything in it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Worktree {
 
     /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.
     fn look_at_all_files(&self) -> Result<(), GitError> {
-        let index = fs::read(self.git_dir.join("index")).unwrap_or_default();
-        if flags::hides_nothing(&index, self.repository.seal()?.id_bytes()) == Some(true) {
+        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        if index::hides_nothing(&bytes, self.repository.seal()?.id_bytes()) == Some(true) {
             return Ok(());
         }
         let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;

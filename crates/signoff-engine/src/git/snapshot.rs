@@ -11,7 +11,7 @@ use signoff_core::ids::Commit;
 use super::repository::Place;
 use super::stage::{KeptOut, ScratchIndex};
 use super::stamp::Stamp;
-use super::{GitError, Operation, Worktree};
+use super::{GitError, Operation, Worktree, index};
 
 /// A worktree's state, to be put back by [`Worktree::undo_since`].
 #[derive(Debug)]
@@ -26,7 +26,29 @@ pub struct Snapshot {
     pub(super) repository: BTreeMap<String, [u8; 32]>,
 }
 
+/// The files of a commit that was made just now, to take a snapshot with.
+#[derive(Debug)]
+pub struct CommittedFiles(ScratchIndex);
+
 impl Worktree {
+    /// The files as they were committed a moment ago: then the index says the same as the commit. None if git is to be
+    /// asked for them.
+    pub fn committed_files(&self) -> Result<Option<CommittedFiles>, GitError> {
+        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        let Some(bare) = index::without_stat(&bytes, self.repository.seal()?.id_bytes()) else {
+            return Ok(None);
+        };
+        let files = ScratchIndex { path: self.repository.seal()?.scratch() };
+        fs::write(&files.path, bare).map_err(GitError::at(&files.path))?;
+        Ok(Some(CommittedFiles(files)))
+    }
+
+    /// A snapshot of what was committed as `head`.
+    pub fn snapshot_with(&self, head: &Commit, files: CommittedFiles) -> Result<Snapshot, GitError> {
+        self.there()?;
+        Ok(self.remembered(head.clone(), self.branch.clone(), files.0, None))
+    }
+
     /// Remembers the worktree as it is: one git process if everything is committed.
     pub fn snapshot(&self) -> Result<Snapshot, GitError> {
         self.there()?;

@@ -1,4 +1,4 @@
-//! Whether an index hides files from git, told from its bytes: git itself would have to be asked before every commit.
+//! What an index says, told from its bytes: git itself would have to be asked before and after every commit.
 //!
 //! The format is described in git's own documentation (gitformat-index). What is not understood is left to git.
 
@@ -10,9 +10,35 @@ const EXTENDED: u16 = 0x4000;
 const SKIP_WORKTREE: u16 = 0x4000;
 /// What comes before the id of an entry: times, device, inode, mode, owner, size.
 const STAT: usize = 40;
+/// Where in that the mode is, which belongs to the content.
+const MODE: std::ops::Range<usize> = 24..28;
+/// What comes before the entries: a name, a version, their number.
+const HEADER: usize = 12;
 
 /// Whether no entry has a flag that hides its file; none if only git can tell. Ids of objects have `id` bytes.
 pub(super) fn hides_nothing(index: &[u8], id: usize) -> Option<bool> {
+    let mut hidden = false;
+    walk(index, id, |_, hides| hidden |= hides)?;
+    Some(!hidden)
+}
+
+/// The same entries without anything that was noted about the files: with it, git looks at every file again. None if
+/// only git can make it.
+pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
+    let mut out = index.get(..HEADER)?.to_vec();
+    let mut hidden = false;
+    walk(index, id, |entry, hides| {
+        hidden |= hides;
+        let kept = entry.iter().enumerate();
+        out.extend(kept.map(|(at, byte)| if at >= STAT || MODE.contains(&at) { *byte } else { 0 }));
+    })?;
+    // Zeros stand for a checksum that was not taken.
+    out.resize(out.len() + id, 0);
+    (!hidden).then_some(out)
+}
+
+/// Goes through the entries, with whether each is hidden.
+fn walk(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<()> {
     let (entries, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
     let rest = entries.strip_prefix(b"DIRC")?;
     let (version, rest) = number(rest)?;
@@ -20,16 +46,17 @@ pub(super) fn hides_nothing(index: &[u8], id: usize) -> Option<bool> {
     if !matches!(version, 2 | 3) {
         return None;
     }
-    let mut hidden = false;
     for _ in 0..count {
-        let (hides, after) = entry(rest, id)?;
-        (hidden, rest) = (hidden || hides, after);
+        let (hides, length) = entry(rest, id)?;
+        let (own, after) = rest.split_at_checked(length)?;
+        each(own, hides);
+        rest = after;
     }
-    only_known(rest).then_some(!hidden)
+    only_known(rest).then_some(())
 }
 
-/// Whether an entry is hidden, and what comes after it.
-fn entry(bytes: &[u8], id: usize) -> Option<(bool, &[u8])> {
+/// Whether the first entry is hidden, and how long it is.
+fn entry(bytes: &[u8], id: usize) -> Option<(bool, usize)> {
     let flags = short(bytes.get(STAT + id..)?)?;
     let extended = flags & EXTENDED != 0;
     let more = if extended { short(bytes.get(STAT + id + 2..)?)? } else { 0 };
@@ -39,7 +66,7 @@ fn entry(bytes: &[u8], id: usize) -> Option<(bool, &[u8])> {
     let padded = (end / 8 + 1) * 8;
     let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
     let hides = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
-    zeros.then_some((hides, bytes.get(padded..)?))
+    zeros.then_some((hides, padded))
 }
 
 /// Extensions with a name in capitals can be done without; others change what the entries mean.
@@ -103,6 +130,20 @@ mod tests {
             let skipped = [first, (second.0, EXTENDED, SKIP_WORKTREE), third];
             assert_eq!(hides_nothing(&index(id, &skipped, b""), id), Some(false));
         }
+    }
+
+    #[test]
+    fn only_what_was_noted_about_the_files_is_taken_out() {
+        let whole = index(20, &PLAIN, b"");
+        let bare = without_stat(&whole, 20).unwrap();
+        assert_eq!(without_stat(&bare, 20).as_ref(), Some(&bare));
+        let extended = index(20, &PLAIN, b"TREE\0\0\0\x02ab");
+        assert_eq!(without_stat(&extended, 20).as_ref(), Some(&bare), "extensions are left out");
+        assert_eq!(whole.len(), bare.len());
+        let differ = whole.iter().zip(&bare).filter(|(before, after)| before != after).count();
+        assert_eq!(differ, 3 * (STAT - MODE.len()) + 20, "of three entries, and the checksum");
+        let hidden = [("a", ASSUME_VALID, 0)];
+        assert_eq!(without_stat(&index(20, &hidden, b""), 20), None);
     }
 
     #[test]
