@@ -47,7 +47,8 @@ impl Worktree {
             self.settle_operation(unfinished, &status)?;
             self.commit_staged(message, stages_itself)?
         };
-        Ok(Committed { head: self.head()?, made, unfinished })
+        let head = if made { self.committed_head()? } else { self.head()? };
+        Ok(Committed { head, made, unfinished })
     }
 
     /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.

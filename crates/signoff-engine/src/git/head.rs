@@ -8,7 +8,8 @@ use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::repository::Place;
-use super::{GitError, Worktree};
+use super::tips::is_id;
+use super::{GitError, Worktree, index};
 
 /// The trees of commits that somebody asked for. They never change, and many tasks begin at the same commit.
 #[derive(Debug, Default)]
@@ -42,14 +43,30 @@ impl Worktree {
         Ok(Head { commit: Commit::new(commit), tree: Tree::new(tree) })
     }
 
+    /// The same right after git has committed: then the index names the tree, and the branch the commit.
+    pub(super) fn committed_head(&self) -> Result<Head, GitError> {
+        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        let tree = index::root_tree(&bytes, self.repository.seal()?.id_bytes()).map(Tree::new);
+        match self.loose_commit().zip(tree) {
+            Some((commit, tree)) => Ok(Head { commit, tree }),
+            None => self.head(),
+        }
+    }
+
     /// What can be told without asking git: its branch has a file of its own, which names a commit that was asked for
     /// before.
     fn known_head(&self) -> Option<Head> {
+        let commit = self.loose_commit()?;
+        let tree = self.repository.trees().of(&commit)?;
+        Some(Head { commit, tree })
+    }
+
+    /// The commit that the file of its branch names.
+    fn loose_commit(&self) -> Option<Commit> {
         let head = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
         let branch = head.trim_end().strip_prefix("ref: refs/heads/")?;
         let commit = fs::read_to_string(self.repository.common().join("refs/heads").join(branch)).ok()?;
-        let commit = Commit::new(commit.trim_end());
-        let tree = self.repository.trees().of(&commit)?;
-        Some(Head { commit, tree })
+        let commit = commit.trim_end();
+        is_id(commit).then(|| Commit::new(commit))
     }
 }

@@ -37,8 +37,33 @@ pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
     (!hidden).then_some(out)
 }
 
-/// Goes through the entries, with whether each is hidden.
-fn walk(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<()> {
+/// The id of the tree that the entries were last written as, if none has changed since.
+pub(super) fn root_tree(index: &[u8], id: usize) -> Option<String> {
+    let mut rest = walk(index, id, |_, _| {})?;
+    while let Some((name, after)) = rest.split_at_checked(4) {
+        let (size, body) = number(after)?;
+        let (own, next) = body.split_at_checked(usize::try_from(size).ok()?)?;
+        if name == b"TREE" {
+            return root_of(own, id);
+        }
+        rest = next;
+    }
+    None
+}
+
+/// The first tree of the cache is the root: no name, how many entries it covers, how many trees are in it, its id.
+fn root_of(trees: &[u8], id: usize) -> Option<String> {
+    let rest = trees.strip_prefix(b"\0")?;
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let (counts, rest) = rest.split_at_checked(end)?;
+    // A negative number says that it does not hold any more.
+    let holds = counts.first()?.is_ascii_digit();
+    let id = rest.get(1..=id).filter(|_| holds)?;
+    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Goes through the entries, with whether each is hidden; what comes after them.
+fn walk(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<&[u8]> {
     let (entries, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
     let rest = entries.strip_prefix(b"DIRC")?;
     let (version, rest) = number(rest)?;
@@ -52,7 +77,7 @@ fn walk(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<()
         each(own, hides);
         rest = after;
     }
-    only_known(rest).then_some(())
+    only_known(rest).then_some(rest)
 }
 
 /// Whether the first entry is hidden, and how long it is.
@@ -144,6 +169,18 @@ mod tests {
         assert_eq!(differ, 3 * (STAT - MODE.len()) + 20, "of three entries, and the checksum");
         let hidden = [("a", ASSUME_VALID, 0)];
         assert_eq!(without_stat(&index(20, &hidden, b""), 20), None);
+    }
+
+    #[test]
+    fn the_tree_of_all_entries_is_told_while_it_holds() {
+        let tree = |counts: &str| {
+            let body = [b"\0".as_slice(), counts.as_bytes(), b"\n", &[0xab; 20], b"dir\0"].concat();
+            let size = u32::try_from(body.len()).unwrap().to_be_bytes();
+            root_tree(&index(20, &PLAIN, &[b"TREE".as_slice(), &size, &body].concat()), 20)
+        };
+        assert_eq!(tree("3 1"), Some("ab".repeat(20)));
+        assert_eq!(tree("-1 1"), None);
+        assert_eq!(root_tree(&index(20, &PLAIN, b""), 20), None);
     }
 
     #[test]

@@ -72,6 +72,6 @@ fn parse(text: &str) -> HashMap<String, String> {
     pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
 }
 
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
