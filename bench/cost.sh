@@ -136,10 +136,8 @@ else
     note 'as the kernel sees them' '-' 'not counted: strace is not there or may not trace'
 fi
 
-# 2. Processor time of many tasks, one after the other, against the same from a shell.
-repository queue
-add "$tasks"
-own=$(cpu "$signoff" work --jobs 1)
+# 2. Processor time of many tasks, one after the other, against the same from a shell: five times in turn, so that both
+# meet the machine in the same moods, and of each the median.
 cat >"$place/loop.sh" <<'LOOP'
 set -eu
 agent=$1
@@ -179,13 +177,28 @@ while [ "$number" -lt "$2" ]; do
     SIGNOFF_ROLE=review SIGNOFF_CYCLE=2 SIGNOFF_REVIEWER=general "$1" <"$3/a4" >../answer
 done
 BARE
-# The prompts signoff gave are the prompts the others give.
 mkdir "$place/prompts"
-for attempt in a1 a2 a3 a4; do
-    cp ".signoff/runs/1/1/$attempt/prompt" "$place/prompts/$attempt"
+for turn in 1 2 3 4 5; do
+    mkdir "$place/turn"
+    repository turn/queue
+    add "$tasks"
+    cpu "$signoff" work --jobs 1 >>"$place/own"
+    # The prompts signoff gave are the prompts the others give.
+    for attempt in a1 a2 a3 a4; do
+        cp ".signoff/runs/1/1/$attempt/prompt" "$place/prompts/$attempt"
+    done
+    for loop in loop bare; do
+        cpu sh "$place/$loop.sh" "$here/bench/agent.sh" "$tasks" "$place/prompts" >>"$place/$loop"
+        echo >>"$place/$loop"
+    done
+    echo >>"$place/own"
+    cd "$place"
+    mv turn "turn-$turn"
 done
-shell=$(cpu sh "$place/loop.sh" "$here/bench/agent.sh" "$tasks" "$place/prompts")
-bare=$(cpu sh "$place/bare.sh" "$here/bench/agent.sh" "$tasks" "$place/prompts")
+median() { sort -n "$1" | sed -n 3p; }
+own=$(median "$place/own")
+shell=$(median "$place/loop")
+bare=$(median "$place/bare")
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", (b > 0) ? a / b : 0 }'; }
 note "processor time of $tasks tasks: signoff" "$own" ms
 note "processor time of $tasks tasks: the same from a shell" "$shell" ms

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use signoff_core::ids::Commit;
 
-use super::repository::path;
+use super::repository::{Place, path};
 use super::stamp::Stamp;
 use super::status::Kind;
 use super::{GitError, Repository};
@@ -41,12 +41,14 @@ impl Repository {
     /// and hardly ever is there anything to see.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
         let mut looked = self.looked().lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = looked.as_ref().filter(|last| last.footprint == self.footprint(&last.paths)) {
+        if let Some(last) =
+            looked.as_ref().filter(|last| last.footprint == self.footprint(self.here(), &last.paths))
+        {
             return Ok(last.state.clone());
         }
         let paths = self.checkout_paths()?;
         // What changes from here on shows as a change the next time.
-        let footprint = self.footprint(&paths);
+        let footprint = self.footprint(self.here(), &paths);
         let state = self.ask_for_state()?;
         *looked = Some(Looked { state: state.clone(), paths, footprint });
         Ok(state)
@@ -60,15 +62,15 @@ impl Repository {
     }
 
     /// What changes with any of these files, and with `HEAD`, the branch it names and the index.
-    fn footprint(&self, paths: &BTreeSet<PathBuf>) -> u64 {
+    pub(super) fn footprint(&self, place: Place<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let head = fs::read_to_string(self.here().git_dir.join("HEAD")).unwrap_or_default();
+        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
         let branch = head.trim_end().strip_prefix("ref: ").map(|name| self.common().join(name));
         branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
         head.hash(&mut hasher);
         let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
-        let own = refs.into_iter().chain([self.here().git_dir.join("index")]);
-        for path in own.chain(paths.iter().map(|path| self.checkout().join(path))) {
+        let own = refs.into_iter().chain([place.git_dir.join("index")]);
+        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
             Stamp::of(&path).hash(&mut hasher);
         }
         hasher.finish()

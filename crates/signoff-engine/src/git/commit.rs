@@ -51,10 +51,22 @@ impl Worktree {
         Ok(Committed { head, made, unfinished })
     }
 
+    /// Takes out of the index what git believes about files without looking at them: an agent can have written
+    /// anything there. False if that is not to be done, or not enough.
+    fn forget_stat(&self) -> Result<bool, GitError> {
+        let own = self.git_dir.join("index");
+        let bytes = fs::read(&own).unwrap_or_default();
+        let Some(bare) = index::without_stat(&bytes, self.repository.seal()?.id_bytes()) else {
+            return Ok(false);
+        };
+        let fresh = self.git_dir.join("signoff-index");
+        fs::write(&fresh, bare).and_then(|()| fs::rename(&fresh, &own)).map_err(GitError::at(&own))?;
+        Ok(true)
+    }
+
     /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.
     fn look_at_all_files(&self) -> Result<(), GitError> {
-        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
-        if index::hides_nothing(&bytes, self.repository.seal()?.id_bytes()) == Some(true) {
+        if self.forget_stat()? {
             return Ok(());
         }
         let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;

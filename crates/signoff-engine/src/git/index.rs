@@ -2,6 +2,10 @@
 //!
 //! The format is described in git's own documentation (gitformat-index). What is not understood is left to git.
 
+use std::path::PathBuf;
+
+use super::repository::path;
+
 /// The flag that makes git take a file for unchanged.
 const ASSUME_VALID: u16 = 0x8000;
 /// There are more flags.
@@ -15,15 +19,8 @@ const MODE: std::ops::Range<usize> = 24..28;
 /// What comes before the entries: a name, a version, their number.
 const HEADER: usize = 12;
 
-/// Whether no entry has a flag that hides its file; none if only git can tell. Ids of objects have `id` bytes.
-pub(super) fn hides_nothing(index: &[u8], id: usize) -> Option<bool> {
-    let mut hidden = false;
-    walk(index, id, |_, hides| hidden |= hides)?;
-    Some(!hidden)
-}
-
-/// The same entries without anything that was noted about the files: with it, git looks at every file again. None if
-/// only git can make it.
+/// The same entries without anything that was noted about the files: with it, git looks at every file. None if an entry
+/// has a flag that hides its file, or if only git can make it. Ids of objects have `id` bytes.
 pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
     let mut out = index.get(..HEADER)?.to_vec();
     let mut hidden = false;
@@ -35,6 +32,16 @@ pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
     // Zeros stand for a checksum that was not taken.
     out.resize(out.len() + id, 0);
     (!hidden).then_some(out)
+}
+
+/// The names of all files; none if only git can tell.
+pub(super) fn names(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+    let mut names = Vec::new();
+    walk(index, id, |entry, _| {
+        let name = name_at(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
+        names.extend(name.split(|byte| *byte == 0).next().map(path));
+    })?;
+    Some(names)
 }
 
 /// The id of the tree that the entries were last written as, if none has changed since.
@@ -85,13 +92,19 @@ fn entry(bytes: &[u8], id: usize) -> Option<(bool, usize)> {
     let flags = short(bytes.get(STAT + id..)?)?;
     let extended = flags & EXTENDED != 0;
     let more = if extended { short(bytes.get(STAT + id + 2..)?)? } else { 0 };
-    let name = STAT + id + if extended { 4 } else { 2 };
+    let name = name_at(bytes, id)?;
     let end = name + bytes.get(name..)?.iter().position(|byte| *byte == 0)?;
     // At least one zero ends the name, and as many as it takes to a multiple of eight.
     let padded = (end / 8 + 1) * 8;
     let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
     let hides = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
     zeros.then_some((hides, padded))
+}
+
+/// Where the name of an entry begins.
+fn name_at(entry: &[u8], id: usize) -> Option<usize> {
+    let flags = short(entry.get(STAT + id..)?)?;
+    Some(STAT + id + if flags & EXTENDED != 0 { 4 } else { 2 })
 }
 
 /// Extensions with a name in capitals can be done without; others change what the entries mean.
@@ -143,17 +156,21 @@ mod tests {
 
     const PLAIN: [(&str, u16, u16); 3] = [("a", 0, 0), ("dir/some.txt", EXTENDED, 0x2000), ("z", 0, 0)];
 
+    fn is_read(index: &[u8], id: usize) -> bool {
+        without_stat(index, id).is_some()
+    }
+
     #[test]
     fn what_hides_a_file_is_seen() {
         for id in [20, 32] {
-            assert_eq!(hides_nothing(&index(id, &PLAIN, b""), id), Some(true));
-            assert_eq!(hides_nothing(&index(id, &[], b""), id), Some(true));
-            assert_eq!(hides_nothing(&index(id, &PLAIN, b""), 52 - id), None, "ids of the other length");
+            assert!(is_read(&index(id, &PLAIN, b""), id));
+            assert!(is_read(&index(id, &[], b""), id));
+            assert!(!is_read(&index(id, &PLAIN, b""), 52 - id), "ids of the other length");
             let [first, second, third] = PLAIN;
             let assumed = [first, second, (third.0, ASSUME_VALID, 0)];
-            assert_eq!(hides_nothing(&index(id, &assumed, b""), id), Some(false));
+            assert!(!is_read(&index(id, &assumed, b""), id));
             let skipped = [first, (second.0, EXTENDED, SKIP_WORKTREE), third];
-            assert_eq!(hides_nothing(&index(id, &skipped, b""), id), Some(false));
+            assert!(!is_read(&index(id, &skipped, b""), id));
         }
     }
 
@@ -172,6 +189,12 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_all_files_are_told() {
+        let names = names(&index(32, &PLAIN, b""), 32).unwrap();
+        assert_eq!(names, ["a", "dir/some.txt", "z"].map(PathBuf::from));
+    }
+
+    #[test]
     fn the_tree_of_all_entries_is_told_while_it_holds() {
         let tree = |counts: &str| {
             let body = [b"\0".as_slice(), counts.as_bytes(), b"\n", &[0xab; 20], b"dir\0"].concat();
@@ -185,20 +208,19 @@ mod tests {
 
     #[test]
     fn extensions_that_change_the_meaning_are_left_to_git() {
-        assert_eq!(hides_nothing(&index(20, &PLAIN, b"TREE\0\0\0\x02ab"), 20), Some(true));
-        assert_eq!(hides_nothing(&index(20, &PLAIN, b"link\0\0\0\x02ab"), 20), None);
-        assert_eq!(hides_nothing(&index(20, &PLAIN, b"TREE\0\0\0\x09ab"), 20), None);
+        assert!(is_read(&index(20, &PLAIN, b"TREE\0\0\0\x02ab"), 20));
+        assert!(!is_read(&index(20, &PLAIN, b"link\0\0\0\x02ab"), 20));
+        assert!(!is_read(&index(20, &PLAIN, b"TREE\0\0\0\x09ab"), 20));
     }
 
     #[test]
     fn what_is_cut_off_or_of_another_version_is_left_to_git() {
         let whole = index(20, &PLAIN, b"");
-        for end in 0..whole.len() {
-            assert_ne!(hides_nothing(&whole[..end], 20), Some(false), "{end}");
-            assert!(end > whole.len() - 20 || hides_nothing(&whole[..end], 20).is_none(), "{end}");
+        for end in 0..whole.len() - 20 {
+            assert!(!is_read(&whole[..end], 20), "{end}");
         }
         let mut compressed = whole;
         compressed[7] = 4;
-        assert_eq!(hides_nothing(&compressed, 20), None);
+        assert!(!is_read(&compressed, 20));
     }
 }

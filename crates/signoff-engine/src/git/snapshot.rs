@@ -1,8 +1,8 @@
 //! What a worktree was like before somebody who must not change it looked at it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
@@ -23,7 +23,16 @@ pub struct Snapshot {
     /// The worktree's index, where it was not the same as `files`.
     pub(super) index: Option<ScratchIndex>,
     pub(super) operation: Option<Operation>,
+    /// What the files, the branch and the index looked like from outside, where they were known to be the commit's.
+    pub(super) footprint: Option<Footprint>,
     pub(super) repository: BTreeMap<String, [u8; 32]>,
+}
+
+/// All files of a commit, and what changes with any of them.
+#[derive(Debug)]
+pub(super) struct Footprint {
+    paths: BTreeSet<PathBuf>,
+    print: u64,
 }
 
 /// The files of a commit that was made just now, to take a snapshot with.
@@ -46,7 +55,27 @@ impl Worktree {
     /// A snapshot of what was committed as `head`.
     pub fn snapshot_with(&self, head: &Commit, files: CommittedFiles) -> Result<Snapshot, GitError> {
         self.there()?;
-        Ok(self.remembered(head.clone(), self.branch.clone(), files.0, None))
+        let footprint = self.footprint(&files.0)?;
+        let snapshot = self.remembered(head.clone(), self.branch.clone(), files.0, None);
+        Ok(Snapshot { footprint, ..snapshot })
+    }
+
+    fn footprint(&self, files: &ScratchIndex) -> Result<Option<Footprint>, GitError> {
+        let bytes = fs::read(&files.path).map_err(GitError::at(&files.path))?;
+        let names = index::names(&bytes, self.repository.seal()?.id_bytes());
+        // A file can also be added where there was none of the commit.
+        let Some((names, directories)) = names.zip(directories(self.path())) else { return Ok(None) };
+        let paths =
+            names.into_iter().chain(directories).chain([PathBuf::new(), PathBuf::from(".git")]).collect();
+        let print = self.repository.footprint(self.place(), &paths);
+        Ok(Some(Footprint { paths, print }))
+    }
+
+    /// Whether nobody has touched anything since the snapshot: then there is nothing to ask git for.
+    pub(super) fn is_untouched_since(&self, snapshot: &Snapshot) -> bool {
+        let same = |then: &Footprint| self.repository.footprint(self.place(), &then.paths) == then.print;
+        Operation::left_in(&self.git_dir) == snapshot.operation
+            && snapshot.footprint.as_ref().is_some_and(same)
     }
 
     /// Remembers the worktree as it is: one git process if everything is committed.
@@ -81,7 +110,15 @@ impl Worktree {
         index: Option<ScratchIndex>,
     ) -> Snapshot {
         let operation = Operation::left_in(&self.git_dir);
-        Snapshot { head, branch, files, index, operation, repository: self.repository_files() }
+        Snapshot {
+            head,
+            branch,
+            files,
+            index,
+            operation,
+            footprint: None,
+            repository: self.repository_files(),
+        }
     }
 
     /// Hashes of the repository's files that change what git does, hooks above all.
@@ -100,6 +137,24 @@ impl Worktree {
         }
         files
     }
+}
+
+/// With more directories than this git is quicker to ask.
+const MOST_DIRECTORIES: usize = 4000;
+
+/// All directories below `top`, seen from there; none if they are too many.
+fn directories(top: &Path) -> Option<Vec<PathBuf>> {
+    let (mut found, mut next) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(directory) = next.pop() {
+        let entries = fs::read_dir(top.join(&directory)).ok()?.flatten();
+        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        next.extend(inner.map(|entry| directory.join(entry.file_name())));
+        found.push(directory);
+        if found.len() + next.len() > MOST_DIRECTORIES {
+            return None;
+        }
+    }
+    Some(found)
 }
 
 /// Hashes of files that hardly ever change and are asked for often.

@@ -81,6 +81,9 @@ impl Worktree {
         self.restore_directory()?;
         self.clear_stale_lock()?;
         let mut changes = self.changes_of_repository(snapshot);
+        if self.is_untouched_since(snapshot) {
+            return Ok(changes);
+        }
         if self.link()? {
             changes.push(Change::File { path: PathBuf::from(".git"), what: FileChange::Modified });
         }
@@ -94,6 +97,9 @@ impl Worktree {
 
     /// Whether files, `HEAD` or the branch differ from the snapshot; nothing is put back.
     pub fn is_changed_since(&self, snapshot: &Snapshot) -> Result<bool, GitError> {
+        if self.is_untouched_since(snapshot) {
+            return Ok(false);
+        }
         let status = self.repository.status(self.files(snapshot))?;
         let moved = status.branch != snapshot.branch || status.head.as_ref() != Some(&snapshot.head);
         Ok(moved || !self.changed_files(status).is_empty())

@@ -53,6 +53,47 @@ fn an_approval_of_files_that_a_reviewer_changed_is_none() {
     assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
 }
 
+/// What a reviewer adds where no file of the commit is, or in place of another file of the same length, is seen.
+#[test]
+fn whatever_a_reviewer_touches_is_seen() {
+    let touches = [
+        "echo x > build/new.txt",
+        "printf 'GOOD\\n' > f.txt; touch -r ../../../../before f.txt",
+        "chmod +x f.txt",
+        "ln -sf elsewhere f.txt",
+        "mkdir deep && echo x > deep/new.txt",
+        "git commit -q --allow-empty -m mine",
+    ];
+    for touch in touches {
+        let project = Project::with_agent(PROGRAM, |script| {
+            let made =
+                "printf 'good\\n' > f.txt; printf '*.o\\n' > .gitignore; mkdir build; echo o > build/a.o";
+            script
+                .rule(Rule::role("implement").shell(&format!("{made}; touch -r f.txt ../../../../before")))
+                .rule(Rule::role("review").shell(touch).say(APPROVED))
+        });
+        project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+        let work = project.run(&["work"]);
+        assert_eq!(verdict(&project), "\"MAX_CYCLES_REACHED\"", "{touch}: {work}");
+        assert!(work.stderr.contains("changed files while reviewing; undone"), "{touch}: {work}");
+    }
+}
+
+/// Git would believe that the file is as it was committed; the reviewers would see another one.
+#[test]
+fn an_index_that_lies_about_a_file_is_not_believed() {
+    let lies = "echo bad > f.txt; touch -d @1 f.txt; git add f.txt; \
+                git -c user.name=A -c user.email=a@b.c commit -qm c; git config core.trustctime false; \
+                git config core.checkstat minimal; git status >/dev/null; printf 'god\\n' > f.txt; touch -d @1 f.txt";
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").shell(lies)).rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(project.git("show signoff/task-1-t:f.txt"), "god\n");
+}
+
 #[test]
 fn nor_is_it_when_the_program_is_killed_before_it_has_looked() {
     let project = Project::with_agent(PROGRAM, |script| {
