@@ -27,7 +27,7 @@ fn a_loop_costs_few_processes_and_few_syncs() {
     project.run(&["add", "Add user authentication", "--auto-review", "--max-cycles", "3"]);
     let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
     assert_eq!(agents, 4);
-    assert!(git <= 25, "{git} git processes");
+    assert!(git <= 20, "{git} git processes");
     assert!(commits <= 10, "{commits} commits");
 }
 
@@ -39,7 +39,7 @@ fn a_second_reviewer_costs_little_more() {
     let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
     assert_eq!(agents, 6);
     // Two cycles.
-    assert!(git <= 30, "{git} git processes");
+    assert!(git <= 20, "{git} git processes");
     assert!(commits <= 10, "{commits} commits");
 }
 
@@ -51,7 +51,7 @@ fn a_task_in_a_row_costs_no_more_than_the_first() {
     }
     let [git, commits, agents] = counted(&project.run(&["-v", "work", "--jobs", "1"]).stderr);
     assert_eq!(agents, 16);
-    assert!(git <= 4 * 25, "{git} git processes");
+    assert!(git <= 4 * 16, "{git} git processes");
     assert!(commits <= 4 * 10, "{commits} commits");
 }
 
