@@ -161,12 +161,12 @@ pub fn write_plan(plans: &Path, task: TaskId, started: Timestamp, text: &str) ->
 
 /// The merged reviews of a task that are there, in the order they were written; or the plans, in their directory.
 pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
-    let mut found: Vec<(Option<u64>, PathBuf)> = Vec::new();
+    let mut found: Vec<((Option<u64>, u64), PathBuf)> = Vec::new();
     let mark = format!("-task-{task}-");
     for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.contains(&mark) && name.ends_with(".md") {
-            found.push((number(&name), entry.path()));
+            found.push(((number(&name), earlier(&name)), entry.path()));
         }
     }
     found.sort();
@@ -191,7 +191,15 @@ pub fn last_number(reviews: &Path, task: TaskId) -> u32 {
 }
 
 fn number(name: &str) -> Option<u64> {
-    name.strip_suffix(".md")?.rsplit_once('-')?.1.parse().ok()
+    let stem = name.strip_suffix(".md")?;
+    let stem = stem.split_once(".earlier-").map_or(stem, |(stem, _)| stem);
+    stem.rsplit_once('-')?.1.parse().ok()
+}
+
+/// Which of several reviews of one number: earlier ones were numbered as they were replaced.
+fn earlier(name: &str) -> u64 {
+    let earlier = name.strip_suffix(".md").and_then(|stem| stem.split_once(".earlier-"));
+    earlier.and_then(|(_, number)| number.parse().ok()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -224,5 +232,19 @@ mod tests {
         }
         assert_eq!((last_number(place.path(), TaskId(2)), of_task(place.path(), TaskId(2)).len()), (10, 2));
         assert_eq!(last_number(place.path(), TaskId(3)), 0);
+    }
+
+    #[test]
+    fn reviews_that_were_held_again_keep_their_number_and_order() {
+        let place = tempfile::tempdir().unwrap();
+        let names = ["review-2.md", "review-1.md", "review-1.earlier-2.md", "review-1.earlier-1.md"];
+        for name in names {
+            write(&place.path().join(format!("20260129-task-2-{name}")), b"x").unwrap();
+        }
+        let listed = of_task(place.path(), TaskId(2));
+        let shown: Vec<_> = listed.iter().map(|path| path.file_name().unwrap().to_string_lossy()).collect();
+        let order = ["review-1.earlier-1.md", "review-1.earlier-2.md", "review-1.md", "review-2.md"];
+        assert_eq!(shown, order.map(|name| format!("20260129-task-2-{name}")));
+        assert_eq!(last_number(place.path(), TaskId(2)), 2);
     }
 }

@@ -50,7 +50,7 @@ impl Wish {
     }
 }
 
-/// The first task that was called off since one was last through. Nobody approved what it left on the branch.
+/// The last task that was called off since one was through: what those before it left is gone from the branch. Nobody approved what it left on the branch.
 fn called_off(board: &Board) -> Option<(TaskId, Commit)> {
     let ended = |worked: &Worked| {
         let Stage::Done(ending) = &worked.state.stage else { return None };
@@ -62,7 +62,7 @@ fn called_off(board: &Board) -> Option<(TaskId, Commit)> {
         let (task, outcome) = ended(worked)?;
         (outcome == Outcome::Cancelled && Some(task) > last).then_some((task, worked.place.clone()?.base))
     });
-    off.min()
+    off.max()
 }
 
 /// Where a loop will be worked.

@@ -1,10 +1,9 @@
 //! Committing what an agent left, in whatever state it left it.
 
-use std::fs;
-
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
+use super::disk::{content, remove_if_there, write_whole};
 use super::repository::Place;
 use super::stage::KeptOut;
 use super::status::{Kind, Status};
@@ -51,24 +50,37 @@ impl Worktree {
         Ok(Committed { head, made, unfinished })
     }
 
-    /// Takes out of the index what git believes about files without looking at them: an agent can have written
-    /// anything there. False if that is not to be done, or not enough.
-    fn forget_stat(&self) -> Result<bool, GitError> {
-        let own = self.git_dir.join("index");
-        let bytes = fs::read(&own).unwrap_or_default();
-        let Some(bare) = index::without_stat(&bytes, self.repository.seal()?.id_bytes()) else {
-            return Ok(false);
-        };
-        let fresh = self.git_dir.join("signoff-index");
-        fs::write(&fresh, bare).and_then(|()| fs::rename(&fresh, &own)).map_err(GitError::at(&own))?;
-        Ok(true)
-    }
-
-    /// Takes back what tells git not to look at a file: it would be neither committed nor reviewed as it is.
+    /// Makes sure that git looks at every file as it is: what it does not look at would be neither committed nor
+    /// reviewed. An agent can have written anything into the index.
     fn look_at_all_files(&self) -> Result<(), GitError> {
         if self.forget_stat()? {
             return Ok(());
         }
+        let own = self.git_dir.join("index");
+        // Only a plain file is git's to read; and what git cannot read either is made anew.
+        if content(&own).is_some() {
+            self.show_hidden().and_then(|()| self.simplify_index()).ok();
+            if self.forget_stat()? {
+                return Ok(());
+            }
+        }
+        remove_if_there(&own)?;
+        self.repository.sealed(self.place())?.args(["read-tree", "HEAD"]).read().map(drop)
+    }
+
+    /// Takes out of the index what git believes about files without looking at them. False if there is more to do
+    /// than that.
+    fn forget_stat(&self) -> Result<bool, GitError> {
+        let own = self.git_dir.join("index");
+        let bytes = content(&own).unwrap_or_default();
+        match index::without_stat(&bytes, self.repository.seal()?.id_bytes()) {
+            Some(bare) => write_whole(&own, &bare).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Takes back what tells git not to look at a file.
+    fn show_hidden(&self) -> Result<(), GitError> {
         let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
         let is_hidden =
             |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
@@ -86,6 +98,12 @@ impl Worktree {
             self.repository.sealed(self.place())?.args(asked).input(paths.clone()).read()?;
         }
         Ok(())
+    }
+
+    /// Has git write the index in its plainest form.
+    fn simplify_index(&self) -> Result<(), GitError> {
+        let asked = ["update-index", "--no-split-index", "--index-version", "2"];
+        self.repository.sealed(self.place())?.args(asked).read().map(drop)
     }
 
     /// Keeps a merge that is resolved, and forgets all else: the files stay, the operation's state goes.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
+use super::disk::content;
 use super::repository::Place;
 use super::tips::is_id;
 use super::{GitError, Worktree, index};
@@ -45,7 +46,7 @@ impl Worktree {
 
     /// The same right after git has committed: then the index names the tree, and the branch the commit.
     pub(super) fn committed_head(&self) -> Result<Head, GitError> {
-        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
         let tree = index::root_tree(&bytes, self.repository.seal()?.id_bytes()).map(Tree::new);
         match self.loose_commit().zip(tree) {
             Some((commit, tree)) => Ok(Head { commit, tree }),

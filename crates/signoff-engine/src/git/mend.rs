@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::disk::{is_directory, is_in_the_way, remove_if_there, settle, write_whole};
+use super::disk::{content, is_directory, is_in_the_way, remove_if_there, settle, write_whole};
 use super::worktree::{has_head, mark, marked};
 use super::{GitError, NewWorktree, Repository, Worktree};
 
@@ -99,7 +99,8 @@ fn is_for(git_dir: &Path, branch: &str) -> bool {
 impl Worktree {
     /// Gives it an index if it has none. The files stay: what the agent left in them is work.
     fn with_index(self) -> Result<Self, GitError> {
-        if !self.git_dir.join("index").exists() {
+        if content(&self.git_dir.join("index")).is_none() {
+            remove_if_there(&self.git_dir.join("index"))?;
             self.clear_stale_lock()?;
             self.repository.sealed(self.place())?.args(["read-tree", "HEAD"]).read()?;
         }

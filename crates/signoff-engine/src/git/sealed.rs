@@ -205,7 +205,10 @@ fn fill(directory: &Path, common: &Path, read: &BTreeMap<String, String>) -> std
         symlink(common.join(name), directory.join(name))?;
     }
     fs::create_dir(directory.join("info"))?;
-    symlink(common.join("info/exclude"), directory.join("info/exclude"))?;
+    // As it is now: what an agent adds to it later hides nothing of its work.
+    let exclude = common.join("info/exclude");
+    let lines = if exclude.is_file() { fs::read(&exclude)? } else { Vec::new() };
+    fs::write(directory.join("info/exclude"), lines)?;
     fs::write(directory.join("config"), format_of(read))?;
     Ok(alive)
 }

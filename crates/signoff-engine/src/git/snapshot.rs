@@ -8,6 +8,7 @@ use std::sync::PoisonError;
 use sha2::{Digest, Sha256};
 use signoff_core::ids::Commit;
 
+use super::disk::content;
 use super::repository::Place;
 use super::stage::{KeptOut, ScratchIndex};
 use super::stamp::Stamp;
@@ -43,7 +44,7 @@ impl Worktree {
     /// The files as they were committed a moment ago: then the index says the same as the commit. None if git is to be
     /// asked for them.
     pub fn committed_files(&self) -> Result<Option<CommittedFiles>, GitError> {
-        let bytes = fs::read(self.git_dir.join("index")).unwrap_or_default();
+        let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
         let Some(bare) = index::without_stat(&bytes, self.repository.seal()?.id_bytes()) else {
             return Ok(None);
         };

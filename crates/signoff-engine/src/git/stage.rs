@@ -69,6 +69,9 @@ impl Repository {
     pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchIndex, GitError> {
         let scratch = ScratchIndex { path: self.seal()?.scratch() };
         let index = git_dir.join("index");
+        if !index.is_file() || index.is_symlink() {
+            return Ok(scratch);
+        }
         match copy_index(&index, &scratch.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(&index)(error)),
             Ok(()) | Err(_) => Ok(scratch),

@@ -83,6 +83,8 @@ impl Entry {
         let (kind, rest) = (record.first()?, record.get(2..)?);
         // The fields before the path have no spaces.
         let (kind, fields) = match kind {
+            // An agent has staged a repository of its own, which git takes for a mere link to a commit.
+            b'1' if rest.starts_with(b"A") && rest.get(3) == Some(&b'S') => (Kind::Nested, 7),
             b'1' => (tracked(rest), 7),
             b'u' => (Kind::Unmerged, 9),
             b'?' if rest.ends_with(b"/") => (Kind::Nested, 0),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::disk::{is_directory, remove_if_there};
+use super::disk::{content, is_directory, remove_if_there};
 use super::repository::Place;
 use super::snapshot::Snapshot;
 use super::stage::{KeptOut, copy_index};
@@ -211,14 +211,18 @@ impl Worktree {
     /// Nothing is said about it: reading commands too freshen an index.
     fn put_index_back(&self, snapshot: &Snapshot) -> Result<(), GitError> {
         let index = &snapshot.index.as_ref().unwrap_or(&snapshot.files).path;
-        let same = fs::read(index).ok() == fs::read(self.git_dir.join("index")).ok();
+        let same = fs::read(index).ok() == content(&self.git_dir.join("index"));
         if same { Ok(()) } else { self.replace_index(index) }
     }
 
     /// Puts a copy of `index` in place of the worktree's own, at once or not at all.
     fn replace_index(&self, index: &Path) -> Result<(), GitError> {
         let (own, fresh) = (self.git_dir.join("index"), self.git_dir.join("signoff-index"));
+        remove_if_there(&fresh)?;
         copy_index(index, &fresh).map_err(GitError::at(&fresh))?;
+        if is_directory(&own) {
+            remove_if_there(&own)?;
+        }
         fs::rename(&fresh, &own).map_err(GitError::at(&own))
     }
 }

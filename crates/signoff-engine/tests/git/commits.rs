@@ -72,6 +72,96 @@ fn the_head_after_a_commit_is_what_git_says() {
     }
 }
 
+/// An index in which a file passes for the one of `HEAD`: git would not look at it.
+fn forge(place: &Place, worktree: &Worktree) {
+    let top = worktree.path();
+    let id = |what: &str| {
+        let hex = place.run_in(top, &["rev-parse", what]);
+        let digits = hex.trim().as_bytes().chunks(2);
+        digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect::<Vec<u8>>()
+    };
+    write(top, "README.md", "quite another text\n");
+    // A file as new as the index would be looked at.
+    let file = fs::File::options().write(true).open(top.join("README.md")).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    place.run_in(top, &["add", "README.md"]);
+    let index = place.root().join(".git/worktrees").join(top.file_name().unwrap()).join("index");
+    let (staged, committed) = (id(":README.md"), id("HEAD:README.md"));
+    let mut bytes = fs::read(&index).unwrap();
+    let at = bytes.windows(20).position(|window| window == staged).unwrap();
+    bytes[at..at + 20].copy_from_slice(&committed);
+    let end = bytes.len() - 20;
+    bytes[end..].fill(0);
+    fs::write(&index, bytes).unwrap();
+}
+
+#[test]
+fn an_index_that_lies_is_not_believed() {
+    let forms: [&[&str]; 4] = [
+        &[],
+        &["update-index", "--assume-unchanged", "src/main.rs"],
+        &["update-index", "--split-index"],
+        &["update-index", "--index-version", "4"],
+    ];
+    for form in forms {
+        let place = Place::new();
+        let worktree = place.worktree("one");
+        forge(&place, &worktree);
+        assert_eq!(place.run_in(worktree.path(), &["status", "--porcelain"]), "", "git believes it");
+        if !form.is_empty() {
+            place.run_in(worktree.path(), form);
+        }
+        write(worktree.path(), "more.txt", "more\n");
+        worktree.commit_all("Change").unwrap();
+        let committed = place.run_in(worktree.path(), &["show", "HEAD:README.md"]);
+        assert_eq!(committed, "quite another text\n", "{form:?}");
+    }
+}
+
+#[test]
+fn whatever_is_in_place_of_the_index_holds_nobody_up() {
+    let place = Place::new();
+    let victim = place.path("victim");
+    let replace = |index: &str, how: &str| {
+        let script = how.replace("INDEX", index).replace("VICTIM", victim.to_str().unwrap());
+        let (done, said) = place.try_in(&place.root(), &["-c", &format!("alias.x=!{script}"), "x"]);
+        assert!(done, "{script}: {said}");
+    };
+    let ways = [
+        "rm INDEX; mkfifo INDEX; true",
+        "rm INDEX; mkdir INDEX; true",
+        "echo garbage > INDEX; true",
+        "ln -s VICTIM INDEX.new; ln -s VICTIM $(dirname INDEX)/signoff-index; true",
+        "cp INDEX VICTIM; ln -sf VICTIM INDEX; true",
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let worktree = place.worktree(&format!("way-{number}"));
+        let git_dir = place.root().join(".git/worktrees").join(worktree.path().file_name().unwrap());
+        fs::write(&victim, "precious").unwrap();
+        replace(git_dir.join("index").to_str().unwrap(), way);
+        let before = fs::read(&victim).unwrap();
+        write(worktree.path(), "new.txt", "new\n");
+        worktree.commit_all("Change").unwrap();
+        assert_eq!(place.run_in(worktree.path(), &["show", "HEAD:new.txt"]), "new\n", "{way}");
+        assert_eq!(fs::read(&victim).unwrap(), before, "{way}");
+        clean(&place, &worktree);
+    }
+}
+
+#[test]
+fn the_files_of_a_repository_that_the_agent_staged_are_committed() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let inner = worktree.path().join("sub");
+    place.run_in(worktree.path(), &["init", "-q", "sub"]);
+    write(&inner, "s.txt", "inside\n");
+    place.run_in(&inner, &["add", "s.txt"]);
+    place.run_in(&inner, &["commit", "-q", "-m", "Inside"]);
+    place.run_in(worktree.path(), &["add", "sub"]);
+    worktree.commit_all("Change").unwrap();
+    assert_eq!(place.run_in(worktree.path(), &["show", "HEAD:sub/s.txt"]), "inside\n");
+}
+
 #[test]
 fn nothing_to_commit_is_no_commit() {
     let place = Place::new();

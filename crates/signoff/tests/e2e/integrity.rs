@@ -39,6 +39,19 @@ fn what_an_implementer_hides_from_git_is_committed_and_reviewed() {
     }
 }
 
+/// What a repository ignores was settled before the agent came.
+#[test]
+fn what_an_implementer_excludes_is_committed_all_the_same() {
+    let hides = "echo good > f.txt; echo f.txt >> \"$(git rev-parse --git-common-dir)/info/exclude\"";
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").shell(hides)).rule(strict())
+    });
+    project.run(&["add", "T", "-a", "--max-cycles", "1"]);
+    let work = project.run(&["work"]);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n");
+}
+
 #[test]
 fn an_approval_of_files_that_a_reviewer_changed_is_none() {
     let project = Project::with_agent(PROGRAM, |script| {

@@ -517,3 +517,22 @@ fn what_a_cancelled_task_left_is_set_aside() {
     signoff.toml
     ");
 }
+
+#[test]
+fn what_several_cancelled_tasks_left_is_kept_apart() {
+    let fails = |task: &str| Rule::role("implement").task(task).write("junk-{task}.txt", "junk\n").exit(1);
+    let project =
+        Project::with_agent(PROGRAM, |script| content(developer(script.rule(fails("1")).rule(fails("2")))));
+    let third = "\n### Task 3: Forget\n\n- [ ] **Step 1: Forget the session**\n";
+    project.env.write("plan.md", format!("{PLAN}{third}"));
+    project.commit("Plan");
+    project.run(&["run", "plan.md", "--no-ask"]);
+    project.run(&["cancel", "1"]);
+    project.run(&["run", "--resume", "--no-ask"]);
+    project.run(&["cancel", "2"]);
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    let files = |branch: &str| project.git(&format!("ls-tree --name-only {branch}"));
+    assert!(files("signoff/run-1-cancelled-1").contains("junk-1.txt"));
+    assert!(files("signoff/run-1-cancelled-2").contains("junk-2.txt"));
+    assert!(!files("signoff/run-1").contains("junk"), "{}", files("signoff/run-1"));
+}
