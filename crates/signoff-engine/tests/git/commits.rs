@@ -78,21 +78,26 @@ fn forge(place: &Place, worktree: &Worktree) {
     let id = |what: &str| {
         let hex = place.run_in(top, &["rev-parse", what]);
         let digits = hex.trim().as_bytes().chunks(2);
-        digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect::<Vec<u8>>()
+        digits
+            .map(|pair| {
+                u8::from_str_radix(str::from_utf8(pair).expect("a forged index"), 16).expect("a forged index")
+            })
+            .collect::<Vec<u8>>()
     };
     write(top, "README.md", "quite another text\n");
     // A file as new as the index would be looked at.
-    let file = fs::File::options().write(true).open(top.join("README.md")).unwrap();
-    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let file = fs::File::options().write(true).open(top.join("README.md")).expect("a forged index");
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("a forged index");
     place.run_in(top, &["add", "README.md"]);
-    let index = place.root().join(".git/worktrees").join(top.file_name().unwrap()).join("index");
+    let index =
+        place.root().join(".git/worktrees").join(top.file_name().expect("a forged index")).join("index");
     let (staged, committed) = (id(":README.md"), id("HEAD:README.md"));
-    let mut bytes = fs::read(&index).unwrap();
-    let at = bytes.windows(20).position(|window| window == staged).unwrap();
+    let mut bytes = fs::read(&index).expect("a forged index");
+    let at = bytes.windows(20).position(|window| window == staged).expect("a forged index");
     bytes[at..at + 20].copy_from_slice(&committed);
     let end = bytes.len() - 20;
     bytes[end..].fill(0);
-    fs::write(&index, bytes).unwrap();
+    fs::write(&index, bytes).expect("a forged index");
 }
 
 #[test]
