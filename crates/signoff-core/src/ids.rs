@@ -94,3 +94,18 @@ number_id!(
     /// An open question to a person, counted per loop.
     QuestionId, "q"
 );
+
+/// How the branches of runs are called.
+const RUN_BRANCH: &str = "signoff/run-";
+
+impl RunId {
+    /// The branch on which the tasks of a run follow each other.
+    pub fn branch(self) -> String {
+        format!("{RUN_BRANCH}{self}")
+    }
+
+    /// The run whose branch this is, if it is one.
+    pub fn of_branch(branch: &str) -> Option<Self> {
+        branch.strip_prefix(RUN_BRANCH)?.parse().ok().map(Self)
+    }
+}

@@ -34,7 +34,7 @@ pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_
     let mut facts = opened(policy, Policy { workflow, no_ask });
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
     for (task, spec) in tasks {
-        let added = LoopFact::Added { task, title: spec.title.clone(), branch: run_branch(run) };
+        let added = LoopFact::Added { task, title: spec.title.clone(), branch: run.branch() };
         let spec = Box::new(spec);
         let fact = TaskFact::Added { spec, auto_review: reviewed, max_review_cycles: bound };
         facts.push(Fact::Task(task, fact));
@@ -77,11 +77,6 @@ pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let groups = vec![vec![LoopId::new(REVIEW)]];
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts
-}
-
-/// The branch on which the tasks of a run follow each other.
-pub fn run_branch(run: RunId) -> String {
-    format!("signoff/run-{run}")
 }
 
 fn opened(policy: RunPolicy, workflow: Policy) -> Vec<Fact> {

@@ -43,7 +43,10 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
         return EMPTY.to_owned();
     }
     let latest = latest(tasks);
-    let is_open = |task: &&TaskRow| latest.get(&root(task)).is_none_or(|latest| *latest <= task.id);
+    // What a person has said of a task stands, whatever came after it on the branch.
+    let is_open = |task: &&TaskRow| {
+        is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
+    };
     let mut troubled: Vec<(u8, &TaskRow)> =
         tasks.iter().filter(is_open).filter_map(|task| Some((urgency(task)?, task))).collect();
     troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));

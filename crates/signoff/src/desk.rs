@@ -86,8 +86,7 @@ impl Desk {
 
     /// The commit of our own that ticks what a run has done.
     fn ticked(&self, branch: &str) -> Option<String> {
-        let run = branch.strip_prefix("signoff/run-")?.parse().ok()?;
-        std::fs::read_to_string(self.layout().ticked(RunId(run))).ok()
+        std::fs::read_to_string(self.layout().ticked(RunId::of_branch(branch)?)).ok()
     }
 
     /// A task as people see it, and all among which it stands.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Status;
+use crate::ids::RunId;
 use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
 
@@ -92,7 +93,7 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
 
 /// The tasks of a chain work on one branch, which moves on with each of them: only the last one answers for its tip.
 fn is_shared(branch: &str) -> bool {
-    branch.starts_with("signoff/run-")
+    RunId::of_branch(branch).is_some()
 }
 
 /// A question that waits for a person.

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use signoff_testkit::Project;
 use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
 
 use crate::{PROGRAM, test_env};
 
@@ -492,22 +492,29 @@ fn a_full_database() {
     finishes(&project);
 }
 
+/// Works the task; something happens while its implementer is at work, and lasts until the program has ended.
+fn worked_while<T>(project: &Project, env: &[(&str, &str)], happens: impl FnOnce() -> T) -> Output {
+    project.set_agent(|script| {
+        let waits = Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go");
+        agent(script.rule(waits))
+    });
+    thread::scope(|scope| {
+        let work = scope.spawn(|| project.env.run_with(&["work"], env));
+        until("the implementer is at work", || !project.calls().all().is_empty());
+        let _lasts = happens();
+        fs::write(project.env.root().join("go"), "").expect("a file to wait for");
+        work.join().expect("the program's end")
+    })
+}
+
 /// Somebody holds the database while the implementer ends. What follows from that must wait until it is on record.
 #[test]
 fn nobody_is_started_whose_start_cannot_be_recorded() {
     let project = project();
-    project.set_agent(|script| {
-        script
-            .rule(Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go"))
-            .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
-    });
-    let output = thread::scope(|scope| {
-        let work = scope.spawn(|| project.env.run_with(&["work"], &IMPATIENT));
-        until("the implementer is at work", || !project.calls().all().is_empty());
+    let output = worked_while(&project, &IMPATIENT, || {
         let connection = rusqlite::Connection::open(file(&project)).unwrap();
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        fs::write(project.env.root().join("go"), "").unwrap();
-        work.join().unwrap()
+        connection
     });
     insta::assert_snapshot!(output, @"
     exit 1
@@ -529,24 +536,13 @@ fn nobody_is_started_whose_start_cannot_be_recorded() {
 #[test]
 fn a_database_that_is_moved_away_while_it_is_in_use() {
     let project = project();
-    project.set_agent(|script| {
-        script
-            .rule(Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go"))
-            .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
-    });
     let home = project.env.work().join(".signoff");
     let moved = |from: &str, to: &str| {
         for more in ["", "-wal", "-shm"] {
             fs::rename(home.join(format!("{from}{more}")), home.join(format!("{to}{more}"))).unwrap();
         }
     };
-    let output = thread::scope(|scope| {
-        let work = scope.spawn(|| project.run(&["work"]));
-        until("the implementer is at work", || !project.calls().all().is_empty());
-        moved("signoff.db", "elsewhere");
-        fs::write(project.env.root().join("go"), "").unwrap();
-        work.join().unwrap()
-    });
+    let output = worked_while(&project, &[], || moved("signoff.db", "elsewhere"));
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout

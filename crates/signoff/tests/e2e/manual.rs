@@ -407,3 +407,16 @@ fn what_cannot_be_improved_or_reviewed_is_refused() {
     hint: `signoff review 1` makes one
     ");
 }
+
+/// The branch was approved later; the person took their word back after that.
+#[test]
+fn what_a_person_says_of_a_task_is_told_whatever_came_after_it() {
+    let project = project();
+    project.run(&["work"]);
+    project.run(&["review", "1"]);
+    project.run(&["improve", "1", "--review"]);
+    project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "not what I meant"]);
+    let told = project.run(&["--strict"]);
+    assert!(told.stdout.contains("✗ 1. Add user authentication: failed CHANGES_REQUESTED"), "{told}");
+    assert_eq!(told.code, Some(3));
+}
