@@ -95,6 +95,39 @@ number_id!(
     QuestionId, "q"
 );
 
+/// The loops of a run that belong to no task.
+const PLANNING: &str = "plan";
+const WHOLE: &str = "final";
+const CHECKPOINT: &str = ".checkpoint-";
+
+impl LoopId {
+    /// The loop in which a run's tasks are found and arranged.
+    pub fn planning() -> Self {
+        Self::new(PLANNING)
+    }
+
+    /// The loop in which all that a run changed is looked at in the end.
+    pub fn whole() -> Self {
+        Self::new(WHOLE)
+    }
+
+    /// The loop in which this one is looked at while it is at work, the how manieth time.
+    pub fn checkpoint(&self, number: u32) -> Self {
+        Self(format!("{self}{CHECKPOINT}{number}"))
+    }
+
+    /// The loop that this one looks at, and the how manieth time it does, if it is a checkpoint's.
+    pub fn of_checkpoint(&self) -> Option<(Self, u32)> {
+        let (of, number) = self.0.rsplit_once(CHECKPOINT)?;
+        Some((Self::new(of), number.parse().ok()?))
+    }
+
+    /// Whether it serves the run and carries no task of its own.
+    pub fn serves_the_run(&self) -> bool {
+        self.0 == PLANNING || self.0 == WHOLE || self.of_checkpoint().is_some()
+    }
+}
+
 /// How the branches of runs are called.
 const RUN_BRANCH: &str = "signoff/run-";
 
@@ -107,5 +140,19 @@ impl RunId {
     /// The run whose branch this is, if it is one.
     pub fn of_branch(branch: &str) -> Option<Self> {
         branch.strip_prefix(RUN_BRANCH)?.parse().ok().map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_knows_what_it_looks_at() {
+        let one = LoopId::new("7");
+        assert_eq!(one.checkpoint(2).of_checkpoint(), Some((one.clone(), 2)));
+        assert!(!one.serves_the_run() && one.checkpoint(1).serves_the_run());
+        assert!(LoopId::planning().serves_the_run() && LoopId::whole().serves_the_run());
+        assert_eq!(LoopId::new("7.checkpoint-x").of_checkpoint(), None);
     }
 }
