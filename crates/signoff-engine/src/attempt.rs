@@ -5,6 +5,7 @@
 
 mod conclude;
 mod environment;
+mod planner;
 mod prepare;
 mod reading;
 
@@ -19,6 +20,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
+use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -57,6 +59,8 @@ pub struct Report {
     pub usage: Usage,
     /// What people should be told.
     pub notes: Vec<String>,
+    /// What is to be put on record with it.
+    pub facts: Vec<LoopFact>,
 }
 
 #[derive(Debug)]
@@ -199,10 +203,10 @@ pub async fn conclude(
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes: more }) => {
+        Ok(conclude::Concluded { end, usage, notes: more, facts }) => {
             notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes };
+            let report = Report { run, loop_id, attempt, end, usage, notes, facts };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), notes, &tell),
@@ -226,7 +230,7 @@ async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes };
+    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts: Vec::new() };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

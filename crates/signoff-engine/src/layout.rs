@@ -76,6 +76,11 @@ impl Layout {
         self.worktrees.join(format!("review-{run}"))
     }
 
+    /// A throw-away copy for a part of a run that only looks.
+    pub fn part_worktree(&self, run: RunId, part: &LoopId) -> PathBuf {
+        self.worktrees.join(format!("run-{run}-{part}"))
+    }
+
     /// Locked by whoever works in a worktree, in whatever program.
     pub fn worktree_lock(&self, worktree: &Path) -> PathBuf {
         let name = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -9,11 +9,11 @@ use crate::process::AttemptDir;
 pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(String, Option<String>)> {
     let reviewer =
         if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
-    let review_kind = reviewer.is_some().then(|| "task".to_owned());
+    let review_kind = reviewer.is_some().then(|| task.review_kind().to_owned());
     let commit =
         if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
     let task_id = task.task.map(|task| task.to_string());
-    let loop_id = task.task.map(|_| task.loop_id.to_string());
+    let loop_id = task.told_loop().filter(|_| task.task.is_some()).map(ToString::to_string);
     [
         ("SIGNOFF_ROLE", Some(task.launch.role.clone())),
         ("SIGNOFF_PHASE", Some(task.phase_name().to_owned())),

@@ -12,7 +12,7 @@ use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
 use signoff_core::review::Bar;
-use signoff_core::workflow::Role;
+use signoff_core::workflow::{Completion, Role};
 
 use super::{Unstarted, Workshop, directory, environment};
 use crate::agent::{self, CommandLine, Order};
@@ -71,7 +71,8 @@ fn prepare_work(
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
     let opening = own.or(opening(shop, &[role.word()])?);
     let (unread, last_review) = (unread(shop, task), last_review(shop, task));
-    let material = Material { opening, unread, last_review, ..Material::default() };
+    let previous_message = previous_message(shop, task);
+    let material = Material { opening, unread, last_review, previous_message, ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     shop.readings.writing(&shop.worktree(task)?);
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
@@ -176,7 +177,7 @@ fn ask_of(
         require_nonce: assigned.require_nonce || gate.is_some_and(|gate| gate.require_nonce),
         fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
         commit: Some(commit.clone()),
-        loop_id: Some(task.loop_id.clone()),
+        loop_id: task.told_loop().cloned(),
         task: task.task.map(|task| task.to_string()),
     }
 }
@@ -287,6 +288,17 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
     if !task.gate().is_some_and(|gate| gate.author_output) {
         return None;
     }
+    last_message(shop, task)
+}
+
+/// What the attempt before said, for one that goes on with its work.
+fn previous_message(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let goes_on = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. });
+    let marked = task.policy.workflow.completion == Completion::Marker;
+    if goes_on && marked && task.state.tally.iteration > 1 { last_message(shop, task) } else { None }
+}
+
+fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
     let attempts = shop.layout.attempts(task.run, &task.loop_id);
     let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
     before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))

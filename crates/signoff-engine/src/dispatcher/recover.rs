@@ -18,6 +18,7 @@ impl Dispatcher<'_> {
             self.govern(run, loop_id)?;
             self.notice_foreign_commits(run, loop_id)?;
             self.recover_loop(run, loop_id)?;
+            self.tidy(run, loop_id);
         }
         let wishes = group::outstanding(&self.runs[&run].board.machine);
         self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
