@@ -9,6 +9,9 @@ mod prepare;
 mod reading;
 
 pub use conclude::told_usage;
+pub(crate) use conclude::{Checks, checked};
+pub(crate) use environment::{bare as bare_environment, of_landing as environment};
+pub(crate) use prepare::{checks_launch, make_directory};
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +22,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
+use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -57,6 +61,8 @@ pub struct Report {
     pub usage: Usage,
     /// What people should be told.
     pub notes: Vec<String>,
+    /// What else is recorded, before the end.
+    pub facts: Vec<LoopFact>,
 }
 
 #[derive(Debug)]
@@ -108,7 +114,7 @@ impl Workshop {
     }
 
     /// A branch that somebody deleted goes on at the last commit that is on record.
-    fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
+    pub(crate) fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
         self.repository.revive_branch(&task.branch, &task.state.head.commit, &task.place.base)
     }
 }
@@ -202,7 +208,7 @@ pub async fn conclude(
         Ok(conclude::Concluded { end, usage, notes: more }) => {
             notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes };
+            let report = Report { run, loop_id, attempt, end, usage, notes, facts: Vec::new() };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), notes, &tell),
@@ -210,12 +216,12 @@ pub async fn conclude(
 }
 
 /// Where the attempt's files are.
-fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
+pub(crate) fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
     AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
 }
 
 /// Git and files are waited for away from the dispatcher.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     match tokio::task::spawn_blocking(work).await {
@@ -226,7 +232,8 @@ async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes };
+    let report =
+        Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts: Vec::new() };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

@@ -109,6 +109,8 @@ pub enum Input {
         hold: machine::Hold,
     },
     Interrupted(Interrupt),
+    /// Something people should know.
+    Note(String),
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -323,6 +325,10 @@ impl<'r> Dispatcher<'r> {
                 self.interrupted(interrupt);
                 Ok(())
             }
+            Input::Note(note) => {
+                self.renderer.take(&Notice::Note(&note));
+                Ok(())
+            }
             Input::Tick => self.look_around(),
         }
     }
@@ -391,7 +397,7 @@ impl<'r> Dispatcher<'r> {
 
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
-        let Report { run, loop_id, attempt, end, usage, notes } = report;
+        let Report { run, loop_id, attempt, end, usage, notes, facts } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
@@ -400,7 +406,7 @@ impl<'r> Dispatcher<'r> {
             self.renderer.take(&Notice::Note(note));
         }
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
-        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();
+        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).chain(facts).collect();
         match end {
             End::Event(event) => self.loop_event(run, &loop_id, *event, before),
             End::Stopped => {
