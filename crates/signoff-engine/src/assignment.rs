@@ -24,6 +24,8 @@ pub struct Assignment {
     pub spec: TaskSpec,
     pub branch: String,
     pub place: Place,
+    /// The branch its work lands on; none for the default branch.
+    pub target: Option<String>,
     pub started: Timestamp,
     pub job: Job,
     pub launch: Launch,

@@ -10,6 +10,9 @@ mod prepare;
 mod reading;
 
 pub use conclude::told_usage;
+pub(crate) use conclude::{Checks, checked};
+pub(crate) use environment::{bare as bare_environment, of_landing as environment};
+pub(crate) use prepare::{checks_launch, make_directory};
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
@@ -112,7 +115,7 @@ impl Workshop {
     }
 
     /// A branch that somebody deleted goes on at the last commit that is on record.
-    fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
+    pub(crate) fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
         self.repository.revive_branch(&task.branch, &task.state.head.commit, &task.place.base)
     }
 }
@@ -214,12 +217,12 @@ pub async fn conclude(
 }
 
 /// Where the attempt's files are.
-fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
+pub(crate) fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
     AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
 }
 
 /// Git and files are waited for away from the dispatcher.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     match tokio::task::spawn_blocking(work).await {

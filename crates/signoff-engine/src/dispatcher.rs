@@ -111,6 +111,8 @@ pub enum Input {
         hold: machine::Hold,
     },
     Interrupted(Interrupt),
+    /// Something people should know.
+    Note(String),
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -327,6 +329,10 @@ impl<'r> Dispatcher<'r> {
             }
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
+                Ok(())
+            }
+            Input::Note(note) => {
+                self.renderer.take(&Notice::Note(&note));
                 Ok(())
             }
             Input::Tick => self.look_around(),

@@ -10,7 +10,7 @@ use signoff_core::contract::{self, Answer, MAX_BYTES};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Judged, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::review::{Finding, Judged, Review, Usage, Verdict, Violation, ViolationCode};
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
@@ -309,16 +309,33 @@ fn review(
 }
 
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
-    if is_stopped(&ended.exit) {
-        return End::Stopped;
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        return failed(task, failure);
-    }
-    let ran = ran(&stdout(dir));
-    let findings = checks::findings(&ReviewerName::new("checks"), &ran);
-    let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
+    let report = match checked(dir, ended) {
+        Checks::Stopped => return End::Stopped,
+        Checks::Failed(failure) => return failed(task, failure),
+        Checks::Found(findings) if findings.is_empty() => CheckReport::Passed,
+        Checks::Found(findings) => CheckReport::Failed { findings },
+    };
     End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
+}
+
+/// What the project's commands came to.
+#[derive(Debug)]
+pub enum Checks {
+    Stopped,
+    Failed(Failure),
+    /// What is wrong; nothing if they passed.
+    Found(Vec<Finding>),
+}
+
+/// Reads what the project's commands left.
+pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
+    if is_stopped(&ended.exit) {
+        return Checks::Stopped;
+    }
+    match failure(&ended.exit) {
+        Some(failure) => Checks::Failed(failure),
+        None => Checks::Found(checks::findings(&ReviewerName::new("checks"), &ran(&stdout(dir)))),
+    }
 }
 
 fn ran(text: &[u8]) -> Vec<Ran> {

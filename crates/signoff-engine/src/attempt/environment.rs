@@ -1,5 +1,6 @@
 //! What an agent is told through its environment.
 
+use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
 
 use crate::assignment::Assignment;
@@ -36,6 +37,18 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
     .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+/// The variables of checks that run on a merge.
+pub fn of_landing(task: &Assignment, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+    of(task, dir, None)
+}
+
+/// The same where no task lands, but something of a run.
+pub fn bare(run: RunId) -> Vec<(String, Option<String>)> {
+    let known = [("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())];
+    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
+    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.

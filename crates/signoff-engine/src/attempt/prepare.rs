@@ -35,9 +35,7 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 /// Writes down all that the keeper needs.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
-    // Prompts, answers and the words that bind them are nobody else's business.
-    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
-    private.map_err(|error| EngineError::io("make", dir.path(), error))?;
+    make_directory(&dir)?;
     failpoint::pass("prepare");
     shop.worktree_with_files(task)?;
     let Some(place) = task.job_place() else {
@@ -56,6 +54,12 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
             Ok(Err(Unstarted("work that was done side by side cannot be put together yet".to_owned())))
         }
     }
+}
+
+/// Prompts, answers and the words that bind them are nobody else's business.
+pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
+    private.map_err(|error| EngineError::io("make", dir.path(), error))
 }
 
 fn prepare_work(
@@ -130,6 +134,21 @@ fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
 
 /// The project's own commands, run by signoff itself under the same keeper.
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let gate = task.gate().and_then(|gate| gate.review_timeout);
+    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
+    let environment = environment::of(task, &dir, None);
+    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), (timeout, environment))?;
+    let none = || Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned());
+    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+}
+
+/// How the project's checks are started in a directory; none if there are none.
+pub fn checks_launch(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    directory: &Path,
+    (timeout, environment): (Span, Vec<(String, Option<String>)>),
+) -> Result<Option<Launch>, EngineError> {
     let list: Vec<_> = shop
         .settings
         .checks()
@@ -137,23 +156,18 @@ fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result
         .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
         .collect();
     if list.is_empty() {
-        return Ok(Err(Unstarted(
-            "no checks are configured: name them in [checks] of signoff.toml".to_owned(),
-        )));
+        return Ok(None);
     }
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
-    write_prompt(&dir, "", &Memo::default())?;
+    write_prompt(dir, "", &Memo::default())?;
     let line = CommandLine {
         program: shop.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],
-        environment: Vec::new(),
+        environment,
     };
-    let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    let launch = assemble(shop, task, &dir, line, (timeout, None));
-    Ok(Ok((launch, dir)))
+    Ok(Some(assemble(shop, directory, line, timeout)))
 }
 
 /// What a reviewer is asked, as far as reading its answer depends on it.
@@ -195,23 +209,18 @@ fn launch(
     let program = shop.program.display().to_string();
     let mut line = adapter.command_line(&Order { agent, model, program: &program });
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-    Ok(assemble(shop, task, dir, line, (timeout, nonce)))
+    line.environment.extend(environment::of(task, dir, nonce));
+    Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 
-fn assemble(
-    shop: &Workshop,
-    task: &Assignment,
-    dir: &AttemptDir,
-    line: CommandLine,
-    (timeout, nonce): (Span, Option<&str>),
-) -> Launch {
+fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
     let CommandLine { program, arguments, environment } = line;
     let limits = shop.settings.limits();
     Launch {
         program: found(&program, shop.repository.checkout()),
         arguments,
-        directory: task.place.worktree.clone().into(),
-        environment: environment.into_iter().chain(environment::of(task, dir, nonce)).collect(),
+        directory: directory.to_owned(),
+        environment,
         writable: None,
         limits: Limits {
             time: Some(duration(timeout)),

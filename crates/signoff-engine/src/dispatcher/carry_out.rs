@@ -10,13 +10,14 @@ use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_core::wire::{Launch, LoopFact};
+use signoff_core::workflow::Landing;
 
 use super::{Dispatcher, Input, Interrupt, Notice, Todo};
 use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, failpoint, place};
+use crate::{attempt, failpoint, landing, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -173,7 +174,16 @@ impl Dispatcher<'_> {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
         self.summary.agents += 1;
-        tokio::spawn(attempt::carry_out(self.shop.clone(), Arc::new(task), self.tell.clone()));
+        let (shop, task, tell) = (self.shop.clone(), Arc::new(task), self.tell.clone());
+        match task.job.kind {
+            JobKind::Land => tokio::spawn(landing::carry_out(shop, task, tell)),
+            JobKind::Work { .. }
+            | JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Fix { .. }
+            | JobKind::Combine => tokio::spawn(attempt::carry_out(shop, task, tell)),
+        };
         Ok(())
     }
 
@@ -199,6 +209,8 @@ impl Dispatcher<'_> {
         let part = Part::of(loop_id, worked);
         let about = board.loops.get(part.as_ref().and_then(Part::looks_at).unwrap_or(loop_id))?;
         let whole = matches!(part, Some(Part::Whole));
+        let policy = board.policy(loop_id)?.clone();
+        let own = policy.workflow.landing != Landing::None;
         Some(Assignment {
             run,
             loop_id: loop_id.clone(),
@@ -207,10 +219,11 @@ impl Dispatcher<'_> {
             spec,
             branch: if whole { run.branch() } else { worked.branch.clone() },
             place: worked.place.clone()?,
+            target: own.then(|| run.branch()),
             started: about.started.unwrap_or_else(clock::now),
             job,
             launch,
-            policy: board.policy(loop_id)?.clone(),
+            policy,
             state: worked.state.clone(),
             last_round: worked.last_round.clone(),
             others: neighbours(board, loop_id),
