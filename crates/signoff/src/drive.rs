@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use signoff_core::group::RunStage;
+use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
@@ -203,16 +203,18 @@ impl Came {
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
-        let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
+        let failed = |stage: &&RunStage| {
+            matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed))
+        };
         // A run that was blocked before and stays so says nothing about what was worked now.
         let moved = |run: RunId| tasks.iter().any(|row| row.run_id == Some(run.0) && self.is_moved(row.id));
         let at_issue = |(run, _): &&(RunId, RunStage)| self.summary.tasks.is_empty() || moved(*run);
-        let blocked = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(blocked);
-        if self.summary.tasks.is_empty() && blocked.is_some() {
+        let failed = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(failed);
+        if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
             console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
         }
         let invocation = exit::Invocation {
-            run: blocked,
+            run: failed,
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,

@@ -9,6 +9,7 @@ mod config;
 mod cost;
 mod demo;
 mod documentation;
+mod groups;
 mod house;
 mod init;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod queue;
 mod replaced;
 mod session;
 mod surroundings;
+mod tables;
 mod tasks;
 #[cfg(test)]
 mod two_programs;
