@@ -90,10 +90,10 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
       [2/4] Review: APPROVED
       Signed off, lands with its group
       #1 Landing...
-      #1 Landed as dcf798669387a2c5dfba4337c353b3108fb5bf97
+      #1 Landed as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
       Landing...
-      Landed as a56a40f3d17184c2db91e5428c931f3f7992cb63
+      Landed as [COMMIT]
     ✓ Task #2 completed (APPROVED after 2 cycles)
     Group 2 of 2: #3
     Running task #3: Audit log
@@ -103,7 +103,7 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
       [1/4] Review: APPROVED
       Signed off, lands with its group
       Landing...
-      Landed as 4c1b58a75b16ada6ea6ab78d12066422a4d0fa06
+      Landed as [COMMIT]
     ✓ Task #3 completed (APPROVED after 1 cycle)
     All tasks are through: looking at the whole
     Running final
