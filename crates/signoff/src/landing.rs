@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use signoff_core::command::Command;
+use signoff_core::config::LandBy;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, LandReport, Loop, Stage};
 use signoff_core::view::{TaskRow, is_shared};
@@ -45,18 +46,19 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     let desk = bench.desk();
     let (row, rows) = desk.seen(task)?;
     let (run, loop_id) = desk.loop_of(task)?;
-    let board = Board::of(run, &bench.store.log(run)?);
+    let log = bench.store.log(run)?;
+    let board = Board::of(run, &log);
     let under_way = board.loops.get(&loop_id).is_some_and(|worked| is_landing(&worked.state));
     let target = bench.repository.default_branch()?;
     if !under_way {
         let commit = approved(&row, &rows)?;
-        if is_in(&bench, &commit, &target)? {
+        if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
-            return direct(bench, Direct { run, name, commit, message }, &named(&row)).map(Ok);
+            return direct(bench, Direct { run, name, commit, message }, &format!("task {task}")).map(Ok);
         }
     }
     match through_loop(bench, task, (run, &loop_id), console)? {
@@ -80,24 +82,43 @@ pub fn land_run(run: RunId) -> Result<Landed, Failure> {
     direct(bench, Direct { run, name: "run".to_owned(), commit: head.commit, message }, &format!("run {run}"))
 }
 
-fn named(row: &TaskRow) -> String {
-    format!("task {}", row.id)
-}
-
 fn is_landing(state: &Loop) -> bool {
     matches!(state.stage, Stage::Landing { .. })
 }
 
-/// Whether the default branch has it, told from git.
+/// Whether the default branch has it, told from git: the commit, or with `landing = "rebase"` its changes.
 pub fn is_in(bench: &Bench, commit: &Commit, target: &str) -> Result<bool, Failure> {
-    Ok(bench.repository.not_in(target, std::slice::from_ref(commit))?.is_empty())
+    let by_name = bench.repository.not_in(target, std::slice::from_ref(commit))?.is_empty();
+    Ok(by_name
+        || match bench.settings.landing() {
+            LandBy::Merge => false,
+            LandBy::Rebase => bench.repository.has_changes_of(target, commit)?,
+        })
+}
+
+/// Whether what was made of a loop's work when it landed is in the default branch. With `landing = "rebase"` it may be
+/// neither the commit that was approved nor, commit by commit, its changes.
+pub fn has_landed(
+    bench: &Bench,
+    (log, loop_id): (&[Recorded], &LoopId),
+    target: &str,
+) -> Result<bool, Failure> {
+    match (bench.settings.landing(), landed_as(log, loop_id)) {
+        (LandBy::Rebase, Some(commit)) => is_in(bench, &Commit::new(commit), target),
+        (LandBy::Merge | LandBy::Rebase, _) => Ok(false),
+    }
 }
 
 /// Whether a task has a loop of its own that brings its branch to the default branch, and resolves conflicts. Tasks of
 /// a plan share one branch; others landed on their run's branch before.
-pub fn lands_itself(board: &Board, loop_id: &LoopId, row: &TaskRow) -> bool {
-    let none = board.policy(loop_id).is_some_and(|policy| policy.workflow.landing == Landing::None);
-    none && !row.branch.as_deref().is_some_and(is_shared)
+fn lands_itself(board: &Board, loop_id: &LoopId, row: &TaskRow) -> bool {
+    let landed = board.loops.get(loop_id).is_some_and(|worked| worked.state.landed);
+    !landed && !lands_on_run(board, loop_id) && !row.branch.as_deref().is_some_and(is_shared)
+}
+
+/// Whether a loop's work joins its run's branch first.
+pub fn lands_on_run(board: &Board, loop_id: &LoopId) -> bool {
+    board.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None)
 }
 
 /// The commit that may land. What nobody approved may not, nor what builds on it.
@@ -216,6 +237,10 @@ fn direct(bench: Bench, direct: Direct, what: &str) -> Result<Landed, Failure> {
                 "nothing was changed. Merge it by hand: `git merge {commit}` on {target}, and resolve what git names"
             )))
         }
+        Brought::Different { .. } => Err(Failure::failed(format!(
+            "on top of {target}, {what} changes something else than what was approved"
+        ))
+        .hint(format!("nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"))),
         Brought::Red { findings, .. } => {
             let first = findings.first().map(|finding| format!(": {}", finding.description));
             let message = format!("together with {target}, the checks of {what} fail{}", first.unwrap_or_default());
