@@ -17,6 +17,7 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -49,27 +50,11 @@ pub struct Came {
 
 /// Works until nothing is left that could go on without a person.
 pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let runtime = runtime()?;
     let (commits, store): (_, Arc<dyn Store>) = (bench.store.clone(), bench.store.clone());
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let naming = naming(&*store, &wanted, jobs)?;
-    let program = door::program()?;
-    let shop = Arc::new(Workshop {
-        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
-        repository: bench.repository,
-        layout: bench.layout,
-        settings: bench.settings,
-        program,
-        jobs,
-        subject: wanted.subject,
-        base: wanted.base,
-        readings: Readings::default(),
-        mending: Mutex::default(),
-    });
+    let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
     let mut shown = Shown::new(console, naming);
     let summary = runtime.block_on(async {
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
@@ -90,6 +75,40 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     console
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     Ok(Came { bench: shop, store, summary })
+}
+
+/// What work is waited for in.
+pub fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))
+}
+
+/// What is needed to work, where no dispatcher drives it.
+pub fn workshop(bench: Bench) -> Result<Arc<Workshop>, Failure> {
+    shop(bench, 1, (None, None))
+}
+
+fn shop(
+    bench: Bench,
+    jobs: usize,
+    (subject, base): (Option<TaskSpec>, Option<String>),
+) -> Result<Arc<Workshop>, Failure> {
+    let program = door::program()?;
+    Ok(Arc::new(Workshop {
+        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
+        repository: bench.repository,
+        layout: bench.layout,
+        settings: bench.settings,
+        program,
+        jobs,
+        subject,
+        base,
+        readings: Readings::default(),
+        mending: Mutex::default(),
+    }))
 }
 
 /// Whether more than one task may be at work at once: then every line says from the start whose it is.

@@ -18,6 +18,7 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+mod landing;
 mod looking;
 mod manual;
 mod merge_reviews;
