@@ -6,11 +6,13 @@
 mod bring;
 mod checks;
 mod direct;
+mod refused;
 mod sent_back;
 mod turn;
 
 pub use bring::Brought;
-pub use direct::{Direct, land};
+pub use direct::{Direct, land, land_run};
+pub use refused::Tried;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use signoff_engine::attempt::Workshop;
 use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
-use signoff_engine::landing::{self, Brought, Direct};
+use signoff_engine::landing::{self, Direct, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
@@ -231,29 +231,7 @@ fn direct(bench: Bench, direct: Direct, what: &str) -> Result<Landed, Failure> {
     let commit = direct.commit.clone();
     let shop: Arc<Workshop> = drive::workshop(bench)?;
     let runtime = drive::runtime()?;
-    match runtime.block_on(landing::land(&shop, direct))? {
-        Brought::In { commit, now } => Ok(Landed { target, commit: commit.to_string(), now }),
-        Brought::Conflicting { files, .. } => {
-            let files: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
-            Err(Failure::failed(format!("{what} conflicts with {target} in {}", files.join(", "))).hint(format!(
-                "nothing was changed. Merge it by hand: `git merge {commit}` on {target}, and resolve what git names"
-            )))
-        }
-        Brought::Different { .. } => Err(Failure::failed(format!(
-            "on top of {target}, {what} changes something else than what was approved"
-        ))
-        .hint(format!(
-            "nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"
-        ))),
-        Brought::Red { findings, .. } => {
-            let first = findings.first().map(|finding| format!(": {}", finding.description));
-            let message =
-                format!("together with {target}, the checks of {what} fail{}", first.unwrap_or_default());
-            Err(Failure::failed(message)
-                .hint(format!("nothing was changed. Mend {target} or the work, and type the same again")))
-        }
-        Brought::Unchecked(failure) => Err(Failure::failed(format!("the checks of {what} {failure}"))
-            .hint("mend [checks] in signoff.toml, or raise limits.attempt")),
-        Brought::Stopped => Err(Failure::failed(format!("{what} has not landed: the checks were stopped"))),
-    }
+    let brought = runtime.block_on(landing::land(&shop, direct))?;
+    let (commit, now) = brought.landed(Tried { what, target: &target, commit: &commit })?;
+    Ok(Landed { target, commit: commit.to_string(), now })
 }

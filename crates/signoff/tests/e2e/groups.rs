@@ -389,6 +389,31 @@ fn loops_on_one_file_land_both_changes() {
 }
 
 #[test]
+fn with_land_the_run_ends_on_the_default_branch() {
+    let project = project(|script| content(developers(planners(script))));
+    let output = project.run(&["run", "SPEC.md", "--land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
+    assert_eq!(project.git("status --porcelain"), "");
+}
+
+#[test]
+fn a_run_that_may_not_touch_the_checkout_lands_when_it_is_clean() {
+    let project = project(|script| content(developers(planners(script))));
+    project.env.write("README.md", "# Mine\n");
+    let output = project.run(&["run", "SPEC.md", "--land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(project.read("README.md"), "# Mine\n");
+    assert_eq!(project.git("log -1 --format=%s main"), "Specify\n");
+    project.commit("Mine");
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    assert_eq!((project.read("README.md"), project.read("task-1.txt")), ("# Mine\n".into(), "work\n".into()));
+}
+
+#[test]
 fn a_dry_run_says_what_would_be_done() {
     let project = project(|script| script);
     insta::assert_snapshot!(project.run(&["run", "SPEC.md", "--dry-run"]), @"

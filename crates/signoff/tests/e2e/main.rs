@@ -5,6 +5,7 @@ mod app;
 mod asking;
 #[cfg(test)]
 mod bad_input;
+mod checkpoints;
 mod config;
 mod cost;
 mod demo;
