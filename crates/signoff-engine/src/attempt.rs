@@ -232,8 +232,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report =
-        Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts: Vec::new() };
+    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts: Vec::new() };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

@@ -62,7 +62,9 @@ async fn land_loop(
     task: &Arc<Assignment>,
     tell: &UnboundedSender<Input>,
 ) -> Result<Landed, EngineError> {
-    let Some(_turn) = Turn::wait(&shop.repository, Some((task, tell))).await? else { return Ok(Landed::of(End::Stopped)) };
+    let Some(_turn) = Turn::wait(&shop.repository, Some((task, tell))).await? else {
+        return Ok(Landed::of(End::Stopped));
+    };
     let looking = (shop.clone(), task.clone());
     let wish = match attempt::blocking(move || before(&looking.0, &looking.1)).await? {
         Before::Ready(wish) => wish,
@@ -132,7 +134,9 @@ fn after(
             send_back(shop, task, &back)
         }
         Brought::Different { onto, head } => send_back(shop, task, &Back::to_look_at(onto, head)),
-        Brought::Red { onto, head, findings } => send_back(shop, task, &Back::of_checks(onto, head, findings)),
+        Brought::Red { onto, head, findings } => {
+            send_back(shop, task, &Back::of_checks(onto, head, findings))
+        }
         Brought::Unchecked(failure) => Ok(Landed::event(Event::AttemptFailed { attempt, failure })),
         Brought::Stopped => Ok(Landed::of(End::Stopped)),
     }

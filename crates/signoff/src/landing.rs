@@ -143,7 +143,9 @@ pub fn approved(row: &TaskRow, rows: &[TaskRow]) -> Result<Commit, Failure> {
         Some(commit) if !unapproved(row) => {
             match rows.iter().filter(builds_on).filter(is_through).find(|one| unapproved(one)) {
                 None => Ok(Commit::new(commit.clone())),
-                Some(before) => Err(refused(task, &format!("builds on task {}, which is", before.id), before)),
+                Some(before) => {
+                    Err(refused(task, &format!("builds on task {}, which is", before.id), before))
+                }
             }
         }
         Some(_) | None => Err(refused(task, "is", row)),
@@ -276,13 +278,15 @@ fn direct(bench: Bench, direct: Direct, what: &str, console: &Console) -> Result
         Brought::Different { .. } => Err(Failure::failed(format!(
             "on top of {target}, {what} changes something else than what was approved"
         ))
-        .hint(format!("nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"))),
+        .hint(format!(
+            "nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"
+        ))),
         Brought::Red { findings, .. } => {
             let first = findings.first().map(|finding| format!(": {}", finding.description));
-            let message = format!("together with {target}, the checks of {what} fail{}", first.unwrap_or_default());
-            Err(Failure::failed(message).hint(format!(
-                "nothing was changed. Mend {target} or the work, and type the same again"
-            )))
+            let message =
+                format!("together with {target}, the checks of {what} fail{}", first.unwrap_or_default());
+            Err(Failure::failed(message)
+                .hint(format!("nothing was changed. Mend {target} or the work, and type the same again")))
         }
         Brought::Unchecked(failure) => Err(Failure::failed(format!("the checks of {what} {failure}"))
             .hint("mend [checks] in signoff.toml, or raise limits.attempt")),

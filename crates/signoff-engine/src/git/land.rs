@@ -173,7 +173,8 @@ impl Merged {
     fn parse(printed: &[u8]) -> Self {
         let mut fields = printed.split(|&byte| byte == 0);
         let tree = Tree::new(String::from_utf8_lossy(fields.next().unwrap_or_default()).trim_end());
-        let paths: BTreeSet<PathBuf> = fields.by_ref().take_while(|name| !name.is_empty()).map(path).collect();
+        let paths: BTreeSet<PathBuf> =
+            fields.by_ref().take_while(|name| !name.is_empty()).map(path).collect();
         let messages = messages(&mut fields);
         let file = |path: PathBuf| {
             let about = messages.iter().filter(|(paths, _)| paths.contains(&path));

@@ -107,7 +107,8 @@ impl Repository {
     }
 
     fn patch_id(&self, from: &Commit, to: &Commit) -> Result<String, GitError> {
-        let asked = ["diff-tree", "-r", "-p", "--full-index", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let asked =
+            ["diff-tree", "-r", "-p", "--full-index", "--no-ext-diff", "--no-textconv", "--no-renames"];
         let patch = self.sealed(self.here())?.args(asked).args([from.as_str(), to.as_str()]).read()?;
         let printed = self.sealed(self.here())?.args(["patch-id", "--stable"]).input(patch).read_line()?;
         Ok(printed.split(' ').next().unwrap_or_default().to_owned())

@@ -40,12 +40,26 @@ pub type Driven<'a> = Option<(&'a Arc<Assignment>, &'a UnboundedSender<Input>)>;
 #[derive(Debug)]
 pub enum Brought {
     /// The target has it, with this commit; `now` if it had it not before.
-    In { commit: Commit, now: bool },
-    Conflicting { onto: Commit, head: Head, files: Vec<Conflict> },
+    In {
+        commit: Commit,
+        now: bool,
+    },
+    Conflicting {
+        onto: Commit,
+        head: Head,
+        files: Vec<Conflict>,
+    },
     /// On top of the target it changes something else than what was approved.
-    Different { onto: Commit, head: Head },
+    Different {
+        onto: Commit,
+        head: Head,
+    },
     /// Together with what landed before it, checks fail.
-    Red { onto: Commit, head: Head, findings: Vec<Finding> },
+    Red {
+        onto: Commit,
+        head: Head,
+        findings: Vec<Finding>,
+    },
     /// The checks could not say anything.
     Unchecked(Failure),
     Stopped,

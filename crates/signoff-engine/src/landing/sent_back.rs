@@ -73,8 +73,7 @@ impl Back {
         if self.files.is_empty() {
             return Ok(Vec::new());
         }
-        let lines: BTreeMap<PathBuf, u32> =
-            shop.repository.marked_lines(commit, &self.marks, &self.files)?;
+        let lines: BTreeMap<PathBuf, u32> = shop.repository.marked_lines(commit, &self.marks, &self.files)?;
         let still = |finding: &Finding| {
             let line = *lines.get(Path::new(finding.file.as_deref()?))?;
             let description = format!("conflict markers are left: {}", finding.description);

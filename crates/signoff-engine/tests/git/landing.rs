@@ -96,10 +96,12 @@ fn a_conflict_is_a_commit_with_both_sides_in_its_files() {
     let Merge::Conflicting { head, files } = merge(&repository, "signoff/run-1", &second.commit) else {
         panic!("no conflict")
     };
-    let told: Vec<String> = files.iter().map(|file| format!("{}: {}", file.path.display(), file.what)).collect();
+    let told: Vec<String> =
+        files.iter().map(|file| format!("{}: {}", file.path.display(), file.what)).collect();
     insta::assert_snapshot!(told.join("\n"), @"README.md: (content): Merge conflict in README.md");
     let show = |name: &str| place.run(&["show", &format!("{}:{name}", head.commit)]);
-    let named = show("README.md").replace(second.commit.as_str(), "TWO").replace(landed.commit.as_str(), "LANDED");
+    let named =
+        show("README.md").replace(second.commit.as_str(), "TWO").replace(landed.commit.as_str(), "LANDED");
     insta::assert_snapshot!(named, @"
     <<<<<<< TWO
     hello two
@@ -199,7 +201,10 @@ fn a_clean_checkout_follows_its_branch() {
     let repository = place.repository();
     let worktree = place.worktree("one");
     place.write("mine.txt", "mine\n");
-    place.shell(worktree.path(), "rm README.md; mkdir -p deep/er; echo new > deep/er/new.txt; echo x > src/main.rs");
+    place.shell(
+        worktree.path(),
+        "rm README.md; mkdir -p deep/er; echo new > deep/er/new.txt; echo x > src/main.rs",
+    );
     let head = worktree.commit_all("one").unwrap().head;
     // What was merely touched is not changed.
     place.shell(&place.root(), "touch -d '2001-01-01' src/main.rs");
@@ -272,7 +277,9 @@ fn left_behind(done: &str) -> (Place, Head) {
 
 #[test]
 fn a_checkout_that_was_left_behind_catches_up() {
-    for done in ["true", "echo changed > README.md", "echo changed > README.md; echo a > a.txt; rm src/main.rs"] {
+    for done in
+        ["true", "echo changed > README.md", "echo changed > README.md; echo a > a.txt; rm src/main.rs"]
+    {
         let (place, head) = left_behind(done);
         place.repository().finish_forward().unwrap();
         assert_eq!(place.run(&["status", "--porcelain"]), "", "{done}");
@@ -303,7 +310,8 @@ fn merges_are_checked_in_a_worktree_that_keeps_only_what_is_ignored() {
     let worktree = place.worktree("one");
     let head = change(&worktree, &[("a.txt", "a\n")], "one");
     let first = repository.integration(&path, &place.head()).unwrap();
-    place.shell(first.path(), "mkdir built; echo o > built/o; echo left > left.txt; echo changed > README.md");
+    place
+        .shell(first.path(), "mkdir built; echo o > built/o; echo left > left.txt; echo changed > README.md");
     let second = repository.integration(&path, &head.commit).unwrap();
     assert_eq!(second.head().unwrap().commit, head.commit);
     let names = place.shell(second.path(), "ls -A; cat README.md built/o");
@@ -332,7 +340,10 @@ fn the_same_changes_come_on_top_with_their_authors() {
     let (repository, [one, two]) = two_loops(&place);
     let first = change(&one, &[("a.txt", "a\n")], "one");
     change(&two, &[("b.txt", "b\n")], "two");
-    place.shell(two.path(), "echo c > c.txt; git add c.txt; git commit -q --author 'Eve <e@x>' -m 'three\n\nWhy.'");
+    place.shell(
+        two.path(),
+        "echo c > c.txt; git add c.txt; git commit -q --author 'Eve <e@x>' -m 'three\n\nWhy.'",
+    );
     let second = two.head().unwrap();
     land(&repository, "signoff/run-1", &first.commit);
     let Replay::As(Merge::Clean(head)) = replay(&repository, "signoff/run-1", &second.commit) else {
@@ -343,7 +354,11 @@ fn the_same_changes_come_on_top_with_their_authors() {
     three by Eve
     two by Ada
     ");
-    assert!(repository.advance("signoff/run-1", &target(&repository, "signoff/run-1").tip.commit, &head.commit).unwrap());
+    assert!(
+        repository
+            .advance("signoff/run-1", &target(&repository, "signoff/run-1").tip.commit, &head.commit)
+            .unwrap()
+    );
     assert!(repository.has_changes_of("signoff/run-1", &second.commit).unwrap());
     assert!(!repository.has_changes_of("main", &second.commit).unwrap());
     // What is on top already stays as it is; what is in is not put in again.
@@ -355,7 +370,8 @@ fn the_same_changes_come_on_top_with_their_authors() {
 fn a_change_in_other_surroundings_is_another_change() {
     let place = Place::new();
     let lines = |changed: &[(usize, &str)]| {
-        let line = |number: usize| changed.iter().find(|(at, _)| *at == number).map_or("same", |(_, text)| text);
+        let line =
+            |number: usize| changed.iter().find(|(at, _)| *at == number).map_or("same", |(_, text)| text);
         (1..=9).map(|number| format!("{}\n", line(number))).collect::<String>()
     };
     place.write("list.txt", lines(&[]));
@@ -375,7 +391,8 @@ fn a_resolved_conflict_comes_as_one_commit() {
     let first = change(&one, &[("README.md", "hello one\n")], "one");
     let second = change(&two, &[("README.md", "hello two\n")], "two");
     let landed = land(&repository, "signoff/run-1", &first.commit);
-    let Replay::As(Merge::Conflicting { head, .. }) = replay(&repository, "signoff/run-1", &second.commit) else {
+    let Replay::As(Merge::Conflicting { head, .. }) = replay(&repository, "signoff/run-1", &second.commit)
+    else {
         panic!("no conflict")
     };
     assert!(repository.advance("loop/two", &second.commit, &head.commit).unwrap());

@@ -111,7 +111,9 @@ impl Unit {
         let one = |row: &TaskRow| LandedTask {
             task_id: row.id,
             status,
-            commit: commit.or(row.approved_commit.as_deref().filter(|_| status == "ready")).map(str::to_owned),
+            commit: commit
+                .or(row.approved_commit.as_deref().filter(|_| status == "ready"))
+                .map(str::to_owned),
             reason: reason.map(str::to_owned),
         };
         self.rows().iter().map(one).collect()

@@ -74,5 +74,9 @@ fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failur
 pub fn words(task: TaskId, landed: &Landed) -> String {
     let Landed { target, commit, now } = landed;
     let commit = commit.get(..7).unwrap_or(commit);
-    if *now { format!("✓ Task #{task} is in {target} ({commit})") } else { format!("✓ Task #{task} was in {target} before") }
+    if *now {
+        format!("✓ Task #{task} is in {target} ({commit})")
+    } else {
+        format!("✓ Task #{task} was in {target} before")
+    }
 }

@@ -58,7 +58,10 @@ fn told(output: impl Display) -> String {
         let inner = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
         if hex(inner) { word.replace(inner, "ID") } else { word.to_owned() }
     };
-    text.split(' ').map(|words| words.split('\n').map(word).collect::<Vec<_>>().join("\n")).collect::<Vec<_>>().join(" ")
+    text.split(' ')
+        .map(|words| words.split('\n').map(word).collect::<Vec<_>>().join("\n"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn graph(project: &Project, branch: &str) -> String {
@@ -185,7 +188,8 @@ fn markers_that_nobody_takes_out_never_land() {
 }
 
 /// A check that fails when both parts are there and nobody has said how they go together.
-const TOGETHER: &str = "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
+const TOGETHER: &str =
+    "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
 
 #[test]
 fn green_alone_and_red_together_goes_back() {
@@ -210,7 +214,10 @@ fn green_alone_and_red_together_goes_back() {
     ✓ Task #2 completed (APPROVED after 2 cycles)
     ✓ Task #2 is in main (ID)
     ");
-    assert_eq!(project.read("part-1.txt") + &project.read("part-2.txt") + &project.read("together.txt"), "part 1\npart 2\nso\n");
+    assert_eq!(
+        project.read("part-1.txt") + &project.read("part-2.txt") + &project.read("together.txt"),
+        "part 1\npart 2\nso\n"
+    );
     assert_eq!(project.list(".signoff/worktrees"), ["landing"]);
 }
 
@@ -273,10 +280,7 @@ fn only_what_is_approved_lands() {
 
 #[test]
 fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
-    let project = approved(
-        |script| two_on_one_file(script).rule(Rule::role("fix").exit(3)),
-        "",
-    );
+    let project = approved(|script| two_on_one_file(script).rule(Rule::role("fix").exit(3)), "");
     project.run(&["add", "Apart", "-a"]);
     project.set_agent(|script| apart(script).rule(Rule::role("fix").exit(3)));
     project.run(&["work"]);
@@ -323,7 +327,10 @@ fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
     let report = project.run(&["land", "--json"]).json();
     assert_eq!(report, serde_json::json!({"version": 1, "target": "main", "tasks": []}));
     let report = project.run(&["merge", "3", "--json"]).json();
-    assert_eq!((&report["tasks"][0]["status"], &report["tasks"][0]["task_id"]), (&"already".into(), &3.into()));
+    assert_eq!(
+        (&report["tasks"][0]["status"], &report["tasks"][0]["task_id"]),
+        (&"already".into(), &3.into())
+    );
 }
 
 #[test]
@@ -446,7 +453,10 @@ fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
             .rule(Rule::role("review").reviewer("spec").say(&crate::actors::clean("spec")))
             .rule(Rule::role("review").reviewer("code").say(&crate::actors::clean("code")))
     });
-    project.env.write("plan.md", "# Plan\n\n### Task 1: First\n\n- [ ] do it\n\n### Task 2: Second\n\n- [ ] do it\n");
+    project.env.write(
+        "plan.md",
+        "# Plan\n\n### Task 1: First\n\n- [ ] do it\n\n### Task 2: Second\n\n- [ ] do it\n",
+    );
     project.commit("Plan");
     let worked = project.run(&["run", "plan.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -477,10 +487,8 @@ fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
 
 #[test]
 fn two_programs_that_land_at_once_take_turns() {
-    let project = queued(
-        |script| apart(script).rule(Rule::role("fix").exit(3)),
-        "[checks]\ntest = \"true\"\n",
-    );
+    let project =
+        queued(|script| apart(script).rule(Rule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
     project.run(&["add", "Greet three", "-a"]);
     for task in ["1", "2", "3"] {
         project.run(&["work", task]);
@@ -509,7 +517,8 @@ fn killed_at_any_place_it_lands_once() {
         assert_eq!(again.code, Some(0), "{place}: {again}");
         assert_eq!(project.read("greeting.txt"), "hello one and two\n", "{place}");
         assert_eq!(project.git("status --porcelain"), "", "{place}");
-        let merges = graph(&project, "main").lines().filter(|line| *line == "Merge task 2: Greet two").count();
+        let merges =
+            graph(&project, "main").lines().filter(|line| *line == "Merge task 2: Greet two").count();
         assert_eq!(merges, 2, "{place}: the conflict and the landing");
         assert_eq!(project.calls().of_role("fix").count(), 1, "{place}");
         assert!(!project.env.work().join(".git/signoff/forward.json").exists(), "{place}");
