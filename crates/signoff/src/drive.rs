@@ -24,6 +24,7 @@ use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::reporting;
 use crate::show::Shown;
 
 /// What is driven.
@@ -68,10 +69,12 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         subject: wanted.subject,
         base: wanted.base,
         readings: Readings::default(),
+        reports: Arc::default(),
         mending: Mutex::default(),
     });
     let mut shown = Shown::new(console, naming);
     let summary = runtime.block_on(async {
+        let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
         listen(dispatcher.door())?;
         for lease in wanted.resumed {

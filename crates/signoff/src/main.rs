@@ -9,6 +9,7 @@ mod drive;
 mod failure;
 mod part;
 mod preflight;
+mod reporting;
 mod settings;
 mod show;
 mod spinner;
