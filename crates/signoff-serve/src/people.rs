@@ -6,7 +6,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerConfig,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value};
 
@@ -32,7 +32,11 @@ pub struct Unread(pub String);
 /// Serves until stdin ends.
 pub async fn serve_stdio(reading: Arc<dyn Reading>) -> Result<(), Unread> {
     let broken = |error: &dyn std::fmt::Display| Unread(error.to_string());
-    let service = People { reading }.serve(rmcp::transport::stdio()).await.map_err(|error| broken(&error))?;
+    let service = match (People { reading }).serve(rmcp::transport::stdio()).await {
+        // A client that went away without a word is no failure.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        service => service.map_err(|error| broken(&error))?,
+    };
     service.waiting().await.map(drop).map_err(|error| broken(&error))
 }
 

@@ -100,12 +100,219 @@ mod tests {
 
     #[test]
     fn what_agents_report_with() {
-        insta::assert_json_snapshot!(ReportTool::ALL.map(of_agents));
+        insta::assert_json_snapshot!(ReportTool::ALL.map(of_agents), @r#"
+        [
+          {
+            "name": "set_loop_review_result",
+            "description": "Report review results for a specific loop",
+            "inputSchema": {
+              "properties": {
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
+                "interpretedIntent": {
+                  "type": "string"
+                },
+                "issues": {
+                  "items": {
+                    "properties": {
+                      "description": {
+                        "type": "string"
+                      },
+                      "file": {
+                        "type": "string"
+                      },
+                      "line": {
+                        "type": "number"
+                      },
+                      "suggestion": {
+                        "type": "string"
+                      },
+                      "type": {
+                        "type": "string"
+                      }
+                    },
+                    "type": "object"
+                  },
+                  "type": "array"
+                },
+                "loopId": {
+                  "description": "The loop being reviewed",
+                  "type": "string"
+                },
+                "passed": {
+                  "type": "boolean"
+                },
+                "taskId": {
+                  "description": "The task that was reviewed (optional for checkpoint reviews)",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "loopId",
+                "passed"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "set_review_result",
+            "description": "Report review results for the run as a whole",
+            "inputSchema": {
+              "properties": {
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
+                "interpretedIntent": {
+                  "type": "string"
+                },
+                "issues": {
+                  "items": {
+                    "properties": {
+                      "description": {
+                        "type": "string"
+                      },
+                      "file": {
+                        "type": "string"
+                      },
+                      "line": {
+                        "type": "number"
+                      },
+                      "suggestion": {
+                        "type": "string"
+                      },
+                      "type": {
+                        "type": "string"
+                      }
+                    },
+                    "type": "object"
+                  },
+                  "type": "array"
+                },
+                "passed": {
+                  "type": "boolean"
+                }
+              },
+              "required": [
+                "passed"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "write_task",
+            "description": "Write one task of the specification. Writing a task with the same id again replaces it",
+            "inputSchema": {
+              "properties": {
+                "depends_on": {
+                  "description": "The ids of the tasks that must be done before",
+                  "items": {
+                    "type": "string"
+                  },
+                  "type": "array"
+                },
+                "description": {
+                  "description": "What to build and how to tell that it is done",
+                  "type": "string"
+                },
+                "id": {
+                  "description": "A short name of its own",
+                  "type": "string"
+                },
+                "title": {
+                  "description": "One line",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "id",
+                "title"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "add_plan_group",
+            "description": "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
+            "inputSchema": {
+              "properties": {
+                "tasks": {
+                  "description": "The ids of the tasks",
+                  "items": {
+                    "type": "string"
+                  },
+                  "minItems": 1,
+                  "type": "array"
+                }
+              },
+              "required": [
+                "tasks"
+              ],
+              "type": "object"
+            }
+          }
+        ]
+        "#);
     }
 
     #[test]
     fn what_people_look_with() {
-        insta::assert_json_snapshot!(of_people());
+        insta::assert_json_snapshot!(of_people(), @r#"
+        [
+          {
+            "name": "list_tasks",
+            "description": "List all tasks with their status, verdict and cost, and the questions that wait for a person",
+            "inputSchema": {
+              "properties": {},
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          },
+          {
+            "name": "show_task",
+            "description": "Show one task: its reviews cycle by cycle, attempts, findings, costs and files",
+            "inputSchema": {
+              "properties": {
+                "id": {
+                  "description": "The task's number",
+                  "type": "integer"
+                }
+              },
+              "required": [
+                "id"
+              ],
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          },
+          {
+            "name": "read_findings",
+            "description": "Read what reviewers found in one task over all cycles, each finding with its state and who decided it",
+            "inputSchema": {
+              "properties": {
+                "id": {
+                  "description": "The task's number",
+                  "type": "integer"
+                }
+              },
+              "required": [
+                "id"
+              ],
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          }
+        ]
+        "#);
     }
 
     #[test]
@@ -116,7 +323,7 @@ mod tests {
         assert_eq!(read(json!("#7")), Ok(7));
         for wrong in [json!(-1), json!(1.5), json!("seven"), json!(null), json!([7])] {
             insta::allow_duplicates! {
-                insta::assert_snapshot!(read(wrong).unwrap_err(), @"");
+                insta::assert_snapshot!(read(wrong).unwrap_err(), @"`id` must be the number of a task: list_tasks names them");
             }
         }
     }

@@ -14,6 +14,7 @@ pub mod edit;
 pub mod improve;
 pub mod init;
 pub mod logs;
+pub mod mcp;
 pub mod merge_reviews;
 pub mod parse;
 pub mod retry;

@@ -16,7 +16,8 @@ pub async fn start(reports: Arc<Reports>, console: &Console) -> Option<Server> {
             Some(server)
         }
         Err(error) => {
-            console.note(&format!("Agents cannot report over MCP: no port of 127.0.0.1 is to be had: {error}"));
+            console
+                .note(&format!("Agents cannot report over MCP: no port of 127.0.0.1 is to be had: {error}"));
             None
         }
     }

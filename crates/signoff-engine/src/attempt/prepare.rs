@@ -113,7 +113,8 @@ fn prepare_review(
     };
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
-    let told = Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
+    let told =
+        Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
     let launch = launch(shop, task, &dir, who, (assigned.timeout, &told));
     let launch = match launch {
         Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
@@ -141,12 +142,9 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
     match role {
         Role::Enumerate if task.loop_id == LoopId::planning() => Some(Grant::tasks()),
         Role::Plan if task.loop_id == LoopId::planning() => Some(Grant::groups()),
-        Role::Implement
-        | Role::Fix
-        | Role::Enumerate
-        | Role::Plan
-        | Role::Brainstorm
-        | Role::Simplify => None,
+        Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => {
+            None
+        }
     }
 }
 

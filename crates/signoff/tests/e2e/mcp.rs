@@ -93,7 +93,8 @@ fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
     "#);
     assert_eq!(first["interpreted_intent"], "greet a person");
     assert_eq!(first["intent_satisfied"], false);
-    let raw = project.list(".signoff/reviews").into_iter().find(|name| name.ends_with("review-2.general.txt"));
+    let raw =
+        project.list(".signoff/reviews").into_iter().find(|name| name.ends_with("review-2.general.txt"));
     insta::assert_snapshot!(project.read(&format!(".signoff/reviews/{}", raw.unwrap())), @r#"
     REVIEW_COMPLETE
 
@@ -193,7 +194,9 @@ fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
 /// An agent that tells where to report, and waits.
 fn betrays(rule: Rule, project: &Project, name: &str) -> Rule {
     let path = word(shared(project, name));
-    let tell = format!("printf '%s %s' \"$SIGNOFF_MCP_URL\" \"$SIGNOFF_MCP_TOKEN\" > {path}.new && mv {path}.new {path}");
+    let tell = format!(
+        "printf '%s %s' \"$SIGNOFF_MCP_URL\" \"$SIGNOFF_MCP_TOKEN\" > {path}.new && mv {path}.new {path}"
+    );
     rule.shell(&tell)
 }
 
