@@ -214,15 +214,13 @@ fn ask_of(
 }
 
 /// Which loop and task a review is about: a checkpoint's is about the loop it looks at, whose task is not done; one
-/// that serves the run is about no loop.
+/// without a task is about no loop.
 fn subject(task: &Assignment) -> (Option<LoopId>, Option<String>) {
-    if let Some((looked_at, _)) = task.loop_id.of_checkpoint() {
-        return (Some(looked_at), None);
+    match (task.loop_id.of_checkpoint(), task.task) {
+        (Some((looked_at, _)), _) => (Some(looked_at), None),
+        (None, Some(id)) => (Some(task.loop_id.clone()), Some(id.to_string())),
+        (None, None) => (None, None),
     }
-    if task.loop_id.serves_the_run() {
-        return (None, None);
-    }
-    (Some(task.loop_id.clone()), task.task.map(|task| task.to_string()))
 }
 
 fn launch(

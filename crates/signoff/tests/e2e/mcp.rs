@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use signoff_testkit::Project;
 use signoff_testkit::mcp::Client;
 use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Project, TestEnv};
 
 use crate::PROGRAM;
 
@@ -276,7 +276,7 @@ fn a_request_that_can_be_read_in_two_ways_is_refused() {
     let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"set_loop_review_result",
         "arguments":{"loopId":"1","passed":false,"passed":true}}}"#;
     insta::assert_snapshot!(good.post(twice).unwrap(), @"400 the key `passed` appears twice in one object");
-    let long = json!({ "loopId": "1", "passed": true, "interpretedIntent": "x".repeat(5 << 20) });
+    let long = json!({ "loopId": "1", "passed": true, "interpretedIntent": "x".repeat(4 << 20) });
     insta::assert_snapshot!(good.call(LOOP, &long).unwrap(), @"413 the request is too long");
     insta::assert_snapshot!(good.post("{\"jsonrpc\":\"2.0\",").unwrap().status, @"415");
     fs::write(go, "").unwrap();
@@ -326,4 +326,97 @@ fn a_report_outlives_the_program() {
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
+}
+
+#[test]
+fn a_review_of_the_checkout_is_about_no_loop() {
+    let project =
+        project("tool", |script| {
+            script.rule(Rule::role("review").asked_for("set_review_result({").tool(
+                "set_review_result",
+                json!({ "passed": false, "issues": [{ "description": "no name" }] }),
+            ))
+        });
+    project.env.write("b.txt", "hello\n");
+    insta::assert_snapshot!(project.run(&["review"]), @"");
+}
+
+#[test]
+fn a_reviewer_that_cannot_write_can_report() {
+    let project = project("tool", |script| script.rule(Rule::role("review").tool(LOOP, passed())));
+    let reviewer =
+        "[reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n";
+    project.configure(&format!("sandbox = true\n{reviewer}"));
+    let lines = project.run(&["work"]).stdout;
+    assert!(lines.contains("APPROVED after 1 cycle"), "{lines}");
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+
+/// What a person's own client is answered, line by line.
+fn asked(env: &TestEnv, requests: &[(&str, Value)]) -> Vec<Value> {
+    let mut input = HELLO.to_owned();
+    for ((method, params), id) in requests.iter().zip(1..) {
+        input += &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        input.push('\n');
+    }
+    let output = env.run_with_input(&["mcp"], input);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    let mut lines: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.sort_by_key(|line| line["id"].as_u64());
+    lines.into_iter().skip(1).map(|line| line["result"].clone()).collect()
+}
+
+fn call(tool: &str, arguments: Value) -> (&'static str, Value) {
+    ("tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+#[test]
+fn a_persons_client_is_told_what_the_commands_tell() {
+    let project = project("tool", |script| {
+        script
+            .rule(Rule::role("review").cycle(1).tool(LOOP, failed()))
+            .rule(Rule::role("review").tool(LOOP, passed()))
+    });
+    project.run(&["work"]);
+    let answers = asked(
+        &project.env,
+        &[
+            ("tools/list", json!({})),
+            call("list_tasks", json!({})),
+            call("show_task", json!({ "id": 1 })),
+            call("read_findings", json!({ "id": "1" })),
+            call("show_task", json!({ "id": 2 })),
+            call("show_task", json!({})),
+            call("set_loop_review_result", json!({ "loopId": "1", "passed": true })),
+        ],
+    );
+    let tools: Vec<&str> =
+        answers[0]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(tools, ["list_tasks", "show_task", "read_findings"]);
+    assert_eq!(answers[1]["structuredContent"], project.run(&["status", "--json"]).json());
+    let shown = project.run(&["show", "1", "--json"]).json();
+    assert_eq!(answers[2]["structuredContent"], shown);
+    assert_eq!(answers[3]["structuredContent"]["findings"], shown["ledger"]);
+    assert_eq!(shown["ledger"].as_array().unwrap().len(), 1);
+    let refused: Vec<&str> = answers[4..]
+        .iter()
+        .filter(|answer| answer["isError"] == true)
+        .filter_map(|answer| answer["content"][0]["text"].as_str())
+        .collect();
+    insta::assert_snapshot!(refused.join("\n"), @"");
+}
+
+#[test]
+fn a_persons_client_may_come_before_the_first_task_but_not_elsewhere() {
+    let project = Project::new(PROGRAM);
+    let answers =
+        asked(&project.env, &[call("list_tasks", json!({})), call("show_task", json!({ "id": 1 }))]);
+    assert_eq!(answers[0]["structuredContent"]["tasks"], json!([]));
+    assert_eq!(answers[1]["isError"], true);
+    insta::assert_snapshot!(crate::test_env().run(&["mcp"]), @"");
+    insta::assert_snapshot!(project.run(&["mcp"]), @"");
 }
