@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use signoff_testkit::fake_agent;
 use signoff_testkit::mcp::Client;
 use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
@@ -338,15 +339,45 @@ fn a_review_of_the_checkout_is_about_no_loop() {
             ))
         });
     project.env.write("b.txt", "hello\n");
-    insta::assert_snapshot!(project.run(&["review"]), @"");
+    insta::assert_snapshot!(project.run(&["review"]), @"
+    exit 1
+    --- stdout
+    Review Results:
+      General Review: ISSUES
+
+    Issues to Fix (1):
+
+      1. [General Critical]
+         no name
+
+    Action: Fix issues and re-run reviews
+    --- stderr
+    Running review
+      [1/1] Running review...
+      [1/1] Review: CHANGES_REQUESTED - no name
+    ✓ Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ");
 }
 
 #[test]
 fn a_reviewer_that_cannot_write_can_report() {
-    let project = project("tool", |script| script.rule(Rule::role("review").tool(LOOP, passed())));
-    let reviewer =
-        "[reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n";
-    project.configure(&format!("sandbox = true\n{reviewer}"));
+    let project = project("tool", |script| script);
+    let script = Script::default()
+        .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
+        .rule(Rule::role("review").tool(LOOP, passed()));
+    let (state, path) = (shared(&project, "calls"), shared(&project, "script.json"));
+    script.save(&path);
+    // A reviewer writes down its call where it may write.
+    let (program, script, calls) = (word(fake_agent::program()), word(path), word(state));
+    let line = format!("FAKE_AGENT_STATE=${{TMPDIR:-{calls}}}/state exec {program} {script}");
+    project.env.write(
+        "signoff.toml",
+        format!(
+            "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {line:?}]\n\
+             [reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n"
+        ),
+    );
+    project.commit("Configure");
     let lines = project.run(&["work"]).stdout;
     assert!(lines.contains("APPROVED after 1 cycle"), "{lines}");
 }
@@ -407,7 +438,11 @@ fn a_persons_client_is_told_what_the_commands_tell() {
         .filter(|answer| answer["isError"] == true)
         .filter_map(|answer| answer["content"][0]["text"].as_str())
         .collect();
-    insta::assert_snapshot!(refused.join("\n"), @"");
+    insta::assert_snapshot!(refused.join("\n"), @"
+    error: there is no task 2; hint: `signoff status` lists the tasks
+    `id` must be the number of a task: list_tasks names them
+    there is no tool `set_loop_review_result`: tools/list names those there are
+    ");
 }
 
 #[test]
@@ -417,6 +452,12 @@ fn a_persons_client_may_come_before_the_first_task_but_not_elsewhere() {
         asked(&project.env, &[call("list_tasks", json!({})), call("show_task", json!({ "id": 1 }))]);
     assert_eq!(answers[0]["structuredContent"]["tasks"], json!([]));
     assert_eq!(answers[1]["isError"], true);
-    insta::assert_snapshot!(crate::test_env().run(&["mcp"]), @"");
-    insta::assert_snapshot!(project.run(&["mcp"]), @"");
+    insta::assert_snapshot!(crate::test_env().run(&["mcp"]), @"
+    exit 2
+    --- stderr
+    error: this is not a git repository
+      --> [ROOT]/work
+    hint: go to one, or make one with `git init`
+    ");
+    insta::assert_snapshot!(project.run(&["mcp"]), @"exit 0");
 }
