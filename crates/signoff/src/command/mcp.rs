@@ -20,7 +20,10 @@ use crate::failure::{Exit, Failure};
 #[command(after_help = EXAMPLE)]
 pub struct Args {}
 
-const EXAMPLE: &str = "Example, as a client's configuration:
+const EXAMPLE: &str = "Example:
+  signoff mcp
+
+In the configuration of a client that starts its servers elsewhere:
   {
     \"mcpServers\": {
       \"signoff\": {

@@ -19,6 +19,7 @@ mod interrupted;
 mod killed;
 mod looking;
 mod manual;
+#[cfg(test)]
 mod mcp;
 mod merge_reviews;
 #[cfg(test)]
