@@ -10,6 +10,7 @@ mod failure;
 mod landing;
 mod part;
 mod preflight;
+mod reporting;
 mod settings;
 mod show;
 mod spinner;
