@@ -52,7 +52,7 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
 
 /// The variables of checks that run on a merge.
 pub fn of_landing(task: &Assignment, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
-    of(task, dir, None)
+    of(task, dir, &Told::default())
 }
 
 /// The same where no task lands, but something of a run.

@@ -167,7 +167,7 @@ fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
     let gate = task.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    let environment = environment::of(task, &dir, None);
+    let environment = environment::of(task, &dir, &Told::default());
     let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), (timeout, environment))?;
     let none = || Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned());
     Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
