@@ -31,6 +31,7 @@ struct Tokens {
 /// A token of an attempt that has not ended.
 #[derive(Debug)]
 struct Open {
+    tool: ReportTool,
     report: PathBuf,
     /// None as soon as the attempt has ended. Held until a report is kept: the attempt's end waits for that, and so does
     /// a second call.
@@ -65,15 +66,14 @@ impl Reports {
             _ => {}
         }
         let token = fresh_token()?;
-        let open = Open { report, grant: Mutex::new(Some(grant)) };
+        let open = Open { tool: grant.tool(), report, grant: Mutex::new(Some(grant)) };
         lock(&self.tokens).good.insert(token.clone(), Arc::new(open));
         Ok(Some(Access { url, token }))
     }
 
-    /// The tool that a token is good for.
+    /// The tool that a token is good for. Waits for nothing.
     pub fn tool(&self, token: &str) -> Result<ReportTool, Refusal> {
-        let open = self.open(token)?;
-        lock(&open.grant).as_ref().map(Grant::tool).ok_or(Refusal::Ended)
+        Ok(self.open(token)?.tool)
     }
 
     /// Keeps what is reported, and says so.

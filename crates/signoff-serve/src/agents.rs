@@ -13,12 +13,12 @@ use signoff_core::grant::{Arguments, Refusal, ReportTool};
 
 use crate::tool;
 
-/// Where reports go. Calls may wait for the disk.
+/// Where reports go.
 pub trait Reporting: Send + Sync + 'static {
-    /// The tool that a token is good for.
+    /// The tool that a token is good for. Must not wait for anything.
     fn tool(&self, token: &str) -> Result<ReportTool, Refusal>;
 
-    /// Makes a call; the answer comes when the report is safe.
+    /// Makes a call; the answer comes when the report is safe. May wait for the disk.
     fn call(&self, token: &str, tool: &str, arguments: &Arguments) -> Result<String, Refusal>;
 }
 

@@ -240,6 +240,9 @@ fn who_may_not_report_is_told_so() {
     row("a foreign page", &good.clone().with_header("Origin", "https://evil.example"), &report);
     row("a page of another port", &good.clone().with_header("Origin", "http://localhost:1"), &report);
     row("a page of nowhere", &good.clone().with_header("Origin", "null"), &report);
+    let own = format!("localhost:{port}");
+    let browser = good.clone().with_header("Host", &own).with_header("Origin", &format!("http://{own}"));
+    row("our own name and page", &browser, &json!({ "loopId": "1" }));
     row("another loop", &good, &json!({ "loopId": "2", "passed": true }));
     row("its own", &good, &report);
     row("once more", &good, &report);
@@ -252,6 +255,7 @@ fn who_may_not_report_is_told_so() {
     a foreign page: 403 Forbidden: Origin header is not allowed
     a page of another port: 403 Forbidden: Origin header is not allowed
     a page of nowhere: 403 Forbidden: Origin header is not allowed
+    our own name and page: 200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
     another loop: 200 refused: this token is for loop 1, not 2: call set_loop_review_result with loopId "1"
     its own: 200 The result is recorded. Nothing more is to be reported: end your work now.
     once more: 200 refused: the result of this review was reported already, and counts: nothing more is to be reported
@@ -312,6 +316,8 @@ fn nobody_reports_for_an_attempt_that_has_ended() {
     fs::write(go, "").unwrap();
     let lines = project.env.finish(program).stdout;
     assert_eq!(lines.matches("APPROVED after 1 cycle").count(), 2, "{lines}");
+    // Nobody finds a token in our files.
+    assert_eq!(project.env.shell(&format!("grep -rl {token} .signoff .git")).stdout, "");
 }
 
 #[test]
