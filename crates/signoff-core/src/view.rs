@@ -1,6 +1,7 @@
 //! What people see of a run: one fold over its log, shared by every renderer.
 
 mod badge;
+mod overview;
 mod question;
 mod status;
 mod task_row;
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use badge::Badge;
+pub use overview::{Blocker, Counts, Overview};
 pub use question::QuestionView;
 pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, void_approvals};
@@ -19,10 +21,10 @@ pub use task_row::{QuestionRow, TaskRow, void_approvals};
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
 use crate::ledger::State;
-use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage, Tally};
+use crate::machine::{self, FinalWord, Loop, Policy, Reason, Slot, Stage, Tally};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
-use crate::workflow::{Phase, PhaseKind};
+use crate::workflow::{Arrangement, Landing, Phase, PhaseKind};
 
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,6 +61,8 @@ struct LoopFold {
     worktree: String,
     last_line: String,
     since: Option<Timestamp>,
+    /// The checkpoint review of it that is under way.
+    checkpoint: Option<u32>,
 }
 
 /// One loop, ready to be shown.
@@ -79,6 +83,10 @@ pub struct LoopView {
     pub max_cycles: Option<u32>,
     pub iteration: u32,
     pub fixes: u32,
+    /// Which one of its kind the attempt under way is: 3 for the third `implement`. 0 while none is.
+    pub attempt: u32,
+    /// The number of the checkpoint review that looks at it now.
+    pub checkpoint: Option<u32>,
     pub outcome: Option<&'static str>,
     pub final_verdict: Option<FinalWord>,
     pub reason: Option<Reason>,
@@ -150,8 +158,18 @@ impl RunView {
             LoopFact::Moved(event) => {
                 if let Some((_, policy)) = &self.under {
                     fold.moved(event, policy, at, &mut self.asked);
+                    let under_way = !fold.state.is_done();
+                    self.looked_at(loop_id, under_way);
                 }
             }
+        }
+    }
+
+    /// A checkpoint review shows in the row of the loop that it looks at.
+    fn looked_at(&mut self, loop_id: &LoopId, under_way: bool) {
+        let Some((of, number)) = loop_id.of_checkpoint() else { return };
+        if let Some(fold) = self.loops.get_mut(&of) {
+            fold.checkpoint = under_way.then_some(number);
         }
     }
 
@@ -188,10 +206,29 @@ impl RunView {
         started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
-    /// The loops in order of their ids.
+    /// The loops in order of their ids. A checkpoint's loop shows in the row of the one that it looks at.
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };
-        self.loops.iter().map(|(loop_id, fold)| fold.row(loop_id, policy, &self.machine)).collect()
+        let own = self.loops.iter().filter(|(loop_id, _)| loop_id.of_checkpoint().is_none());
+        own.map(|(loop_id, fold)| fold.row(loop_id, policy, &self.machine)).collect()
+    }
+
+    /// The run as a whole.
+    pub fn overview(&self) -> Overview {
+        let policy = self.under.as_ref().map(|(policy, _)| policy);
+        Overview::of(self, &self.machine, policy)
+    }
+
+    /// The branch on which its tasks come together, if they do.
+    pub fn branch(&self) -> Option<String> {
+        let (policy, _) = self.under.as_ref()?;
+        let together = policy.arrangement == Arrangement::Chain || policy.landing != Landing::None;
+        self.run.filter(|_| together).map(RunId::branch)
+    }
+
+    /// The loops of the checkpoint round under way; none while none is.
+    pub fn checkpoint(&self) -> &[LoopId] {
+        self.machine.checkpoint.round()
     }
 
     /// What all attempts of all loops used.
@@ -223,6 +260,38 @@ impl LoopFold {
         }
     }
 
+    /// What a loop is called: its task's title, or what it does for its run.
+    fn title(&self, loop_id: &LoopId) -> String {
+        if !self.title.is_empty() {
+            self.title.clone()
+        } else if *loop_id == LoopId::planning() {
+            "Planning".to_owned()
+        } else if *loop_id == LoopId::whole() {
+            "Final review".to_owned()
+        } else {
+            String::new()
+        }
+    }
+
+    fn badge(&self) -> Badge {
+        if self.checkpoint.is_some() && !self.state.is_done() {
+            return Badge::Review;
+        }
+        Badge::of(&self.state, |attempt| self.launches.contains_key(&attempt))
+    }
+
+    /// Which one of its kind the latest attempt under way is.
+    fn attempt(&self) -> u32 {
+        let running = self.state.slots().into_iter().filter_map(Slot::attempt);
+        let latest = running
+            .filter_map(|attempt| Some((attempt, self.launches.get(&attempt)?)))
+            .max_by_key(|one| one.0);
+        let Some((latest, launch)) = latest else { return 0 };
+        let same = |one: &Launch| one.role == launch.role && one.reviewer == launch.reviewer;
+        let so_far = self.launches.range(..=latest).filter(|(_, one)| same(one)).count();
+        u32::try_from(so_far).unwrap_or(u32::MAX)
+    }
+
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
         let this = &self.state;
         let policy = self.policy.as_deref().unwrap_or(policy);
@@ -232,11 +301,11 @@ impl LoopFold {
         LoopView {
             id: loop_id.clone(),
             task: self.task,
-            title: self.title.clone(),
+            title: self.title(loop_id),
             branch: self.branch.clone(),
             base: self.base.clone(),
             worktree: self.worktree.clone(),
-            badge: Badge::of(this, |attempt| self.launches.contains_key(&attempt)),
+            badge: self.badge(),
             status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
@@ -244,6 +313,8 @@ impl LoopFold {
             max_cycles: max_cycles(this, policy),
             iteration: this.tally.iteration,
             fixes: this.tally.fixes,
+            attempt: self.attempt(),
+            checkpoint: self.checkpoint.filter(|_| !this.is_done()),
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
             reason: ending.and_then(|ending| ending.reason),

@@ -7,11 +7,11 @@ mod desk;
 mod door;
 mod drive;
 mod failure;
+mod live;
 mod part;
 mod preflight;
 mod settings;
 mod show;
-mod spinner;
 mod words;
 
 fn main() -> std::process::ExitCode {
