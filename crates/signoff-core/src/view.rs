@@ -35,6 +35,8 @@ pub struct RunView {
     /// The number of the last fact taken in.
     pub seq: u64,
     under: Option<(RunPolicy, Policy)>,
+    /// What people call that which the run is to bring about.
+    specification: Option<String>,
     machine: Run,
     /// How many questions were asked in this run: people see one row of numbers, whatever loop asks.
     asked: u64,
@@ -124,6 +126,7 @@ impl RunView {
     fn run_fact(&mut self, fact: &RunFact) {
         match fact {
             RunFact::Opened { policy, workflow } => self.under = Some((policy.clone(), (**workflow).clone())),
+            RunFact::Specified { name, .. } => self.specification = Some(name.clone()),
             RunFact::Moved(event) => {
                 if let Some((policy, _)) = &self.under {
                     group::apply(&mut self.machine, event.clone(), policy);
@@ -144,7 +147,7 @@ impl RunView {
                 self.given = same.or_else(|| Some(Arc::new((**policy).clone())));
                 fold.policy.clone_from(&self.given);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Noted { .. } => {}
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Answered { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Placed { base, worktree } => {
                 (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
             }
@@ -195,7 +198,20 @@ impl RunView {
     /// The row of one loop.
     pub fn row(&self, loop_id: &LoopId) -> Option<LoopView> {
         let (_, policy) = self.under.as_ref()?;
-        Some(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine))
+        Some(self.named(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+    }
+
+    /// A loop that serves the run is called by what it does.
+    fn named(&self, row: LoopView) -> LoopView {
+        let title = if row.id == LoopId::planning() {
+            let of = self.specification.as_ref().map(|name| format!(" {name}"));
+            format!("Planning{}", of.unwrap_or_default())
+        } else if row.id == LoopId::whole() {
+            "Final review".to_owned()
+        } else {
+            return row;
+        };
+        LoopView { title, ..row }
     }
 
     /// The attempts of one loop that were started, with what each used.
@@ -210,7 +226,7 @@ impl RunView {
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };
         let own = self.loops.iter().filter(|(loop_id, _)| loop_id.of_checkpoint().is_none());
-        own.map(|(loop_id, fold)| fold.row(loop_id, policy, &self.machine)).collect()
+        own.map(|(loop_id, fold)| self.named(fold.row(loop_id, policy, &self.machine))).collect()
     }
 
     /// The run as a whole.
@@ -260,19 +276,6 @@ impl LoopFold {
         }
     }
 
-    /// What a loop is called: its task's title, or what it does for its run.
-    fn title(&self, loop_id: &LoopId) -> String {
-        if !self.title.is_empty() {
-            self.title.clone()
-        } else if *loop_id == LoopId::planning() {
-            "Planning".to_owned()
-        } else if *loop_id == LoopId::whole() {
-            "Final review".to_owned()
-        } else {
-            String::new()
-        }
-    }
-
     fn badge(&self) -> Badge {
         if self.checkpoint.is_some() && !self.state.is_done() {
             return Badge::Review;
@@ -301,7 +304,7 @@ impl LoopFold {
         LoopView {
             id: loop_id.clone(),
             task: self.task,
-            title: self.title(loop_id),
+            title: self.title.clone(),
             branch: self.branch.clone(),
             base: self.base.clone(),
             worktree: self.worktree.clone(),

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use attempt_dir::AttemptDir;
 pub use keep::keep;
 pub use keeper::Keeper;
-pub use running::{Lines, Running, Stopper};
+pub use running::{Lines, Running, Stoppable, Stopper};
 pub use settle::{Found, end_strays, settle};
 pub use table::Identity;
 

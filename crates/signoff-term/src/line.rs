@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::source::planner::Planned;
 use signoff_core::view::{LoopView, RunView};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 
@@ -168,6 +169,10 @@ impl LineRenderer {
                 self.view.apply(recorded);
                 self.taken_up(loop_id)
             }
+            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) => {
+                self.view.apply(recorded);
+                self.answered(loop_id, answer)
+            }
             Fact::Task(..) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -208,6 +213,16 @@ impl LineRenderer {
         self.written(&lines, &row, header_word(&before, event))
     }
 
+    /// A planner's answer, while its loop stands as it stood.
+    fn answered(&mut self, loop_id: &LoopId, answer: &Planned) -> Vec<String> {
+        let known =
+            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let Some(((this, policy), row)) = known else { return Vec::new() };
+        let step = Step { before: this, event: &Event::LandingGranted, after: this, policy };
+        let lines = told::answered(&step, answer);
+        self.written(&lines, &row, None)
+    }
+
     /// What a loop is at that goes on where it was left: told once, as if it began now.
     fn taken_up(&mut self, loop_id: &LoopId) -> Vec<String> {
         let known =
@@ -241,7 +256,7 @@ impl LineRenderer {
         let Some(run) = self.view.run.filter(|_| row.id.serves_the_run()) else {
             return format!("{word} {}", announcement(row));
         };
-        let title = row.title.to_lowercase();
+        let title = words::small(&cut(&row.title, SENTENCE));
         let run = if word == "Running" { format!("Run {run}") } else { format!("{word} run {run}") };
         let branch = self.view.branch().filter(|_| row.id == LoopId::whole());
         format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())

@@ -106,6 +106,7 @@ fn stage(overview: &Overview) -> String {
             format!("{} blocked by {}", group(*at), blockers(overview)).trim_start().to_owned()
         }
         RunStage::Reviewing => "final review".to_owned(),
+        RunStage::Landing(_) => "landing on the default branch".to_owned(),
     }
 }
 

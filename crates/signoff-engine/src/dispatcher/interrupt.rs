@@ -39,6 +39,7 @@ impl Dispatcher<'_> {
                 | Input::Said { .. }
                 | Input::Elapsed { .. }
                 | Input::Interrupted(_)
+                | Input::Note(_)
                 | Input::Tick => {}
             }
         }

@@ -27,6 +27,7 @@ impl LineRenderer {
                 self.policy = Some(policy.clone());
                 Vec::new()
             }
+            RunFact::Specified { .. } => Vec::new(),
             RunFact::Moved(event) => {
                 let mut lines = self.checkpoint_moved();
                 if let RunEvent::GroupsPlanned { groups } = event {
@@ -71,6 +72,7 @@ impl LineRenderer {
             RunStage::Queued | RunStage::Preparing | RunStage::Reviewing => Vec::new(),
             RunStage::Working { group } => self.group_begins(*group, before),
             RunStage::Blocked { .. } => self.blocked(),
+            RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
             RunStage::Done(outcome) => self.over(*outcome, before),
         }
     }
@@ -81,7 +83,7 @@ impl LineRenderer {
             RunStage::Working { group: old } | RunStage::Blocked { group: old, .. } => *old != group,
             RunStage::Queued | RunStage::Preparing => true,
             // Only what a person reopened is worked again.
-            RunStage::Reviewing | RunStage::Done(_) => false,
+            RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => false,
         };
         let Some(loops) = self.groups.get(group).filter(|_| self.is_grouped() && new) else {
             return Vec::new();
@@ -104,7 +106,11 @@ impl LineRenderer {
                 vec![format!("Resuming {}", progress::how_far(&self.view.overview()))]
             }
             RunStage::Blocked { .. } => self.blocked(),
-            RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Done(_) => Vec::new(),
+            RunStage::Queued
+            | RunStage::Preparing
+            | RunStage::Reviewing
+            | RunStage::Landing(_)
+            | RunStage::Done(_) => Vec::new(),
         }
     }
 

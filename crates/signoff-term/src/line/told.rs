@@ -5,8 +5,9 @@ use signoff_core::machine::{
 };
 use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Finding, Review, Verdict};
+use signoff_core::source::planner::Planned;
 use signoff_core::view::LoopView;
-use signoff_core::workflow::{Landing, PhaseKind, Role};
+use signoff_core::workflow::Landing;
 
 use super::{Line, begin, ending, person, place};
 use crate::fit::{SENTENCE, count, cut};
@@ -108,6 +109,17 @@ fn follows(step: &Step, ruling: Ruling, merged: &Merged) -> Option<Action> {
     }
 }
 
+/// What a planner found, or how it arranged it.
+pub fn answered(step: &Step, answer: &Planned) -> Vec<Line> {
+    left(
+        step,
+        match answer {
+            Planned::Tasks(tasks) => format!("Found {}", count(tasks.len() as u64, "task")),
+            Planned::Groups(groups) => format!("Arranged in {}", count(groups.len() as u64, "group")),
+        },
+    )
+}
+
 fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
     let working = matches!(step.before.stage, Stage::Working { .. });
     match report {
@@ -142,11 +154,11 @@ fn again(step: &Step, goes_on: bool) -> &'static str {
 }
 
 pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
+    if let Failure::BadAnswer { message } = failure {
+        return left(step, format!("The planner's answer was refused: {}", cut(message, 230)));
+    }
     let how = words::failure(failure);
     let text = match &step.before.stage {
-        Stage::Working { .. } | Stage::Fixing { .. } if is_refused_answer(step, failure) => {
-            format!("The planner's answer was refused: {}", cut(&message(failure), 230))
-        }
         Stage::Working { .. } => format!("{} failed: {how}", words::work_of(begin::role(step.before, step))),
         Stage::Researching { .. } => format!("A helper failed: {how}{}", helper(step, goes_on)),
         Stage::Reviewing(panel) => {
@@ -163,20 +175,6 @@ pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
         }
     };
     left(step, text)
-}
-
-/// Whether a planner answered, and what it said could not be used.
-fn is_refused_answer(step: &Step, failure: &Failure) -> bool {
-    let role = match step.policy.workflow.phases.get(step.before.at.phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Agent { role, .. }) => *role,
-        Some(PhaseKind::Gate(judge)) => judge.fixer,
-        Some(PhaseKind::Check(_)) | None => return false,
-    };
-    matches!((role, failure), (Role::Enumerate | Role::Plan, Failure::Unusable { .. }))
-}
-
-fn message(failure: &Failure) -> String {
-    if let Failure::Unusable { message } = failure { message.clone() } else { failure.to_string() }
 }
 
 fn helper(step: &Step, goes_on: bool) -> &'static str {

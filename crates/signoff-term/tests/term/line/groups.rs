@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use signoff_core::group::RunEvent;
-use signoff_core::ids::LoopId;
+use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{Event, Failure, FinalWord, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::review::Verdict;
+use signoff_core::source::planner::{Planned, PlannedTask};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 use signoff_term::line::{LineRenderer, Naming};
 
@@ -28,7 +30,7 @@ fn part(of: impl Fn(&Workflow) -> Policy) -> Policy {
 
 /// The reviewers' part of a task's workflow, as checkpoints have it.
 fn gate() -> Policy {
-    part(|workflow| Policy::of(workflow.part(&workflow.phases[1..])))
+    part(|workflow| Policy::of(workflow.checkpoint()))
 }
 
 fn whole() -> Policy {
@@ -134,7 +136,7 @@ fn a_checkpoint_looks_at_all_that_are_at_work() {
     story = story.on_loop(at(4).as_str()).reviewer_fails("general", Failure::TimedOut);
     let findings = [(Critical, "a.rs:1", "no index"), (Critical, "b.rs:1", "no name")];
     let said = review("general", Verdict::ChangesRequested, &findings);
-    story = story.answers("general", said.clone()).then(Event::Cancelled { by: "the run".into() });
+    story = story.answers("general", said.clone());
     story = story.looked_at(4, said);
     story = story.on_loop(at(5).as_str()).approves("general");
     story = story.looked_at(5, review("general", Verdict::Approved, &[]));
@@ -242,19 +244,29 @@ fn a_planner_that_answers_nonsense_is_told_so() {
     let policy = reviewed("loops");
     let before = Policy::of(policy.workflow.part(&policy.workflow.before));
     let mut story = Story::of(policy);
+    let (name, text) = ("SPEC.md".to_owned(), "A table and a page.".to_owned());
+    story.record(Fact::Run(RunFact::Specified { name, text }));
     story.run(RunEvent::Started);
     let message = "task `b` depends on `c`, which is not there\x1b[2J".to_owned();
+    let mut story = story.serves(LoopId::planning(), before).writer_fails(Failure::BadAnswer { message });
+    let task = |id: &str| PlannedTask {
+        id: id.to_owned(),
+        title: id.to_owned(),
+        description: String::new(),
+        depends_on: Vec::new(),
+    };
+    let answer = Planned::Tasks(vec![task("a"), task("b")]);
+    story.record(Fact::Loop(LoopId::planning(), LoopFact::Answered { attempt: AttemptId(2), answer }));
     let story = story
-        .serves(LoopId::planning(), before)
-        .writer_fails(Failure::Unusable { message })
         .works()
         .objects("general", &[(Critical, "", "a task is missing")])
-        .writer_fails(Failure::Unusable { message: "there is no JSON object".to_owned() });
+        .writer_fails(Failure::BadAnswer { message: "there is no JSON object".to_owned() });
     insta::assert_snapshot!(story.lines(), @"
-    Run 3: planning
+    Run 3: planning SPEC.md
       [enumerate] Listing the tasks...
       [enumerate] The planner's answer was refused: task `b` depends on `c`, which is not there␛[2J
       [enumerate] Listing the tasks again...
+      [enumerate] Found 2 tasks
       [enumerate] Task list complete
       [enumerate_review 1/4] Running review...
       [enumerate_review 1/4] Review: CHANGES_REQUESTED - a task is missing
