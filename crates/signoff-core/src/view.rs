@@ -3,6 +3,7 @@
 mod badge;
 mod overview;
 mod question;
+mod run_row;
 mod status;
 mod task_row;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 pub use badge::Badge;
 pub use overview::{Blocker, Counts, Overview};
 pub use question::QuestionView;
+pub use run_row::RunRow;
 pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, void_approvals};
 
@@ -231,8 +233,7 @@ impl RunView {
 
     /// The run as a whole.
     pub fn overview(&self) -> Overview {
-        let policy = self.under.as_ref().map(|(policy, _)| policy);
-        Overview::of(self, &self.machine, policy)
+        Overview::of(self, &self.machine)
     }
 
     /// The branch on which its tasks come together, if they do.
@@ -240,6 +241,17 @@ impl RunView {
         let (policy, _) = self.under.as_ref()?;
         let together = policy.arrangement == Arrangement::Chain || policy.landing != Landing::None;
         self.run.filter(|_| together).map(RunId::branch)
+    }
+
+    /// Of how many groups, where its tasks are worked in groups.
+    pub fn groups(&self) -> Option<usize> {
+        let (policy, _) = self.under.as_ref()?;
+        (policy.arrangement == Arrangement::Groups).then_some(self.machine.groups.len())
+    }
+
+    /// What people call that which it is to bring about.
+    pub fn specification(&self) -> Option<&str> {
+        self.specification.as_deref()
     }
 
     /// The loops of the checkpoint round under way; none while none is.

@@ -4,11 +4,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::RunView;
-use crate::group::{Run, RunPolicy, RunStage, Standing};
+use crate::group::{Run, RunStage, Standing};
 use crate::ids::{LoopId, RunId, TaskId};
 use crate::machine::{Outcome, Reason};
 use crate::review::Usage;
-use crate::workflow::Arrangement;
 
 /// How far a run is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,14 +52,13 @@ pub struct Blocker {
 }
 
 impl Overview {
-    pub(super) fn of(view: &RunView, machine: &Run, policy: Option<&RunPolicy>) -> Self {
-        let grouped = policy.is_some_and(|policy| policy.arrangement == Arrangement::Groups);
+    pub(super) fn of(view: &RunView, machine: &Run) -> Self {
         let by = if let RunStage::Blocked { by, .. } = &machine.stage { by.as_slice() } else { &[] };
         let landing = machine.landing.as_ref().and_then(|loop_id| view.row(loop_id)?.task);
         Self {
             run: view.run,
             stage: machine.stage.clone(),
-            groups: grouped.then_some(machine.groups.len()),
+            groups: view.groups(),
             tasks: Counts::of(machine.loops.values()),
             landing,
             blocked_by: by.iter().map(|loop_id| Blocker::of(view, loop_id)).collect(),

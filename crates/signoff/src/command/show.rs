@@ -38,7 +38,7 @@ fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
     let (row, tasks) = desk.seen(args.task)?;
-    let driven = super::status::driven(&*desk.store, &tasks)?;
+    let driven = super::status::driven(&*desk.store, &tasks, &[])?;
     let (log, loop_id) = match desk.store.loop_of(args.task)? {
         Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
@@ -57,7 +57,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     if console.json {
         console.json(&report)?
     } else {
-        console.text(&text(&report, &Scene { tasks: &tasks, driven: &driven }))?
+        console.text(&text(&report, &Scene { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
     }
     Ok(Exit::Done)
 }
