@@ -44,9 +44,14 @@ impl List {
     }
 
     /// How a loop stands. One that is not at work needs no line.
-    pub fn row(&mut self, run: RunId, row: LoopView) {
+    pub fn row(&mut self, run: RunId, mut row: LoopView) {
         let key = (run, row.task, row.id.clone());
         if is_at_work(row.badge) {
+            // What agents say is not on record; it holds until something else is done.
+            let known = self.loops.get(&key).filter(|known| known.since == row.since);
+            if let (Some(known), true) = (known, row.last_line.is_empty()) {
+                row.last_line.clone_from(&known.last_line);
+            }
             self.loops.insert(key, row);
         } else {
             self.loops.remove(&key);
