@@ -18,7 +18,7 @@ pub use overview::{Blocker, Counts, Overview};
 pub use question::QuestionView;
 pub use run_row::RunRow;
 pub use status::Status;
-pub use task_row::{QuestionRow, TaskRow, void_approvals};
+pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
 
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};

@@ -113,6 +113,11 @@ pub enum Input {
     Interrupted(Interrupt),
     /// Something people should know.
     Note(String),
+    /// The branch of a run was brought onto the default branch, or not.
+    Landed {
+        run: RunId,
+        result: Result<(), EngineError>,
+    },
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -150,12 +155,14 @@ struct Driven {
     placing: BTreeSet<LoopId>,
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
+    /// Its branch is being brought onto the default branch.
+    landing: bool,
 }
 
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        Self { lease, board, at_work, placing: BTreeSet::new(), occupied }
+        Self { lease, board, at_work, placing: BTreeSet::new(), occupied, landing: false }
     }
 }
 
@@ -288,7 +295,8 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let quiet = self.runs.values().all(|run| run.at_work.is_empty() && run.placing.is_empty());
+        let is_quiet = |run: &Driven| run.at_work.is_empty() && run.placing.is_empty() && !run.landing;
+        let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
     }
@@ -335,6 +343,7 @@ impl<'r> Dispatcher<'r> {
                 self.renderer.take(&Notice::Note(&note));
                 Ok(())
             }
+            Input::Landed { run, result } => self.whole_landed(run, result),
             Input::Tick => self.look_around(),
         }
     }

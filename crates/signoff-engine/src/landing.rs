@@ -6,11 +6,13 @@
 mod bring;
 mod checks;
 mod direct;
+mod refused;
 mod sent_back;
 mod turn;
 
 pub use bring::Brought;
-pub use direct::{Direct, land};
+pub use direct::{Direct, land, land_run};
+pub use refused::Tried;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -124,6 +126,7 @@ fn after(
             let back = Back::of_conflict((shop, task), target, (onto, head), &files)?;
             send_back(shop, task, &back)
         }
+        Brought::Different { onto, head } => send_back(shop, task, &Back::to_look_at(onto, head)),
         Brought::Red { onto, head, findings } => {
             send_back(shop, task, &Back::of_checks(onto, head, findings))
         }
@@ -156,8 +159,12 @@ fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
     }
     // From here on reviewers are shown what this loop adds to what landed before it.
     let placed = LoopFact::Placed { base: back.onto.clone(), worktree: place.worktree.clone() };
-    let report = LandReport::SentBack { head: back.head.clone(), findings: back.findings.clone() };
-    let event = Event::LandingEnded { attempt: task.job.attempt, report };
+    let (head, findings) = (back.head.clone(), back.findings.clone());
+    let event = if findings.is_empty() {
+        Event::HeadMoved { head }
+    } else {
+        Event::LandingEnded { attempt: task.job.attempt, report: LandReport::SentBack { head, findings } }
+    };
     Ok(Landed { facts: vec![placed], ..Landed::event(event) })
 }
 

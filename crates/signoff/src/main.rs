@@ -7,6 +7,7 @@ mod desk;
 mod door;
 mod drive;
 mod failure;
+mod landing;
 mod live;
 mod part;
 mod preflight;

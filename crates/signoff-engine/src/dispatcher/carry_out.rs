@@ -76,8 +76,12 @@ impl Dispatcher<'_> {
             RunEffect::Prepare => self.prepare(run),
             RunEffect::ReviewCheckpoint { loops } => self.review_checkpoint(run, loops),
             RunEffect::ReviewWhole => self.review_whole(run),
+            RunEffect::LandWhole => {
+                self.land_whole(run);
+                Ok(())
+            }
             // What blocks a run is in the log; whoever shows it shows it from there.
-            RunEffect::LandWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
+            RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
         }
     }
 

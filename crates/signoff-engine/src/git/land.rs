@@ -127,6 +127,19 @@ impl Repository {
         Ok(Commit::new(command.args(["-m", &message, tree.as_str()]).read_line()?))
     }
 
+    /// Those of these commits that a branch does not have.
+    pub fn not_in(&self, branch: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        if commits.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let wanted: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let asked = ["rev-list", "--ignore-missing", "--stdin"];
+        let input = format!("{wanted}^refs/heads/{branch}\n");
+        let listed = self.sealed(self.here())?.args(asked).input(input).read()?;
+        let listed: BTreeSet<Commit> = String::from_utf8_lossy(&listed).lines().map(Commit::new).collect();
+        Ok(commits.iter().filter(|commit| listed.contains(*commit)).cloned().collect())
+    }
+
     /// Moves a branch, if it still is where it was. False: somebody else moved it.
     pub fn advance(&self, branch: &str, from: &Commit, to: &Commit) -> Result<bool, GitError> {
         let transaction = format!("update refs/heads/{branch}\0{to}\0{from}\0");

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use signoff_core::ids::{Commit, RunId};
 
 use super::bring::{self, Brought, Wish};
+use super::refused::Tried;
 use super::turn::Turn;
 use crate::attempt::{self, Workshop};
 use crate::error::EngineError;
+use crate::git::GitError;
 
 /// A commit that goes to the default branch.
 #[derive(Debug, Clone)]
@@ -25,6 +27,21 @@ pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, Engin
     let beginning = (shop.clone(), direct);
     let wish = attempt::blocking(move || wish(&beginning.0, beginning.1)).await?;
     bring::bring(shop, &wish, None).await
+}
+
+/// Brings all that a run came to into the default branch: its branch, as it is.
+pub async fn land_run(shop: &Arc<Workshop>, run: RunId) -> Result<(), EngineError> {
+    let looking = shop.clone();
+    let (commit, target) = attempt::blocking(move || {
+        let (branch, repository) = (run.branch(), &looking.repository);
+        let head = repository.head_of(&branch)?.ok_or(GitError::BranchGone(branch))?;
+        Ok((head.commit, repository.default_branch()?))
+    })
+    .await?;
+    let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
+    let direct = Direct { run, name: "run".to_owned(), commit: commit.clone(), message };
+    let brought = land(shop, direct).await?;
+    brought.landed(Tried { what: &what, target: &target, commit: &commit }).map(drop)
 }
 
 fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {

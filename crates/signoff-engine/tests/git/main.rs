@@ -4,6 +4,7 @@ mod checkout;
 mod commits;
 mod diffs;
 mod hostile;
+mod landing;
 mod place;
 mod repositories;
 mod reviewers;

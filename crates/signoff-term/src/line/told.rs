@@ -245,7 +245,7 @@ fn landed(step: &Step, report: &LandReport, branch: Option<String>) -> Vec<Line>
             // What a person lets land by itself does not go where the others of its run go.
             let branch = branch.filter(|_| step.policy.workflow.landing != Landing::None);
             let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
-            left(step, format!("Landed{branch} as {}", cut(commit.as_str(), 12)))
+            left(step, format!("Landed{branch} as {}", cut(commit.as_str(), 40)))
         }
         LandReport::SentBack { findings, .. } => left(step, format!("Landing: SENT BACK{}", why(findings))),
     }

@@ -294,7 +294,7 @@ fn a_blocked_group_is_told_once_with_what_to_type() {
 #[test]
 fn a_run_without_tasks_is_told_too() {
     let planning = run(3, "running", "preparing", (None, 0));
-    insta::assert_snapshot!(both(&[], &[planning.clone()], &[3]), @"
+    insta::assert_snapshot!(both(&[], std::slice::from_ref(&planning), &[3]), @"
     Running:
       → run 3 SPEC␛[31m.md: planning
     ----
