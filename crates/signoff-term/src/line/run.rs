@@ -166,7 +166,11 @@ impl LineRenderer {
         let lands = self.policy.as_ref().is_some_and(|policy| policy.landing != Landing::None);
         let landed = self.view.overview().tasks.done > 0;
         let branch = self.view.branch().filter(|_| lands && landed)?;
+        let further = self.policy.as_ref().is_some_and(|policy| policy.onto_default);
         Some(match outcome {
+            RunOutcome::Approved | RunOutcome::Attention if further => {
+                format!("    It is on {branch} and on the default branch")
+            }
             RunOutcome::Approved | RunOutcome::Attention => {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
             }
