@@ -11,7 +11,7 @@ mod sent_back;
 mod turn;
 
 pub use bring::Brought;
-pub use direct::{Direct, land, land_run};
+pub use direct::{Direct, land, land_run, make_ready};
 pub use refused::Tried;
 
 use std::path::Path;
@@ -64,7 +64,7 @@ async fn land_loop(
     task: &Arc<Assignment>,
     tell: &UnboundedSender<Input>,
 ) -> Result<Landed, EngineError> {
-    let Some(_turn) = Turn::wait(shop, Some((task, tell))).await? else {
+    let Some(_turn) = Turn::wait(&shop.repository, Some((task, tell))).await? else {
         return Ok(Landed::of(End::Stopped));
     };
     let looking = (shop.clone(), task.clone());
@@ -87,15 +87,13 @@ enum Before {
 /// Looks whether the branch is as it was approved.
 fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
     shop.repository.finish_forward()?;
-    shop.revive_branch(task)?;
-    let tip = shop.repository.head_of(&task.branch)?;
-    let tip = tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?;
+    let tip = tip(shop, task)?;
     let back = Back::read(shop, task);
     if tip.commit != task.state.head.commit {
         return Ok(Before::Ended(match back.filter(|back| back.head.commit == tip.commit) {
             // Killed after the branch was moved: what followed is done again.
             Some(back) => give_back(shop, task, &back)?,
-            None => Landed::event(Event::HeadMoved { head: tip }),
+            None => Landed::event(Event::HeadMoved { head: by_hand(shop, task)?.unwrap_or(tip) }),
         }));
     }
     let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
@@ -106,6 +104,17 @@ fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
             Ok(Before::Ended(Landed::event(Event::LandingEnded { attempt: task.job.attempt, report })))
         }
     }
+}
+
+/// Where the loop's branch is. One that somebody deleted goes on where it was.
+fn tip(shop: &Workshop, task: &Assignment) -> Result<Head, EngineError> {
+    // Mostly nothing has happened to it, and git need not be asked.
+    if shop.repository.is_at(&task.branch, &task.state.head.commit) {
+        return Ok(task.state.head.clone());
+    }
+    shop.revive_branch(task)?;
+    let tip = shop.repository.head_of(&task.branch)?;
+    Ok(tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?)
 }
 
 /// What follows from how the work and its target went together.
@@ -135,10 +144,19 @@ fn after(
     }
 }
 
+/// What somebody did in the loop's worktree: committed, so that it is reviewed with the rest, and no reader undoes it.
+fn by_hand(shop: &Workshop, task: &Assignment) -> Result<Option<Head>, EngineError> {
+    match shop.repository.worktree(Path::new(&task.place.worktree)) {
+        Ok(worktree) if worktree.is_there() => Ok(Some(worktree.commit_all("Changes by hand")?.head)),
+        Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Makes the merge the head of the loop's branch.
 fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
-    if let Ok(worktree) = shop.repository.worktree(Path::new(&task.place.worktree)) {
-        worktree.check_nothing_to_lose()?;
+    if let Some(head) = by_hand(shop, task)?.filter(|head| *head != task.state.head) {
+        return Ok(Landed::event(Event::HeadMoved { head }));
     }
     back.write(shop, task)?;
     failpoint::pass("sent_back");
@@ -147,6 +165,7 @@ fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
         let head: Head = shop.repository.head_of(&task.branch)?.ok_or_else(gone)?;
         return Ok(Landed::event(Event::HeadMoved { head }));
     }
+    failpoint::pass("given_back");
     give_back(shop, task, back)
 }
 

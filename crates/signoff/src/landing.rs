@@ -1,18 +1,21 @@
 //! Bringing approved work into the default branch, for `merge`, `land` and the end of a run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use signoff_core::command::Command;
 use signoff_core::config::LandBy;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, LandReport, Loop, Stage};
-use signoff_core::view::{TaskRow, is_shared};
+use signoff_core::view::{Status, TaskRow, is_shared};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_core::workflow::Landing;
 use signoff_engine::attempt::Workshop;
 use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
+use signoff_engine::error::EngineError;
+use signoff_engine::git::GitError;
 use signoff_engine::landing::{self, Direct, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
@@ -50,15 +53,20 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     let board = Board::of(run, &log);
     let under_way = board.loops.get(&loop_id).is_some_and(|worked| is_landing(&worked.state));
     let target = bench.repository.default_branch()?;
+    if !bench.repository.has_branch(&target)? {
+        return Err(GitError::BranchGone(target).into());
+    }
     if !under_way {
         let commit = approved(&row, &rows)?;
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
+        wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
-            return direct(bench, Direct { run, name, commit, message }, &format!("task {task}")).map(Ok);
+            let wish = Direct { run, name, commit, message };
+            return direct(bench, wish, &format!("task {task}"), console).map(Ok);
         }
     }
     match through_loop(bench, task, (run, &loop_id), console)? {
@@ -68,7 +76,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
 }
 
 /// Brings all that a run came to into the default branch: its branch, as it is.
-pub fn land_run(run: RunId) -> Result<Landed, Failure> {
+pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     let bench = Bench::open()?;
     let branch = run.branch();
     let Some(head) = bench.repository.head_of(&branch)? else {
@@ -79,7 +87,8 @@ pub fn land_run(run: RunId) -> Result<Landed, Failure> {
         return Ok(Landed { target, commit: head.commit.to_string(), now: false });
     }
     let message = format!("Merge run {run}");
-    direct(bench, Direct { run, name: "run".to_owned(), commit: head.commit, message }, &format!("run {run}"))
+    let wish = Direct { run, name: "run".to_owned(), commit: head.commit, message };
+    direct(bench, wish, &format!("run {run}"), console)
 }
 
 fn is_landing(state: &Loop) -> bool {
@@ -146,9 +155,17 @@ pub fn approved(row: &TaskRow, rows: &[TaskRow]) -> Result<Commit, Failure> {
 fn refused(task: u64, how: &str, row: &TaskRow) -> Failure {
     let blame = row.id;
     let message = format!("task {task} {how} not approved ({})", in_words(row).trim_end());
-    Failure::failed(message).hint(format!(
-        "`signoff review {blame}` has it reviewed; `signoff merge {blame} --force --reason TEXT` approves it in your name"
-    ))
+    let first = match row.status {
+        Status::Failed | Status::Stuck => format!("`signoff retry {blame}` goes on with it"),
+        Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {
+            "`signoff` says what it waits for".to_owned()
+        }
+        Status::Pending | Status::Completed | Status::Cancelled => {
+            format!("`signoff review {blame}` has it reviewed")
+        }
+    };
+    Failure::failed(message)
+        .hint(format!("{first}; `signoff merge {blame} --force --reason TEXT` approves it in your name"))
 }
 
 /// The last task of a plan brings the ticks with it, which are ours.
@@ -225,13 +242,32 @@ fn landed_as(log: &[Recorded], loop_id: &LoopId) -> Option<String> {
     })
 }
 
+/// Waits for something that waits until it is its turn, and says so if that takes long.
+fn wait_aloud<T>(
+    work: impl Future<Output = Result<T, EngineError>>,
+    console: &Console,
+) -> Result<T, Failure> {
+    let runtime = drive::runtime()?;
+    let done = runtime.block_on(async {
+        tokio::pin!(work);
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(PATIENCE) => console.note("Landing takes its time: checks run, or another one is first"),
+        }
+        work.await
+    });
+    Ok(done?)
+}
+
+/// After so long people are told what is waited for.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Brings a commit in that no loop lands.
-fn direct(bench: Bench, direct: Direct, what: &str) -> Result<Landed, Failure> {
+fn direct(bench: Bench, direct: Direct, what: &str, console: &Console) -> Result<Landed, Failure> {
     let target = bench.repository.default_branch()?;
     let commit = direct.commit.clone();
     let shop: Arc<Workshop> = drive::workshop(bench)?;
-    let runtime = drive::runtime()?;
-    let brought = runtime.block_on(landing::land(&shop, direct))?;
+    let brought = wait_aloud(landing::land(&shop, direct), console)?;
     let (commit, now) = brought.landed(Tried { what, target: &target, commit: &commit })?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }

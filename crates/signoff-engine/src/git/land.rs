@@ -9,7 +9,7 @@ use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::repository::path;
-use super::{GitError, Repository};
+use super::{GitError, Repository, Tips};
 
 /// What came of putting a branch and its target together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,11 @@ impl Repository {
         let known = self.known(branch)?;
         let of = |tip| Target { branch: branch.to_owned(), tip, used_by: known.used_by.clone() };
         Ok(known.tip.map(of))
+    }
+
+    /// Whether a branch is at this commit, as far as files tell it.
+    pub fn is_at(&self, branch: &str, commit: &Commit) -> bool {
+        Tips::of_common(self.common()).of_file(branch).as_deref() == Some(commit.as_str())
     }
 
     /// Makes a branch of ours for the work of a run to be brought into. It may be there already.

@@ -9,7 +9,7 @@ use super::refused::Tried;
 use super::turn::Turn;
 use crate::attempt::{self, Workshop};
 use crate::error::EngineError;
-use crate::git::GitError;
+use crate::git::{GitError, Repository};
 
 /// A commit that goes to the default branch.
 #[derive(Debug, Clone)]
@@ -21,9 +21,22 @@ pub struct Direct {
     pub message: String,
 }
 
+/// Looks whether something could land on a branch now, after whatever is landing has landed. What a killed program left
+/// half done is finished.
+pub async fn make_ready(repository: &Repository, branch: &str) -> Result<(), EngineError> {
+    let _turn = Turn::wait(repository, None).await?;
+    let (repository, branch) = (repository.clone(), branch.to_owned());
+    attempt::blocking(move || {
+        repository.finish_forward()?;
+        let target = repository.target(&branch)?.ok_or(GitError::BranchGone(branch))?;
+        Ok(repository.check_movable(&target)?)
+    })
+    .await
+}
+
 /// Brings it in, or tells why not; nothing is changed then.
 pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, EngineError> {
-    let Some(_turn) = Turn::wait(shop, None).await? else { return Ok(Brought::Stopped) };
+    let Some(_turn) = Turn::wait(&shop.repository, None).await? else { return Ok(Brought::Stopped) };
     let beginning = (shop.clone(), direct);
     let wish = attempt::blocking(move || wish(&beginning.0, beginning.1)).await?;
     bring::bring(shop, &wish, None).await

@@ -76,7 +76,7 @@ impl Back {
         let lines: BTreeMap<PathBuf, u32> = shop.repository.marked_lines(commit, &self.marks, &self.files)?;
         let still = |finding: &Finding| {
             let line = *lines.get(Path::new(finding.file.as_deref()?))?;
-            let description = format!("conflict markers are left. {}", finding.description);
+            let description = format!("conflict markers are left: {}", finding.description);
             Some(Finding { line: Some(line), description, ..finding.clone() })
         };
         Ok(self.findings.iter().filter_map(still).collect())

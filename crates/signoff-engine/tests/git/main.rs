@@ -4,6 +4,7 @@ mod checkout;
 mod commits;
 mod diffs;
 mod hostile;
+#[cfg(test)]
 mod landing;
 mod place;
 mod repositories;

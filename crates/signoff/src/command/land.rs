@@ -122,7 +122,7 @@ impl Unit {
     fn land(&self, console: &Console) -> Result<Result<Landed, Exit>, Failure> {
         match self {
             Self::Task(row) => landing::land_task(TaskId(row.id), console),
-            Self::Run(run, _) => landing::land_run(*run).map(Ok),
+            Self::Run(run, _) => landing::land_run(*run, console).map(Ok),
         }
     }
 }

@@ -19,6 +19,7 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+#[cfg(test)]
 mod landing;
 mod looking;
 mod manual;
