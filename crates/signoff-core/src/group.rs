@@ -253,6 +253,28 @@ fn cancellations(this: &Run) -> Vec<RunEffect> {
     open.map(|(loop_id, _)| RunEffect::CancelLoop { loop_id: loop_id.clone() }).collect()
 }
 
+impl RunStage {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Preparing => "preparing",
+            Self::Working { .. } => "working",
+            Self::Blocked { .. } => "blocked",
+            Self::Reviewing => "reviewing",
+            Self::Landing(_) => "landing",
+            Self::Done(_) => "done",
+        }
+    }
+
+    /// The index of the group that is worked or blocked.
+    pub fn group(&self) -> Option<usize> {
+        match self {
+            Self::Working { group } | Self::Blocked { group, .. } => Some(*group),
+            Self::Queued | Self::Preparing | Self::Reviewing | Self::Landing(_) | Self::Done(_) => None,
+        }
+    }
+}
+
 impl Run {
     pub fn is_done(&self) -> bool {
         matches!(self.stage, RunStage::Done(_))

@@ -1,7 +1,9 @@
 //! What people see of a run: one fold over its log, shared by every renderer.
 
 mod badge;
+mod overview;
 mod question;
+mod run_row;
 mod status;
 mod task_row;
 
@@ -12,17 +14,19 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use badge::Badge;
+pub use overview::{Blocker, Counts, Overview};
 pub use question::QuestionView;
+pub use run_row::RunRow;
 pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
 
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
 use crate::ledger::State;
-use crate::machine::{self, FinalWord, Loop, Policy, Reason, Stage, Tally};
+use crate::machine::{self, FinalWord, Loop, Policy, Reason, Slot, Stage, Tally};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
-use crate::workflow::{Phase, PhaseKind};
+use crate::workflow::{Arrangement, Landing, Phase, PhaseKind};
 
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,6 +37,8 @@ pub struct RunView {
     /// The number of the last fact taken in.
     pub seq: u64,
     under: Option<(RunPolicy, Policy)>,
+    /// What people call that which the run is to bring about.
+    specification: Option<String>,
     machine: Run,
     /// How many questions were asked in this run: people see one row of numbers, whatever loop asks.
     asked: u64,
@@ -59,6 +65,8 @@ struct LoopFold {
     worktree: String,
     last_line: String,
     since: Option<Timestamp>,
+    /// The checkpoint review of it that is under way.
+    checkpoint: Option<u32>,
 }
 
 /// One loop, ready to be shown.
@@ -79,6 +87,10 @@ pub struct LoopView {
     pub max_cycles: Option<u32>,
     pub iteration: u32,
     pub fixes: u32,
+    /// Which one of its kind the attempt under way is: 3 for the third `implement`. 0 while none is.
+    pub attempt: u32,
+    /// The number of the checkpoint review that looks at it now.
+    pub checkpoint: Option<u32>,
     pub outcome: Option<&'static str>,
     pub final_verdict: Option<FinalWord>,
     pub reason: Option<Reason>,
@@ -116,7 +128,7 @@ impl RunView {
     fn run_fact(&mut self, fact: &RunFact) {
         match fact {
             RunFact::Opened { policy, workflow } => self.under = Some((policy.clone(), (**workflow).clone())),
-            RunFact::Specified { .. } => {}
+            RunFact::Specified { name, .. } => self.specification = Some(name.clone()),
             RunFact::Moved(event) => {
                 if let Some((policy, _)) = &self.under {
                     group::apply(&mut self.machine, event.clone(), policy);
@@ -151,8 +163,18 @@ impl RunView {
             LoopFact::Moved(event) => {
                 if let Some((_, policy)) = &self.under {
                     fold.moved(event, policy, at, &mut self.asked);
+                    let under_way = !fold.state.is_done();
+                    self.looked_at(loop_id, under_way);
                 }
             }
+        }
+    }
+
+    /// A checkpoint review shows in the row of the loop that it looks at.
+    fn looked_at(&mut self, loop_id: &LoopId, under_way: bool) {
+        let Some((of, number)) = loop_id.of_checkpoint() else { return };
+        if let Some(fold) = self.loops.get_mut(&of) {
+            fold.checkpoint = under_way.then_some(number);
         }
     }
 
@@ -178,7 +200,20 @@ impl RunView {
     /// The row of one loop.
     pub fn row(&self, loop_id: &LoopId) -> Option<LoopView> {
         let (_, policy) = self.under.as_ref()?;
-        Some(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine))
+        Some(self.named(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+    }
+
+    /// A loop that serves the run is called by what it does.
+    fn named(&self, row: LoopView) -> LoopView {
+        let title = if row.id == LoopId::planning() {
+            let of = self.specification.as_ref().map(|name| format!(" {name}"));
+            format!("Planning{}", of.unwrap_or_default())
+        } else if row.id == LoopId::whole() {
+            "Final review".to_owned()
+        } else {
+            return row;
+        };
+        LoopView { title, ..row }
     }
 
     /// The attempts of one loop that were started, with what each used.
@@ -189,10 +224,39 @@ impl RunView {
         started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
-    /// The loops in order of their ids.
+    /// The loops in order of their ids. A checkpoint's loop shows in the row of the one that it looks at.
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };
-        self.loops.iter().map(|(loop_id, fold)| fold.row(loop_id, policy, &self.machine)).collect()
+        let own = self.loops.iter().filter(|(loop_id, _)| loop_id.of_checkpoint().is_none());
+        own.map(|(loop_id, fold)| self.named(fold.row(loop_id, policy, &self.machine))).collect()
+    }
+
+    /// The run as a whole.
+    pub fn overview(&self) -> Overview {
+        Overview::of(self, &self.machine)
+    }
+
+    /// The branch on which its tasks come together, if they do.
+    pub fn branch(&self) -> Option<String> {
+        let (policy, _) = self.under.as_ref()?;
+        let together = policy.arrangement == Arrangement::Chain || policy.landing != Landing::None;
+        self.run.filter(|_| together).map(RunId::branch)
+    }
+
+    /// Of how many groups, where its tasks are worked in groups.
+    pub fn groups(&self) -> Option<usize> {
+        let (policy, _) = self.under.as_ref()?;
+        (policy.arrangement == Arrangement::Groups).then_some(self.machine.groups.len())
+    }
+
+    /// What people call that which it is to bring about.
+    pub fn specification(&self) -> Option<&str> {
+        self.specification.as_deref()
+    }
+
+    /// The loops of the checkpoint round under way; none while none is.
+    pub fn checkpoint(&self) -> &[LoopId] {
+        self.machine.checkpoint.round()
     }
 
     /// What all attempts of all loops used.
@@ -224,6 +288,25 @@ impl LoopFold {
         }
     }
 
+    fn badge(&self) -> Badge {
+        if self.checkpoint.is_some() && !self.state.is_done() {
+            return Badge::Review;
+        }
+        Badge::of(&self.state, |attempt| self.launches.contains_key(&attempt))
+    }
+
+    /// Which one of its kind the latest attempt under way is.
+    fn attempt(&self) -> u32 {
+        let running = self.state.slots().into_iter().filter_map(Slot::attempt);
+        let latest = running
+            .filter_map(|attempt| Some((attempt, self.launches.get(&attempt)?)))
+            .max_by_key(|one| one.0);
+        let Some((latest, launch)) = latest else { return 0 };
+        let same = |one: &Launch| one.role == launch.role && one.reviewer == launch.reviewer;
+        let so_far = self.launches.range(..=latest).filter(|(_, one)| same(one)).count();
+        u32::try_from(so_far).unwrap_or(u32::MAX)
+    }
+
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
         let this = &self.state;
         let policy = self.policy.as_deref().unwrap_or(policy);
@@ -237,7 +320,7 @@ impl LoopFold {
             branch: self.branch.clone(),
             base: self.base.clone(),
             worktree: self.worktree.clone(),
-            badge: Badge::of(this, |attempt| self.launches.contains_key(&attempt)),
+            badge: self.badge(),
             status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
@@ -245,6 +328,8 @@ impl LoopFold {
             max_cycles: max_cycles(this, policy),
             iteration: this.tally.iteration,
             fixes: this.tally.fixes,
+            attempt: self.attempt(),
+            checkpoint: self.checkpoint.filter(|_| !this.is_done()),
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
             reason: ending.and_then(|ending| ending.reason),

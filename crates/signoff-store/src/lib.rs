@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use signoff_core::command::Command;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{self, QuestionRow, TaskRow};
 use signoff_core::wire::{Fact, Recorded};
 
 pub use error::StoreError;
@@ -45,6 +45,30 @@ pub struct RunRow {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub cost_usd: f64,
+    /// `queued`, `preparing`, `working`, `blocked`, `reviewing`, `landing`, `done`.
+    pub stage: String,
+    /// The number of the group at hand, from 1, and how many there are.
+    pub group: Option<u64>,
+    pub groups: Option<u64>,
+    pub branch: Option<String>,
+    /// The name of what it is to bring about.
+    pub specification: Option<String>,
+}
+
+impl From<RunRow> for view::RunRow {
+    fn from(row: RunRow) -> Self {
+        Self {
+            id: row.id.0,
+            preset: row.preset,
+            specification: row.specification,
+            status: row.status,
+            stage: row.stage,
+            group: row.group,
+            groups: row.groups,
+            branch: row.branch,
+            cost_usd: row.cost_usd,
+        }
+    }
 }
 
 /// A person's wish for a loop whose run somebody else drives.
@@ -115,6 +139,9 @@ pub trait Store: Send + Sync {
     fn open_runs(&self) -> Result<Vec<RunRow>, StoreError>;
 
     fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;
+
+    /// The run that was opened last.
+    fn last_run(&self) -> Result<Option<RunRow>, StoreError>;
 
     /// All tasks, by number.
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError>;

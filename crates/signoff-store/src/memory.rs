@@ -144,6 +144,10 @@ impl Store for MemoryStore {
         lock(&self.inner).shelf.run(run)
     }
 
+    fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
+        lock(&self.inner).shelf.last_run()
+    }
+
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         lock(&self.inner).shelf.tasks()
     }

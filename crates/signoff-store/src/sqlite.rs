@@ -162,6 +162,10 @@ impl Store for SqliteStore {
         self.read(|connection| query::run(connection, run))
     }
 
+    fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
+        self.read(query::last_run)
+    }
+
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         self.read(query::tasks)
     }

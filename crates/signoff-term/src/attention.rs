@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 
 use crate::fit::cut;
-use crate::{status, words};
+use crate::{runs, status, words};
 
 const EMPTY: &str = "\
 Nothing to do yet.
@@ -24,6 +24,8 @@ const SHOWN: usize = 20;
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub tasks: &'a [TaskRow],
+    /// The runs in which something is left to do.
+    pub runs: &'a [RunRow],
     /// The runs that some program works on now.
     pub driven: &'a BTreeSet<u64>,
 }
@@ -34,12 +36,22 @@ impl Scene<'_> {
         let driven = task.run_id.is_some_and(|run| self.driven.contains(&run));
         task.status == Status::InProgress && !driven
     }
+
+    /// The run of groups that a task belongs to.
+    fn run_of(&self, task: &TaskRow) -> Option<&RunRow> {
+        self.runs.iter().find(|run| runs::is_told(run) && task.run_id == Some(run.id))
+    }
+
+    /// Whether what is to be said of a task is said of its run.
+    fn is_told_by_its_run(&self, task: &TaskRow) -> bool {
+        task.status == Status::Blocked && self.run_of(task).is_some()
+    }
 }
 
 /// What needs attention first, then what runs, then counts.
 pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     let tasks = scene.tasks;
-    if tasks.is_empty() && questions.is_empty() {
+    if tasks.is_empty() && questions.is_empty() && scene.runs.is_empty() {
         return EMPTY.to_owned();
     }
     let latest = latest(tasks);
@@ -47,25 +59,36 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     let is_open = |task: &&TaskRow| {
         is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
     };
+    let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task);
     let mut troubled: Vec<(u8, &TaskRow)> =
-        tasks.iter().filter(is_open).filter_map(|task| Some((urgency(task)?, task))).collect();
+        tasks.iter().filter(is_open).filter(untold).filter_map(|task| Some((urgency(task)?, task))).collect();
     troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
     let troubled: Vec<&TaskRow> = troubled.into_iter().map(|(_, task)| task).collect();
-    let left: Vec<&TaskRow> = tasks.iter().filter(|task| scene.is_left(task)).collect();
+    let alone = |task: &&TaskRow| scene.is_left(task) && scene.run_of(task).is_none();
+    let left: Vec<&TaskRow> = tasks.iter().filter(alone).collect();
+    let left_runs = told(scene, |run| runs::is_left(run, scene));
+    let stopped_runs = told(scene, runs::needs_somebody);
+    let going_runs = told(scene, |run| run.status == "running" && !runs::is_left(run, scene));
     let runs = |task: &&TaskRow| task.status == Status::InProgress && !scene.is_left(task);
     let running: Vec<_> = tasks.iter().filter(runs).cloned().collect();
     let mut parts = Vec::new();
-    if !questions.is_empty() || !troubled.is_empty() {
-        parts.push(needed(questions, &troubled, scene));
+    if !questions.is_empty() || !troubled.is_empty() || !stopped_runs.is_empty() {
+        parts.push(format!("Needs attention:\n{stopped_runs}{}", needed(questions, &troubled, scene)));
     }
-    if !left.is_empty() {
-        parts.push(format!("Interrupted:\n{}", listed(&left, scene)));
+    if !left.is_empty() || !left_runs.is_empty() {
+        parts.push(format!("Interrupted:\n{left_runs}{}", listed(&left, scene)));
     }
-    if !running.is_empty() {
-        parts.push(format!("Running:\n{}", status::rows(&running, title)));
+    if !running.is_empty() || !going_runs.is_empty() {
+        parts.push(format!("Running:\n{going_runs}{}", status::rows(&running, title)));
     }
-    parts.push(counts(tasks));
+    parts.extend((!tasks.is_empty()).then(|| counts(tasks)));
     parts.join("\n")
+}
+
+/// Those runs of groups.
+fn told(scene: &Scene, which: impl Fn(&RunRow) -> bool) -> String {
+    let shown = scene.runs.iter().filter(|run| runs::is_told(run) && which(run));
+    shown.map(|run| runs::told(run, scene)).collect()
 }
 
 /// The task whose work a task goes on with, or itself.
@@ -84,7 +107,7 @@ fn latest(tasks: &[TaskRow]) -> BTreeMap<u64, u64> {
 }
 
 fn needed(questions: &[QuestionRow], troubled: &[&TaskRow], scene: &Scene) -> String {
-    let mut out = String::from("Needs attention:\n");
+    let mut out = String::new();
     for question in questions.iter().take(SHOWN) {
         out.push_str(&status::asked(question));
     }
@@ -136,9 +159,14 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
         (Status::Paused, _) => format!("raise the budget or wait, then signoff work {id}"),
-        (Status::Blocked, _) => unblocked(task, scene.tasks),
+        (Status::Blocked, _) => match scene.run_of(task) {
+            Some(run) => {
+                format!("its group waits for others: signoff status, then signoff run --resume {}", run.id)
+            }
+            None => unblocked(task, scene.tasks),
+        },
         (Status::Pending, _) => format!("signoff work {id}"),
-        (Status::InProgress, _) if scene.is_left(task) => go_on(task),
+        (Status::InProgress, _) if scene.is_left(task) => go_on(task, scene),
         (Status::InProgress | Status::Waiting, _) => format!("signoff logs {id} -f"),
         (Status::Completed, Some("exhausted")) => {
             format!(
@@ -172,7 +200,10 @@ fn is_set_by_person(task: &TaskRow) -> bool {
 }
 
 /// What takes a task up that nobody works on.
-fn go_on(task: &TaskRow) -> String {
+fn go_on(task: &TaskRow, scene: &Scene) -> String {
+    if let Some(run) = scene.run_of(task) {
+        return format!("signoff run --resume {}", run.id);
+    }
     if task.is_of_a_plan() { "signoff run --resume".to_owned() } else { format!("signoff work {}", task.id) }
 }
 

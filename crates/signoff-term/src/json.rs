@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
@@ -21,18 +21,20 @@ use crate::show::Report;
 /// The version of every shape here. It changes when a key changes its meaning or goes.
 pub const VERSION: u32 = 1;
 
-/// `status --json`: all tasks, and what people are asked.
+/// `status --json`: all tasks, what people are asked, and the runs in which something is left to do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatusReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub tasks: Vec<TaskRow>,
     pub questions: Vec<QuestionRow>,
+    /// Those that are open; and the last one, if it failed in planning or in its final review.
+    pub runs: Vec<RunRow>,
 }
 
 impl StatusReport {
-    pub fn of(tasks: Vec<TaskRow>, questions: Vec<QuestionRow>) -> Self {
-        Self { version: VERSION, tasks, questions }
+    pub fn of(tasks: Vec<TaskRow>, questions: Vec<QuestionRow>, runs: Vec<RunRow>) -> Self {
+        Self { version: VERSION, tasks, questions, runs }
     }
 }
 
@@ -69,7 +71,7 @@ pub struct RunReport {
 
 impl RunReport {
     pub fn of(run: Option<(u64, &RunStage)>, tasks: Vec<TaskRow>, questions: Vec<QuestionRow>) -> Self {
-        let stage = run.map(|(_, stage)| stage_word(stage));
+        let stage = run.map(|(_, stage)| stage.word());
         let outcome = run.and_then(|(_, stage)| match stage {
             RunStage::Done(outcome) => Some(outcome_word(*outcome)),
             RunStage::Queued
@@ -80,18 +82,6 @@ impl RunReport {
             | RunStage::Landing(_) => None,
         });
         Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
-    }
-}
-
-fn stage_word(stage: &RunStage) -> &'static str {
-    match stage {
-        RunStage::Queued => "queued",
-        RunStage::Preparing => "preparing",
-        RunStage::Working { .. } => "working",
-        RunStage::Blocked { .. } => "blocked",
-        RunStage::Reviewing => "reviewing",
-        RunStage::Landing(_) => "landing",
-        RunStage::Done(_) => "done",
     }
 }
 

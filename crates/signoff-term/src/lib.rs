@@ -9,6 +9,7 @@ pub mod json;
 pub mod line;
 pub mod progress;
 mod round;
+mod runs;
 pub mod show;
 pub mod status;
 mod words;

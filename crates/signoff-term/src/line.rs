@@ -7,6 +7,7 @@
 //! block with what they say together follows the review's line, four spaces in.
 
 mod begin;
+mod checkpoint;
 mod ending;
 mod person;
 mod place;
@@ -18,9 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::source::planner::Planned;
 use signoff_core::view::{LoopView, RunView};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 
+use self::checkpoint::Checkpoint;
 use crate::fit::{SENTENCE, cut};
 use crate::round::{Rounds, Step};
 use crate::words;
@@ -76,6 +79,8 @@ pub struct LineRenderer {
     policy: Option<RunPolicy>,
     groups: Vec<Vec<LoopId>>,
     rounds: BTreeMap<LoopId, Rounds>,
+    /// The checkpoint round under way.
+    checkpoint: Checkpoint,
     active: BTreeSet<LoopId>,
     announced: BTreeSet<LoopId>,
     /// The loop that was announced last: unnamed lines belong to it.
@@ -94,6 +99,7 @@ impl LineRenderer {
             policy: None,
             groups: Vec::new(),
             rounds: BTreeMap::new(),
+            checkpoint: Checkpoint::default(),
             active: BTreeSet::new(),
             announced: BTreeSet::new(),
             heading: None,
@@ -130,7 +136,7 @@ impl LineRenderer {
             self.announced.clear();
             self.heading = None;
         }
-        untold
+        self.goes_on().into_iter().chain(untold).collect()
     }
 
     /// Whether the loop that a fact is about has ended.
@@ -163,6 +169,10 @@ impl LineRenderer {
                 self.view.apply(recorded);
                 self.taken_up(loop_id)
             }
+            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) => {
+                self.view.apply(recorded);
+                self.answered(loop_id, answer)
+            }
             Fact::Task(..) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -187,8 +197,13 @@ impl LineRenderer {
         }
         let Some(row) = self.view.row(loop_id) else { return Vec::new() };
         let step = Step { before: &before, event, after, policy };
+        if let Some((of, _)) = loop_id.of_checkpoint() {
+            let lines = checkpoint::trouble(&step, !self.ends);
+            return self.view.row(&of).map_or_else(Vec::new, |row| self.written(&lines, &row, None));
+        }
+        self.checkpoint.heard(event);
         let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
-        let lines = told::told(&step, round.as_ref(), &row, !self.ends);
+        let lines = told::told(&step, round.as_ref(), &row, (!self.ends, self.view.branch()));
         if is_active(after) {
             self.active.insert(loop_id.clone());
         } else {
@@ -198,13 +213,22 @@ impl LineRenderer {
         self.written(&lines, &row, header_word(&before, event))
     }
 
+    /// A planner's answer, while its loop stands as it stood.
+    fn answered(&mut self, loop_id: &LoopId, answer: &Planned) -> Vec<String> {
+        let known =
+            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let Some(((this, policy), row)) = known else { return Vec::new() };
+        let step = Step { before: this, event: &Event::LandingGranted, after: this, policy };
+        let lines = told::answered(&step, answer);
+        self.written(&lines, &row, None)
+    }
+
     /// What a loop is at that goes on where it was left: told once, as if it began now.
     fn taken_up(&mut self, loop_id: &LoopId) -> Vec<String> {
         let known =
             self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
-        let Some(((after, policy), row)) = known.filter(|_| !self.announced.contains(loop_id)) else {
-            return Vec::new();
-        };
+        let new = !self.announced.contains(loop_id) && loop_id.of_checkpoint().is_none();
+        let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
         let step = Step { before: &before, event: &event, after, policy };
         let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
@@ -218,13 +242,33 @@ impl LineRenderer {
         let word = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
         let mut written = Vec::new();
         if let (Some(word), true) = (word, steps) {
-            written.push(format!("{word} {}", announcement(row)));
+            written.push(self.header(word, row));
             self.announced.insert(row.id.clone());
             self.heading = Some(row.id.clone());
         }
-        let name = if self.is_named(&row.id) { name(row) } else { String::new() };
+        let name = if self.is_named(&row.id) { self.name(row) } else { String::new() };
         written.extend(lines.iter().map(|line| line.written(&name)));
         written
+    }
+
+    /// `Running task #29: Add user authentication`, `Run 3: planning`.
+    fn header(&self, word: &str, row: &LoopView) -> String {
+        let Some(run) = self.view.run.filter(|_| row.id.serves_the_run()) else {
+            return format!("{word} {}", announcement(row));
+        };
+        let title = words::small(&cut(&row.title, SENTENCE));
+        let run = if word == "Running" { format!("Run {run}") } else { format!("{word} run {run}") };
+        let branch = self.view.branch().filter(|_| row.id == LoopId::whole());
+        format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())
+    }
+
+    /// What stands before a line that could be another's.
+    fn name(&self, row: &LoopView) -> String {
+        match (row.task, self.view.run) {
+            (Some(task), _) => format!("#{task} "),
+            (None, Some(run)) if row.id.serves_the_run() => format!("run {run} "),
+            (None, _) => format!("{}: ", words::subject(row)),
+        }
     }
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
@@ -281,9 +325,4 @@ fn announcement(row: &LoopView) -> String {
         None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
         None => cut(&row.title, SENTENCE),
     }
-}
-
-/// What stands before a line that could be another's.
-fn name(row: &LoopView) -> String {
-    row.task.map_or_else(|| format!("{}: ", words::subject(row)), |task| format!("#{task} "))
 }

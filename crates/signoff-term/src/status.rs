@@ -3,21 +3,28 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 
+use crate::attention::Scene;
 use crate::fit::{columns, count, cut, pad};
-use crate::words;
+use crate::{runs, words};
 
 /// The widest a title may be where nobody says otherwise.
 pub const TITLE: usize = 60;
 
-/// All tasks in columns, titles cut at so many columns, and the open questions.
-pub fn text(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> String {
-    if tasks.is_empty() && questions.is_empty() {
+/// All tasks in columns, titles cut at so many columns, the runs of groups and the open questions.
+pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
+    let tasks = scene.tasks;
+    let told: Vec<&RunRow> = scene.runs.iter().filter(|run| runs::is_told(run)).collect();
+    if tasks.is_empty() && questions.is_empty() && told.is_empty() {
         return "No tasks yet.\n  signoff add \"what is to be done\" -a    adds one, reviewed until approved\n"
             .to_owned();
     }
     let mut out = rows(tasks, title);
+    if !told.is_empty() {
+        out.push_str(if tasks.is_empty() { "Runs:\n" } else { "\nRuns:\n" });
+        out.extend(told.iter().map(|run| runs::told(run, scene)));
+    }
     if !questions.is_empty() {
         out.push_str("\nQuestions:\n");
         for question in questions {

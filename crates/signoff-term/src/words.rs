@@ -121,3 +121,9 @@ fn capital(id: &LoopId) -> String {
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
     cut(&first.chain(chars).collect::<String>(), 60)
 }
+
+/// As it stands within a sentence.
+pub fn small(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+}

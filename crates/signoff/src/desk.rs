@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{Status, TaskRow, void_approvals};
+use signoff_core::view::{RunRow, Status, TaskRow, void_approvals};
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
@@ -82,6 +82,15 @@ impl Desk {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
         Ok(rows)
+    }
+
+    /// The runs in which something is left to do; and the last one, if it failed as a whole: nothing else would
+    /// tell.
+    pub fn runs(&self) -> Result<Vec<RunRow>, Failure> {
+        let mut runs: Vec<RunRow> = self.store.open_runs()?.into_iter().map(RunRow::from).collect();
+        let last = self.store.last_run()?.map(RunRow::from);
+        runs.extend(last.filter(RunRow::failed_as_a_whole));
+        Ok(runs)
     }
 
     /// The commit of our own that ticks what a run has done.

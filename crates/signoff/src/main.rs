@@ -8,12 +8,12 @@ mod door;
 mod drive;
 mod failure;
 mod landing;
+mod live;
 mod part;
 mod preflight;
 mod reporting;
 mod settings;
 mod show;
-mod spinner;
 mod words;
 
 fn main() -> std::process::ExitCode {

@@ -1,14 +1,15 @@
-//! What a person sees while it runs: lines, events as JSON, or a spinner per loop on a terminal.
+//! What a person sees while it runs: lines, events as JSON, and on a terminal a list of what is at work.
 
 use std::collections::BTreeMap;
 
-use signoff_core::ids::RunId;
+use signoff_core::ids::{LoopId, RunId};
+use signoff_core::wire::{Fact, Recorded};
 use signoff_engine::dispatcher::{Notice, Renderer};
+use signoff_term::json;
 use signoff_term::line::{LineRenderer, Naming};
-use signoff_term::{json, progress};
 
 use crate::console::Console;
-use crate::spinner::Spinners;
+use crate::live::Live;
 
 /// The renderer that the command line asks for.
 pub struct Shown {
@@ -16,13 +17,13 @@ pub struct Shown {
     naming: Naming,
     lines: BTreeMap<RunId, LineRenderer>,
     ends: bool,
-    spinners: Option<Spinners>,
+    live: Option<Live>,
 }
 
 impl Shown {
     pub fn new(console: &Console, naming: Naming) -> Self {
-        let spinners = console.is_live().then(Spinners::new);
-        Self { console: *console, naming, lines: BTreeMap::new(), ends: false, spinners }
+        let live = console.is_live().then(|| Live::new(*console));
+        Self { console: *console, naming, lines: BTreeMap::new(), ends: false, live }
     }
 
     /// The renderer of a run, which knows what holds for all of them.
@@ -47,19 +48,51 @@ impl Shown {
         }
     }
 
-    /// Takes the spinners away.
+    /// Takes the list away.
     pub fn finish(self) {
-        if let Some(spinners) = self.spinners {
-            spinners.clear();
+        if let Some(live) = self.live {
+            live.clear();
         }
     }
 
     fn say(&self, line: &str) {
-        let put = || self.console.progress(&format!("{line}\n"));
-        match &self.spinners {
-            Some(spinners) => spinners.above(put),
-            None => put(),
+        match &self.live {
+            Some(live) => live.line(line),
+            None => self.console.progress(&format!("{line}\n")),
         }
+    }
+
+    fn note(&self, note: &str) {
+        match &self.live {
+            Some(live) => live.note(note),
+            None => self.console.note(note),
+        }
+    }
+
+    /// Tells the list what a fact changed.
+    fn draw(&self, recorded: &Recorded) {
+        let (Some(live), Some(one)) = (&self.live, self.lines.get(&recorded.run)) else { return };
+        let view = one.view();
+        live.run(recorded.run, view.overview());
+        let row = shown_loop(&recorded.fact).and_then(|loop_id| view.row(&loop_id));
+        if let Some(row) = row {
+            live.row(recorded.run, row);
+        }
+    }
+
+    /// Tells the list how a run stands that is taken up.
+    fn draw_all(&self, run: RunId) {
+        let (Some(live), Some(one)) = (&self.live, self.lines.get(&run)) else { return };
+        live.run(run, one.view().overview());
+        one.view().rows().into_iter().for_each(|row| live.row(run, row));
+    }
+}
+
+/// The loop whose row a fact can change.
+fn shown_loop(fact: &Fact) -> Option<LoopId> {
+    match fact {
+        Fact::Task(..) | Fact::Run(_) => None,
+        Fact::Loop(loop_id, _) => Some(loop_id.of_checkpoint().map_or_else(|| loop_id.clone(), |(of, _)| of)),
     }
 }
 
@@ -73,23 +106,22 @@ impl Renderer for Shown {
                 }
                 let lines = self.renderer(recorded.run).take(recorded);
                 self.tell_apart();
-                if let (Some(spinners), Some(one)) = (&mut self.spinners, self.lines.get(&recorded.run)) {
-                    spinners.show(recorded.run, &one.view().rows(), progress::line);
-                }
                 lines.iter().for_each(|line| self.say(line));
+                self.draw(recorded);
             }
             Notice::Said { run, loop_id, line, .. } => {
-                if let Some(spinners) = &mut self.spinners {
-                    spinners.said(*run, loop_id, line);
+                if let Some(live) = &self.live {
+                    live.said(*run, loop_id, line);
                 }
             }
-            Notice::Note(note) => self.console.note(note),
+            Notice::Note(note) => self.note(note),
             Notice::Ending => self.ends = true,
             Notice::TakenUp { run, log } => {
                 let lines = self.renderer(*run).catch_up(log.iter());
                 self.tell_apart();
                 if !self.console.json_events {
                     lines.iter().for_each(|line| self.say(line));
+                    self.draw_all(*run);
                 }
             }
         }

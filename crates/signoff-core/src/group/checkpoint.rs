@@ -44,6 +44,11 @@ impl Checkpoint {
         self.out.contains(loop_id)
     }
 
+    /// The loops of the round under way.
+    pub fn round(&self) -> &[LoopId] {
+        &self.round
+    }
+
     pub(super) fn wish(&self) -> Option<RunEffect> {
         (!self.out.is_empty()).then(|| RunEffect::ReviewCheckpoint { loops: self.round.clone() })
     }

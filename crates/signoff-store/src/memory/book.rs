@@ -40,6 +40,11 @@ impl Shelf {
         row.map(|row| cells(Table::Runs, row, &RUN_COLUMNS).run()).transpose()
     }
 
+    pub fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
+        let row = self.table(Table::Runs).last();
+        row.map(|row| cells(Table::Runs, row, &RUN_COLUMNS).run()).transpose()
+    }
+
     pub fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         self.table(Table::Tasks).map(|row| cells(Table::Tasks, row, &TASK_COLUMNS).task()).collect()
     }

@@ -36,7 +36,19 @@ pub(crate) const TASK_COLUMNS: [&str; 26] = [
     "started_at",
     "ended_at",
 ];
-pub(crate) const RUN_COLUMNS: [&str; 6] = ["id", "preset", "status", "started_at", "ended_at", "cost_usd"];
+pub(crate) const RUN_COLUMNS: [&str; 11] = [
+    "id",
+    "preset",
+    "status",
+    "started_at",
+    "ended_at",
+    "cost_usd",
+    "stage",
+    "group_number",
+    "group_count",
+    "branch",
+    "specification",
+];
 pub(crate) const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
 pub(crate) const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
 
@@ -89,6 +101,11 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             started_at: self.maybe_time()?,
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
+            stage: self.text()?,
+            group: self.maybe_number()?,
+            groups: self.maybe_number()?,
+            branch: self.maybe_text()?,
+            specification: self.maybe_text()?,
         })
     }
 

@@ -16,6 +16,11 @@ pub(crate) struct RunRecord {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub usage: Usage,
+    pub stage: &'static str,
+    pub group: Option<u64>,
+    pub groups: Option<u64>,
+    pub branch: Option<String>,
+    pub specification: Option<String>,
 }
 
 impl RunRecord {
@@ -29,6 +34,11 @@ impl RunRecord {
             ("cost_usd", dollars(self.usage).into()),
             ("input_tokens", self.usage.input_tokens.into()),
             ("output_tokens", self.usage.output_tokens.into()),
+            ("stage", self.stage.into()),
+            ("group_number", self.group.into()),
+            ("group_count", self.groups.into()),
+            ("branch", self.branch.as_deref().into()),
+            ("specification", self.specification.as_deref().into()),
         ]
     }
 }

@@ -82,6 +82,11 @@ pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>,
     one(connection, &sql, [number(run.0)], |row| cells(row).run())
 }
 
+pub(super) fn last_run(connection: &Connection) -> Result<Option<RunRow>, StoreError> {
+    let sql = format!("SELECT {} FROM runs ORDER BY id DESC LIMIT 1", RUN_COLUMNS.join(", "));
+    one(connection, &sql, [], |row| cells(row).run())
+}
+
 pub(super) fn tasks(connection: &Connection) -> Result<Vec<TaskRow>, StoreError> {
     let sql = format!("SELECT {} FROM tasks ORDER BY id", TASK_COLUMNS.join(", "));
     select(connection, &sql, [], |row| cells(row).task())

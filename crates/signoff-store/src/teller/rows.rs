@@ -41,6 +41,7 @@ impl Teller {
     }
 
     fn run_row(&self) -> RunRecord {
+        let groups = self.view.groups().map(|groups| groups as u64);
         RunRecord {
             id: self.run,
             preset: self.view.preset().unwrap_or_default().to_owned(),
@@ -49,6 +50,11 @@ impl Teller {
             started_at: self.view.started_at,
             ended_at: self.ended_at,
             usage: self.view.usage(),
+            stage: self.view.stage().word(),
+            group: groups.and(self.view.stage().group()).map(|group| group as u64 + 1),
+            groups,
+            branch: self.view.branch(),
+            specification: self.view.specification().map(str::to_owned),
         }
     }
 

@@ -152,6 +152,8 @@ pub fn runs_are_open_until_nothing_is_left_to_do(house: &dyn House) {
     assert_eq!(words(&*store), [""; 0]);
     let row = store.run(RunId(1)).expect("a row").expect("a run");
     assert_eq!((row.started_at, row.ended_at), (Some(say::at(3)), Some(say::at(5))));
+    assert_eq!((row.stage.as_str(), row.group, row.groups), ("done", None, None));
+    assert_eq!(store.last_run().expect("a row"), Some(row));
 }
 
 pub fn a_loop_that_is_reopened_opens_its_run(house: &dyn House) {

@@ -101,11 +101,12 @@ fn a_column_that_is_new_is_told_from_the_log() {
     let reviews = [say::reviewed("A", 2, approves("spec")), say::reviewed("A", 3, approves("code"))];
     append(&store, &lease, 5, &reviews);
     drop((lease, store));
-    place
-        .sql()
-        .execute_batch("ALTER TABLE tasks DROP COLUMN approved_commit; PRAGMA user_version = 1")
-        .unwrap();
+    let of_runs = ["stage", "group_number", "group_count", "branch", "specification"];
+    let of_runs: String = of_runs.map(|column| format!("ALTER TABLE runs DROP COLUMN {column};")).concat();
+    let older = format!("ALTER TABLE tasks DROP COLUMN approved_commit; {of_runs} PRAGMA user_version = 1");
+    place.sql().execute_batch(&older).unwrap();
     let store = place.open();
+    assert_eq!(store.last_run().unwrap().unwrap().stage, "preparing");
     assert_eq!(store.task(TaskId(1)).unwrap().unwrap().approved_commit.as_deref(), Some("c1"));
     assert_eq!(store.check().unwrap(), [""; 0]);
 }

@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::LoopId;
-use signoff_core::view::Status;
+use signoff_core::view::{Blocker, LoopView, Status};
 use signoff_core::wire::{Recorded, RunFact};
-use signoff_core::workflow::Arrangement;
+use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LineRenderer;
 use crate::fit::{count, cut};
-use crate::words;
+use crate::{progress, words};
+
+/// How many tasks a line names; the others are counted.
+const NAMED: usize = 8;
+
+/// How wide a title may be beside others.
+const TITLE: usize = 40;
 
 impl LineRenderer {
     pub(super) fn run_fact(&mut self, recorded: &Recorded, fact: &RunFact) -> Vec<String> {
@@ -23,12 +29,38 @@ impl LineRenderer {
             }
             RunFact::Specified { .. } => Vec::new(),
             RunFact::Moved(event) => {
+                let mut lines = self.checkpoint_moved();
                 if let RunEvent::GroupsPlanned { groups } = event {
                     self.groups.clone_from(groups);
+                    lines.extend(self.planned());
                 }
-                self.run_moved(&before)
+                lines.extend(self.run_moved(&before));
+                lines
             }
         }
+    }
+
+    fn checkpoint_moved(&mut self) -> Vec<String> {
+        let view = &self.view;
+        self.checkpoint
+            .take(view.checkpoint(), |loops| names(loops, |loop_id| name(view.row(loop_id), loop_id)))
+    }
+
+    /// Whether its tasks are worked in groups.
+    fn is_grouped(&self) -> bool {
+        self.policy.as_ref().is_some_and(|policy| policy.arrangement == Arrangement::Groups)
+    }
+
+    /// `Planned 7 tasks in 3 groups`. Where tasks come side by side, each line says from the start whose it is.
+    fn planned(&mut self) -> Option<String> {
+        let working = matches!(self.view.stage(), RunStage::Working { .. });
+        if !self.is_grouped() || !working {
+            return None;
+        }
+        let jobs = self.policy.as_ref().map_or(1, |policy| policy.jobs);
+        self.several |= jobs > 1 && self.groups.iter().any(|group| group.len() > 1);
+        let tasks = self.groups.iter().map(Vec::len).sum::<usize>() as u64;
+        Some(format!("Planned {} in {}", count(tasks, "task"), count(self.groups.len() as u64, "group")))
     }
 
     fn run_moved(&self, before: &RunStage) -> Vec<String> {
@@ -37,35 +69,62 @@ impl LineRenderer {
             return Vec::new();
         }
         match stage {
-            RunStage::Queued | RunStage::Preparing => Vec::new(),
+            RunStage::Queued | RunStage::Preparing | RunStage::Reviewing => Vec::new(),
             RunStage::Working { group } => self.group_begins(*group, before),
-            RunStage::Blocked { by, .. } => self.blocked(by),
-            RunStage::Reviewing => vec!["All tasks are through: looking at the whole".to_owned()],
+            RunStage::Blocked { .. } => self.blocked(),
             RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
             RunStage::Done(outcome) => self.over(*outcome, before),
         }
     }
 
-    /// `Group 2 of 3: #31, #32`, where tasks are worked in groups.
+    /// `Group 2/3: #31 Add the page, #32 Add the table`, where tasks are worked in groups.
     fn group_begins(&self, group: usize, before: &RunStage) -> Vec<String> {
-        let grouped = self.policy.as_ref().is_some_and(|policy| policy.arrangement == Arrangement::Groups);
         let new = match before {
             RunStage::Working { group: old } | RunStage::Blocked { group: old, .. } => *old != group,
+            RunStage::Queued | RunStage::Preparing => true,
+            // Only what a person reopened is worked again.
+            RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => false,
+        };
+        let Some(loops) = self.groups.get(group).filter(|_| self.is_grouped() && new) else {
+            return Vec::new();
+        };
+        let named = names(loops, |loop_id| {
+            let row = self.view.row(loop_id);
+            let title = row.as_ref().map(|row| cut(&row.title, TITLE)).unwrap_or_default();
+            format!("{} {title}", name(row, loop_id)).trim_end().to_owned()
+        });
+        vec![format!("Group {}/{}: {named}", group + 1, self.groups.len())]
+    }
+
+    /// How a run of groups stands that is taken up again.
+    pub(super) fn goes_on(&self) -> Vec<String> {
+        if !self.is_grouped() {
+            return Vec::new();
+        }
+        match self.view.stage() {
+            RunStage::Working { .. } => {
+                vec![format!("Resuming {}", progress::how_far(&self.view.overview()))]
+            }
+            RunStage::Blocked { .. } => self.blocked(),
             RunStage::Queued
             | RunStage::Preparing
             | RunStage::Reviewing
             | RunStage::Landing(_)
-            | RunStage::Done(_) => true,
-        };
-        let Some(loops) = self.groups.get(group).filter(|_| grouped && new) else { return Vec::new() };
-        vec![format!("Group {} of {}: {}", group + 1, self.groups.len(), self.names(loops))]
+            | RunStage::Done(_) => Vec::new(),
+        }
     }
 
-    /// Which tasks block the run, and what to type.
-    fn blocked(&self, by: &[LoopId]) -> Vec<String> {
+    /// Which tasks block the run and why, and what to type.
+    fn blocked(&self) -> Vec<String> {
         let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
-        let mut lines = vec![format!("▪ Run{run} is blocked by {}", self.names(by))];
-        for task in by.iter().filter_map(|loop_id| self.view.row(loop_id)?.task) {
+        let by = self.view.overview().blocked_by;
+        let told = |one: &Blocker| {
+            let why = one.reason.map(|reason| format!(" ({})", words::reason(reason))).unwrap_or_default();
+            let name = one.task.map_or_else(|| cut(one.id.as_str(), TITLE), |task| format!("#{task}"));
+            format!("{name}{why}")
+        };
+        let mut lines = vec![format!("▪ Run{run} is blocked by {}", counted(by.iter().map(told).collect()))];
+        for task in by.iter().filter_map(|one| one.task).take(NAMED) {
             lines.push(format!(
                 "    signoff retry {task}, signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
             ));
@@ -74,21 +133,13 @@ impl LineRenderer {
         lines
     }
 
-    fn names(&self, loops: &[LoopId]) -> String {
-        let name = |loop_id: &LoopId| match self.view.row(loop_id).and_then(|row| row.task) {
-            Some(task) => format!("#{task}"),
-            None => cut(loop_id.as_str(), 40),
-        };
-        loops.iter().map(name).collect::<Vec<_>>().join(", ")
-    }
-
-    /// `✗ Run 3 failed: 4 tasks, 3 completed, 1 failed`, where there were several.
+    /// `✗ Run 3 failed: 4 tasks, 3 completed, 1 failed`, where there were several; and where their work is.
     fn over(&self, outcome: RunOutcome, before: &RunStage) -> Vec<String> {
         let rows = self.view.rows();
         let tasks: Vec<_> = rows.iter().filter(|row| row.task.is_some()).collect();
         let unfinished =
             matches!(before, RunStage::Preparing | RunStage::Reviewing) && outcome == RunOutcome::Failed;
-        if tasks.len() < 2 && !unfinished {
+        if tasks.len() < 2 && !unfinished && !self.is_grouped() {
             return Vec::new();
         }
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -106,6 +157,43 @@ impl LineRenderer {
             return vec![format!("{mark} Run{run} {word} before its first task")];
         }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
-        vec![format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"))]
+        let over = format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
+        std::iter::once(over).chain(self.where_it_is(outcome)).collect()
     }
+
+    /// The branch on which the tasks landed, and what to type.
+    fn where_it_is(&self, outcome: RunOutcome) -> Option<String> {
+        let lands = self.policy.as_ref().is_some_and(|policy| policy.landing != Landing::None);
+        let landed = self.view.overview().tasks.done > 0;
+        let branch = self.view.branch().filter(|_| lands && landed)?;
+        let further = self.policy.as_ref().is_some_and(|policy| policy.onto_default);
+        Some(match outcome {
+            RunOutcome::Approved | RunOutcome::Attention if further => {
+                format!("    It is on {branch} and on the default branch")
+            }
+            RunOutcome::Approved | RunOutcome::Attention => {
+                format!("    It is on {branch}; signoff land brings it to the default branch")
+            }
+            RunOutcome::Failed | RunOutcome::Cancelled => format!("    What landed is on {branch}"),
+        })
+    }
+}
+
+fn name(row: Option<LoopView>, loop_id: &LoopId) -> String {
+    match row.and_then(|row| row.task) {
+        Some(task) => format!("#{task}"),
+        None => cut(loop_id.as_str(), TITLE),
+    }
+}
+
+fn names(loops: &[LoopId], name: impl Fn(&LoopId) -> String) -> String {
+    counted(loops.iter().map(name).collect())
+}
+
+/// The first of them; how many more there are.
+fn counted(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let named: Vec<_> = names.into_iter().take(NAMED).collect();
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("{}{more}", named.join(", "))
 }

@@ -4,8 +4,10 @@ use signoff_core::machine::{
     CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
 };
 use signoff_core::merge::{Action, Merged, render};
-use signoff_core::review::{Review, Verdict};
+use signoff_core::review::{Finding, Review, Verdict};
+use signoff_core::source::planner::Planned;
 use signoff_core::view::LoopView;
+use signoff_core::workflow::Landing;
 
 use super::{Line, begin, ending, person, place};
 use crate::fit::{SENTENCE, count, cut};
@@ -13,11 +15,17 @@ use crate::round::{Round, Ruling, Step, seat_of};
 use crate::words;
 
 /// Everything one fact has to say: what ended, what was passed by, what begins, how it all ended. Where the program
-/// is about to end, nothing begins.
-pub fn told(step: &Step, round: Option<&Round>, row: &LoopView, goes_on: bool) -> Vec<Line> {
-    let mut lines = match round {
-        Some(round) => reviewed(step, round),
-        None => ended(step, row, goes_on),
+/// is about to end, nothing begins. `branch` is where the run's tasks come together.
+pub fn told(
+    step: &Step,
+    round: Option<&Round>,
+    row: &LoopView,
+    (goes_on, branch): (bool, Option<String>),
+) -> Vec<Line> {
+    let mut lines = match (round, step.event) {
+        (Some(round), _) => reviewed(step, round),
+        (None, Event::LandingEnded { report, .. }) => landed(step, report, branch),
+        (None, _) => ended(step, row, goes_on),
     };
     lines.extend(ending::passed_by(step, goes_on));
     lines.extend(begin::begins(step).filter(|_| goes_on));
@@ -36,7 +44,10 @@ fn reached(step: &Step, text: impl Into<String>) -> Vec<Line> {
 
 fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
     match step.event {
-        Event::Started { .. } | Event::LandingGranted | Event::PersonRetried { .. } => Vec::new(),
+        Event::Started { .. }
+        | Event::LandingGranted
+        | Event::LandingEnded { .. }
+        | Event::PersonRetried { .. } => Vec::new(),
         Event::Imported { .. } => reached(step, format!("Taken over at {}", row.phase)),
         Event::ItemsPlanned { count: items } => left(step, format!("{} planned", count(*items, "item"))),
         Event::WorkEnded { report, .. } => worked(step, report),
@@ -44,13 +55,16 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
         Event::ReviewArrived { review, .. } => unclear(step, review, goes_on),
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
-        Event::LandingEnded { report, .. } => landed(step, report),
         Event::AttemptFailed { failure, .. } => failed(step, failure, goes_on),
         Event::AttemptLost { loss, .. } => lost(step, *loss, goes_on),
         Event::RateLimited { plan, .. } => limited(step, *plan),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
-        Event::CheckpointEnded { findings } => left(step, checkpoint(findings.len())),
+        Event::CheckpointEnded { findings } if findings.is_empty() => Vec::new(),
+        Event::CheckpointEnded { findings } => {
+            let found = count(findings.len() as u64, "finding");
+            left(step, format!("Checkpoint review: {found}, for the next attempt"))
+        }
         Event::HeadMoved { head } => {
             left(step, format!("Somebody committed to the branch: {}", cut(head.commit.as_str(), 40)))
         }
@@ -95,6 +109,17 @@ fn follows(step: &Step, ruling: Ruling, merged: &Merged) -> Option<Action> {
     }
 }
 
+/// What a planner found, or how it arranged it.
+pub fn answered(step: &Step, answer: &Planned) -> Vec<Line> {
+    left(
+        step,
+        match answer {
+            Planned::Tasks(tasks) => format!("Found {}", count(tasks.len() as u64, "task")),
+            Planned::Groups(groups) => format!("Arranged in {}", count(groups.len() as u64, "group")),
+        },
+    )
+}
+
 fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
     let working = matches!(step.before.stage, Stage::Working { .. });
     match report {
@@ -113,7 +138,7 @@ fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
 }
 
 /// A review that nobody could read, while others are still out or it is tried again.
-fn unclear(step: &Step, review: &Review, goes_on: bool) -> Vec<Line> {
+pub fn unclear(step: &Step, review: &Review, goes_on: bool) -> Vec<Line> {
     let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
     let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
     let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
@@ -128,7 +153,10 @@ fn again(step: &Step, goes_on: bool) -> &'static str {
     if called && goes_on { "; trying again" } else { "" }
 }
 
-fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
+pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
+    if let Failure::BadAnswer { message } = failure {
+        return left(step, format!("The planner's answer was refused: {}", cut(message, 230)));
+    }
     let how = words::failure(failure);
     let text = match &step.before.stage {
         Stage::Working { .. } => format!("{} failed: {how}", words::work_of(begin::role(step.before, step))),
@@ -206,24 +234,30 @@ fn resumed(step: &Step, hold: Hold) -> Vec<Line> {
     }
 }
 
-fn checkpoint(findings: usize) -> String {
-    match findings {
-        0 => "Checkpoint review: nothing found".to_owned(),
-        findings => format!("Checkpoint review: {}, for the next attempt", count(findings as u64, "finding")),
-    }
-}
-
 fn overlapped(step: &Step, kept: usize) -> Vec<Line> {
     let Stage::Combining { fixes, .. } = &step.before.stage else { return Vec::new() };
     left(step, format!("The fixes overlap: {kept} of {} kept, the others are made again", fixes.len()))
 }
 
-fn landed(step: &Step, report: &LandReport) -> Vec<Line> {
+fn landed(step: &Step, report: &LandReport, branch: Option<String>) -> Vec<Line> {
     match report {
-        LandReport::Landed { commit } => left(step, format!("Landed as {}", cut(commit.as_str(), 40))),
-        LandReport::SentBack { findings, .. } => {
-            let first = findings.first().map(|finding| format!(" - {}", cut(&finding.description, SENTENCE)));
-            left(step, format!("Landing: SENT BACK{}", first.unwrap_or_default()))
+        LandReport::Landed { commit } => {
+            // What a person lets land by itself does not go where the others of its run go.
+            let branch = branch.filter(|_| step.policy.workflow.landing != Landing::None);
+            let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
+            left(step, format!("Landed{branch} as {}", cut(commit.as_str(), 40)))
         }
+        LandReport::SentBack { findings, .. } => left(step, format!("Landing: SENT BACK{}", why(findings))),
+    }
+}
+
+/// Which files conflict, or else the first thing that was found.
+fn why(findings: &[Finding]) -> String {
+    let conflicts = findings.iter().filter(|finding| finding.kind == "conflict");
+    let files: Vec<_> = conflicts.filter_map(|finding| finding.file.as_deref()).collect();
+    match (files.is_empty(), findings.first()) {
+        (false, _) => format!(" - conflict in {}", cut(&files.join(", "), SENTENCE)),
+        (true, Some(finding)) => format!(" - {}", cut(&finding.description, SENTENCE)),
+        (true, None) => String::new(),
     }
 }

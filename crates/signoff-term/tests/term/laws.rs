@@ -1,12 +1,15 @@
 //! What holds for every log.
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
+use signoff_core::ids::RunId;
 use signoff_core::view::{RunView, Status, TaskRow};
 use signoff_core::workflow::PRESETS;
+use signoff_term::json as shapes;
 use signoff_term::line::{LineRenderer, Naming};
+use signoff_term::progress::{List, Room};
 use signoff_term::show::Report;
-use signoff_term::{json as shapes, progress};
 
 use crate::fits::{fits, schema};
 use crate::rows::{row, shown};
@@ -53,9 +56,8 @@ proptest! {
 
     #[test]
     fn nothing_that_is_shown_steers_a_terminal(story in log()) {
-        let row = story.view.row(&id(29)).unwrap();
         let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
-        let shown = [lines(&story).concat().join("\n"), shown(&report), progress::line(&row, 60)];
+        let shown = [lines(&story).concat().join("\n"), shown(&report), drawn(&story)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         }
@@ -101,6 +103,14 @@ proptest! {
         let rest = if at_hand && resumed != whole { &resumed[1..] } else { &resumed[..] };
         prop_assert_eq!(rest, &whole[..]);
     }
+}
+
+/// What a terminal is given to draw.
+fn drawn(story: &Story) -> String {
+    let mut list = List::default();
+    list.run(RunId(3), story.view.overview());
+    story.view.rows().into_iter().for_each(|row| list.row(RunId(3), row));
+    list.lines(Timestamp::UNIX_EPOCH, Room { columns: 60, lines: 10 }).join("\n")
 }
 
 fn row_of(story: &Story) -> TaskRow {

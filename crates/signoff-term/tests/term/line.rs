@@ -1,5 +1,6 @@
 //! Progress lines, whole.
 
+mod groups;
 mod mishaps;
 mod runs;
 mod task;

@@ -1,15 +1,22 @@
 //! Lines a terminal draws again and again.
 
-use signoff_core::ids::AttemptId;
-use signoff_core::machine::Choice;
+use jiff::{SignedDuration, Timestamp};
+use signoff_core::group::RunEvent;
+use signoff_core::ids::{AttemptId, RunId};
+use signoff_core::machine::{Choice, Event, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::wire::{Fact, LoopFact};
-use signoff_term::progress;
+use signoff_term::progress::{self, List, Room};
 
 use crate::story::{Story, id, reviewed};
 
+/// Two minutes and thirteen seconds after the last fact.
+fn now(story: &Story) -> Timestamp {
+    story.view.last_at.expect("a fact") + SignedDuration::from_secs(133)
+}
+
 fn shown(story: &Story, width: usize) -> String {
-    progress::line(&story.view.row(&id(29)).expect("a row"), width)
+    progress::line(&story.view.row(&id(29)).expect("a row"), now(story), width)
 }
 
 #[test]
@@ -28,14 +35,14 @@ fn a_line_says_what_a_loop_is_doing() {
     story = story.person(Choice::Stop);
     lines.push(shown(&story, 60));
     insta::assert_snapshot!(lines.join("\n"), @"
-        WORK     #29 Add user authentication  implement  Reading ␛[2Jsrc/auth.rs to see how users log in to…
-        WORK     #29 Add user authentication  implement  Reading ␛[…
-        WORK     #29 Add user authent…
-        WORK…
-        REVIEW   #29 Add user authentication  review 1/3  Reading ␛…
-        FIX 1    #29 Add user authentication  review 1/3  Reading ␛…
-        ASK      #29 Add user authentication  review 3/3  Reading ␛…
-        STUCK    #29 Add user authentication  review 3/3  Reading ␛…
+    WORK     #29 Add user authentication  implement  02:43  Reading ␛[2Jsrc/auth.rs to see how users lo…
+    WORK     #29 Add user authentication  implement  02:43  Rea…
+    WORK     #29 Add user authent…
+    WORK…
+    REVIEW   #29 Add user authentication  review 1/3  $0.12  02…
+    FIX 1    #29 Add user authentication  review 1/3  $0.36  02…
+    ASK      #29 Add user authentication  review 3/3  $1.08  02…
+    STUCK    #29 Add user authentication  review 3/3  $1.08  02…
     ");
 }
 
@@ -45,4 +52,93 @@ fn a_line_never_exceeds_its_width() {
     for width in 0..80 {
         assert!(shown(&story, width).chars().count() <= width.max(1), "{width}");
     }
+}
+
+/// A group of so many, all begun.
+fn many(number: u64) -> Story {
+    let tasks: Vec<(u64, String)> = (1..=number).map(|task| (task, format!("Task {task}"))).collect();
+    let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
+    (1..=number).fold(Story::of(reviewed("loops")).plan(&[&group]), Story::starts)
+}
+
+fn list(story: &Story) -> List {
+    let mut list = List::default();
+    list.run(RunId(3), story.view.overview());
+    story.view.rows().into_iter().for_each(|row| list.row(RunId(3), row));
+    list
+}
+
+fn drawn(story: &Story, list: &List, room: Room) -> String {
+    list.lines(now(story), room).join("\n")
+}
+
+#[test]
+fn of_many_loops_as_many_are_drawn_as_there_is_room() {
+    let story = many(12).on(2).works().approves("general").on(3).gives_up("no").on(4).works();
+    let story = story.objects("general", &[(Critical, "a.rs:1", "wrong")]);
+    let mut list = list(&story);
+    list.said(RunId(3), &id(5), "Reading\x1b[2J a.rs");
+    list.row(RunId(3), story.view.row(&id(5)).expect("a row"));
+    insta::assert_snapshot!(drawn(&story, &list, Room { columns: 70, lines: 7 }), @"
+    run 3  group 1/1  1 signed off, 10 at work, 1 stuck  $0.60  15:33
+    WORK     #1 Task 1  implement  12:53
+    FIX 1    #4 Task 4  review 1/4  $0.24  02:33
+    WORK     #5 Task 5  implement  10:13  Reading␛[2J a.rs
+    WORK     #6 Task 6  implement  09:33
+    WORK     #7 Task 7  implement  08:53
+    … and 5 more
+    ");
+    for (columns, lines) in [(70, 0), (70, 1), (70, 2), (9, 20), (0, 5)] {
+        let shown = list.lines(now(&story), Room { columns, lines });
+        assert!(shown.len() <= lines && shown.iter().all(|line| line.chars().count() <= columns.max(1)));
+    }
+}
+
+#[test]
+fn sixty_four_loops_are_one_screen() {
+    let story = many(64);
+    let shown = list(&story).lines(now(&story), Room { columns: 80, lines: 20 });
+    assert_eq!((shown.len(), shown[0].as_str()), (20, "run 3  group 1/1  64 at work  55:53"));
+    assert_eq!(shown[19], "… and 46 more");
+}
+
+#[test]
+fn a_checkpoint_shows_in_the_row_of_the_loop_it_looks_at() {
+    let mut story = many(2);
+    let since_checkpoint = [(id(1), 9), (id(2), 0)].into_iter().collect();
+    story.run(RunEvent::AttemptSpent { since_checkpoint });
+    let gate = || Policy::of(reviewed("loops").workflow.checkpoint());
+    let story = story.serves(id(1).checkpoint(1), gate()).serves(id(2).checkpoint(1), gate());
+    let mut list = list(&story);
+    list.said(RunId(3), &id(2).checkpoint(1), "Looking at it");
+    insta::assert_snapshot!(drawn(&story, &list, Room { columns: 80, lines: 20 }), @"
+    run 3  group 1/1  2 at work  05:23
+    REVIEW   #1 Task 1  checkpoint 1  04:23
+    REVIEW   #2 Task 2  checkpoint 1  03:43  Looking at it
+    ");
+}
+
+#[test]
+fn a_run_says_what_it_is_at() {
+    let room = Room { columns: 80, lines: 1 };
+    let first = |story: &Story| {
+        drawn(story, &list(story), Room { lines: 20, ..room }).lines().next().map(str::to_owned)
+    };
+    let mut story = Story::of(reviewed("loops"));
+    story.run(RunEvent::Started);
+    let mut told = vec![first(&story)];
+    let story = many(2).on(1).works().approves("general").on(2).gives_up("no");
+    told.push(first(&story));
+    let story = story.then(Event::Cancelled { by: "ann".into() }).on(1).then(Event::LandingGranted);
+    told.push(first(&story));
+    let story = story.lands();
+    told.push(first(&story));
+    insta::assert_snapshot!(told.into_iter().flatten().collect::<Vec<_>>().join("\n"), @"
+    run 3  planning  02:23
+    run 3  group 1/1 blocked by #2  1 signed off, 1 stuck  $0.36  05:53
+    run 3  group 1/1 landing #1  1 signed off, 1 cancelled  $0.36  06:43
+    run 3  final review  1 done, 1 cancelled  $0.48  07:13
+    ");
+    // One task alone is told by its own line.
+    insta::assert_snapshot!(drawn(&story, &list(&Story::task(reviewed("task"))), Room { lines: 9, ..room }), @"WORK     #29 Add user authentication  implement  06:23");
 }

@@ -101,5 +101,5 @@ pub fn all() -> Vec<TaskRow> {
 /// A report while somebody works on its run.
 pub fn shown(report: &Report) -> String {
     let driven = report.task.run_id.into_iter().collect();
-    show::text(report, &Scene { tasks: &[], driven: &driven })
+    show::text(report, &Scene { tasks: &[], runs: &[], driven: &driven })
 }

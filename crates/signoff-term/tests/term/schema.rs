@@ -15,6 +15,7 @@ use signoff_term::json::{
 use crate::fits::{directory, fits, schema};
 use crate::rows::{all, question};
 use crate::show::approved;
+use crate::status::run;
 use crate::story::{Story, reviewed};
 
 #[test]
@@ -41,8 +42,15 @@ fn what_is_printed_fits() {
         Recorded { run: QUEUE, fact: Fact::Task(signoff_core::ids::TaskId(1), fact), ..story.log[0].clone() };
     let done = RunStage::Done(RunOutcome::Approved);
     let mut printed = vec![
-        ("status", json!(StatusReport::of(all(), vec![question("q1", 33)]))),
-        ("status", json!(StatusReport::of(Vec::new(), Vec::new()))),
+        (
+            "status",
+            json!(StatusReport::of(
+                all(),
+                vec![question("q1", 33)],
+                vec![run(3, "running", "working", (Some(1), 2))]
+            )),
+        ),
+        ("status", json!(StatusReport::of(Vec::new(), Vec::new(), Vec::new()))),
         ("add", json!(AddReport::of(all().remove(0)))),
         ("run", json!(RunReport::of(Some((3, &done)), all(), vec![question("q1", 33)]))),
         ("run", json!(RunReport::of(None, Vec::new(), Vec::new()))),
@@ -109,7 +117,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
 fn what_does_not_fit_is_told() {
     let root = schema("status");
     let told = |value: Value| fits(&value, &root).unwrap_err();
-    let mut wrong = json!(StatusReport::of(all(), Vec::new()));
+    let mut wrong = json!(StatusReport::of(all(), Vec::new(), Vec::new()));
     wrong["tasks"][3]["status"] = json!("sleeping");
     insta::assert_snapshot!(told(wrong.clone()), @r#"
         .tasks[3].status: "sleeping" is none of the words
@@ -119,7 +127,7 @@ fn what_does_not_fit_is_told() {
     insta::assert_snapshot!(told(wrong), @r#"
         .tasks[3].id: "31" is no "integer"
     "#);
-    insta::assert_snapshot!(told(json!({"version": 1, "tasks": []})), @": `questions` is missing");
-    insta::assert_snapshot!(told(json!({"version": 2, "tasks": [], "questions": []})), @".version: 2 is none of the words");
-    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "questions": [], "more": 1})), @": `more` is not in the schema");
+    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "runs": []})), @": `questions` is missing");
+    insta::assert_snapshot!(told(json!({"version": 2, "tasks": [], "questions": [], "runs": []})), @".version: 2 is none of the words");
+    insta::assert_snapshot!(told(json!({"version": 1, "tasks": [], "questions": [], "runs": [], "more": 1})), @": `more` is not in the schema");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 use signoff_term::attention::{self, Scene};
 use signoff_term::status;
 
@@ -11,7 +11,11 @@ use crate::rows::{all, ended, question, row};
 /// Somebody works on all that was taken up.
 fn told(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
     let driven = tasks.iter().filter_map(|task| task.run_id).collect();
-    attention::text(&Scene { tasks, driven: &driven }, questions, 30)
+    attention::text(&Scene { tasks, runs: &[], driven: &driven }, questions, 30)
+}
+
+fn listed(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> String {
+    status::text(&Scene { tasks, runs: &[], driven: &BTreeSet::new() }, questions, title)
 }
 
 #[test]
@@ -22,12 +26,12 @@ fn the_three_lines() {
         "  ✓ 30. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)\n",
         "  → 31. implement Add feature Z    in_progress (cycle 2/3)\n",
     ];
-    assert_eq!(status::text(tasks, &[], status::TITLE), lines.concat());
+    assert_eq!(listed(tasks, &[], status::TITLE), lines.concat());
 }
 
 #[test]
 fn every_status() {
-    insta::assert_snapshot!(status::text(&all(), &[question("q1", 33)], 30), @"
+    insta::assert_snapshot!(listed(&all(), &[question("q1", 33)], 30), @"
           ✓  29. implement Add feature X                    completed  APPROVED (3 cycles)
           ✓  30. implement Add feature Y                    completed  MAX_CYCLES_REACHED (3 cycles)
           →  31. implement Add feature Z                    in_progress (cycle 2/3)
@@ -55,7 +59,7 @@ fn every_status() {
 
 #[test]
 fn nothing_yet() {
-    insta::assert_snapshot!(status::text(&[], &[], 40), @r#"
+    insta::assert_snapshot!(listed(&[], &[], 40), @r#"
         No tasks yet.
           signoff add "what is to be done" -a    adds one, reviewed until approved
     "#);
@@ -119,7 +123,7 @@ fn what_was_taken_up_again_needs_no_attention() {
 fn a_long_list_stays_readable() {
     let failed = |id| ended(row(id, "Break it", Status::Failed), "failed", "", "implementer_failed", 0);
     let tasks: Vec<_> = (1..=10_000).map(failed).collect();
-    assert_eq!(status::text(&tasks, &[], 40).lines().count(), 10_000);
+    assert_eq!(listed(&tasks, &[], 40).lines().count(), 10_000);
     let text = told(&tasks, &[]);
     assert!(text.contains("… and 9980 more: signoff status"), "{text}");
 }
@@ -215,7 +219,7 @@ fn what_nobody_works_on_was_interrupted() {
         ..row(2, "Step", Status::InProgress)
     };
     let tasks = [row(1, "Add it", Status::InProgress), planned];
-    let scene = Scene { tasks: &tasks, driven: &BTreeSet::new() };
+    let scene = Scene { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
     insta::assert_snapshot!(attention::text(&scene, &[], 30), @"
     Interrupted:
       → 1. Add it: in_progress
@@ -235,5 +239,134 @@ fn what_nobody_works_on_was_interrupted() {
       → 1. implement Add it    in_progress
 
     2 in_progress
+    ");
+}
+
+pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u64)) -> RunRow {
+    RunRow {
+        id,
+        preset: "loops".to_owned(),
+        specification: Some("SPEC\x1b[31m.md".to_owned()),
+        status: status.to_owned(),
+        stage: stage.to_owned(),
+        group,
+        groups: Some(groups),
+        branch: Some(format!("signoff/run-{id}")),
+        cost_usd: 0.36,
+    }
+}
+
+/// What `signoff` and `signoff status` say, one below the other.
+fn both(tasks: &[TaskRow], runs: &[RunRow], driven: &[u64]) -> String {
+    let driven = driven.iter().copied().collect();
+    let scene = Scene { tasks, runs, driven: &driven };
+    format!("{}----\n{}", attention::text(&scene, &[], 30), status::text(&scene, &[], 30))
+}
+
+#[test]
+fn a_blocked_group_is_told_once_with_what_to_type() {
+    let tasks = [
+        ended(row(4, "Add the table", Status::Stuck), "stuck", "", "task_stuck", 0),
+        row(5, "Add the page", Status::Blocked),
+        row(6, "Join them", Status::Blocked),
+    ];
+    insta::assert_snapshot!(both(&tasks, &[run(3, "blocked", "blocked", (Some(1), 2))], &[]), @"
+    Needs attention:
+      ▪ run 3 SPEC␛[31m.md: group 1/2 is blocked by #4 (task_stuck)
+          signoff retry 4, signoff edit 4 --verdict APPROVED, or signoff cancel 4
+          then signoff run --resume 3
+      ✗ 4. Add the table: stuck task_stuck
+          signoff show 4, then signoff retry 4
+
+    1 stuck, 2 blocked
+    ----
+      ✗ 4. implement Add the table    stuck      task_stuck
+      ▪ 5. implement Add the page     blocked
+      ▪ 6. implement Join them        blocked
+
+    Runs:
+      ▪ run 3 SPEC␛[31m.md: group 1/2 is blocked by #4 (task_stuck)
+          signoff retry 4, signoff edit 4 --verdict APPROVED, or signoff cancel 4
+          then signoff run --resume 3
+    ");
+}
+
+#[test]
+fn a_run_without_tasks_is_told_too() {
+    let planning = run(3, "running", "preparing", (None, 0));
+    insta::assert_snapshot!(both(&[], std::slice::from_ref(&planning), &[3]), @"
+    Running:
+      → run 3 SPEC␛[31m.md: planning
+    ----
+    Runs:
+      → run 3 SPEC␛[31m.md: planning
+    ");
+    insta::assert_snapshot!(both(&[], &[planning], &[]), @"
+    Interrupted:
+      → run 3 SPEC␛[31m.md: planning
+          signoff run --resume 3
+    ----
+    Runs:
+      → run 3 SPEC␛[31m.md: planning
+          signoff run --resume 3
+    ");
+    insta::assert_snapshot!(both(&[], &[run(3, "failed", "done", (None, 2))], &[]), @"
+    Needs attention:
+      ✗ run 3 SPEC␛[31m.md: failed
+          its reviews are .signoff/reviews/*-run-3-*
+          what landed is on signoff/run-3: signoff land
+    ----
+    Runs:
+      ✗ run 3 SPEC␛[31m.md: failed
+          its reviews are .signoff/reviews/*-run-3-*
+          what landed is on signoff/run-3: signoff land
+    ");
+    insta::assert_snapshot!(both(&[], &[run(3, "failed", "done", (None, 0))], &[]), @"
+    Needs attention:
+      ✗ run 3 SPEC␛[31m.md: failed in planning
+          its reviews are .signoff/reviews/*-run-3-*
+    ----
+    Runs:
+      ✗ run 3 SPEC␛[31m.md: failed in planning
+          its reviews are .signoff/reviews/*-run-3-*
+    ");
+}
+
+#[test]
+fn a_group_that_nobody_works_on_was_interrupted() {
+    let tasks = [row(4, "Add the table", Status::InProgress)];
+    let working = || run(3, "running", "working", (Some(2), 2));
+    insta::assert_snapshot!(both(&tasks, &[working()], &[]), @"
+    Interrupted:
+      → run 3 SPEC␛[31m.md: group 2/2
+          signoff run --resume 3
+
+    1 in_progress
+    ----
+      → 4. implement Add the table    in_progress
+
+    Runs:
+      → run 3 SPEC␛[31m.md: group 2/2
+          signoff run --resume 3
+    ");
+    insta::assert_snapshot!(both(&tasks, &[working()], &[3]), @"
+    Running:
+      → run 3 SPEC␛[31m.md: group 2/2
+      → 4. implement Add the table    in_progress
+
+    1 in_progress
+    ----
+      → 4. implement Add the table    in_progress
+
+    Runs:
+      → run 3 SPEC␛[31m.md: group 2/2
+    ");
+    let whole = run(3, "running", "reviewing", (None, 2));
+    insta::assert_snapshot!(both(&[], &[whole], &[3]), @"
+    Running:
+      → run 3 SPEC␛[31m.md: final review
+    ----
+    Runs:
+      → run 3 SPEC␛[31m.md: final review
     ");
 }

@@ -142,6 +142,9 @@ impl Story {
                 self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt, launch }));
             }
         }
+        if loop_id.serves_the_run() {
+            return self;
+        }
         let standing = Standing::of(self.view.loop_state(&loop_id).expect("a loop"));
         self.run(RunEvent::LoopMoved { loop_id, standing });
         self
@@ -235,6 +238,28 @@ impl Story {
         let attempt = self.program();
         let report = LandReport::Landed { commit: "m1".into() };
         self.then(Event::LandingEnded { attempt, report })
+    }
+
+    /// What it changed does not fit what landed before it.
+    pub fn comes_back(mut self, findings: Vec<Finding>) -> Self {
+        let (attempt, head) = (self.program(), self.new_head());
+        self.then(Event::LandingEnded { attempt, report: LandReport::SentBack { head, findings } })
+    }
+
+    /// A loop that serves the run, under a part of its workflow, begun.
+    pub fn serves(mut self, loop_id: LoopId, part: Policy) -> Self {
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(part) }));
+        self.loop_id = loop_id;
+        self.then(Event::Started { head: head(0) })
+    }
+
+    /// The checkpoint review of a task is in.
+    pub fn looked_at(mut self, task: u64, review: Review) -> Self {
+        let findings = review.findings.clone();
+        self.record(Fact::Loop(id(task), LoopFact::CheckpointReviewed { review: Box::new(review) }));
+        let mut this = self.on(task).then(Event::CheckpointEnded { findings });
+        this.run(RunEvent::CheckpointReviewed { loop_id: id(task) });
+        this
     }
 
     pub fn person(self, choice: Choice) -> Self {

@@ -50,11 +50,11 @@ struct Repository;
 
 impl Reading for Repository {
     fn tasks(&self) -> Result<Value, Unread> {
-        let (tasks, questions) = match Desk::find().map_err(unread)? {
-            Some(desk) => (desk.tasks().map_err(unread)?, desk.store.questions().map_err(unread)?),
-            None => (Vec::new(), Vec::new()),
+        let Some(desk) = Desk::find().map_err(unread)? else {
+            return as_json(&StatusReport::of(Vec::new(), Vec::new(), Vec::new()));
         };
-        as_json(&StatusReport::of(tasks, questions))
+        let (tasks, runs) = (desk.tasks().map_err(unread)?, desk.runs().map_err(unread)?);
+        as_json(&StatusReport::of(tasks, desk.store.questions().map_err(unread)?, runs))
     }
 
     fn task(&self, id: u64) -> Result<Value, Unread> {

@@ -69,8 +69,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     if console.json {
         console.json(&report)?
     } else {
-        let driven = super::status::driven(&*desk.store, &tasks)?;
-        console.text(&text(&report, &Scene { tasks: &tasks, driven: &driven }))?
+        let driven = super::status::driven(&*desk.store, &tasks, &[])?;
+        console.text(&text(&report, &Scene { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
     }
     Ok(Exit::Done)
 }

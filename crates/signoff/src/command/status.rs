@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::RunId;
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 use signoff_store::Store;
 use signoff_term::attention::{self, Scene};
 use signoff_term::exit::{Invocation, Standing};
@@ -34,48 +34,64 @@ fn end(tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) -> Exit 
     }
 }
 
+/// Everything there is to list.
+#[derive(Default)]
+struct Listed {
+    tasks: Vec<TaskRow>,
+    questions: Vec<QuestionRow>,
+    runs: Vec<RunRow>,
+    driven: BTreeSet<u64>,
+}
+
+impl Listed {
+    fn find() -> Result<Self, Failure> {
+        let Some(desk) = Desk::find()? else { return Ok(Self::default()) };
+        let (tasks, runs) = (desk.tasks()?, desk.runs()?);
+        let driven = driven(&*desk.store, &tasks, &runs)?;
+        Ok(Self { questions: desk.store.questions()?, tasks, runs, driven })
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene { tasks: &self.tasks, runs: &self.runs, driven: &self.driven }
+    }
+
+    fn report(self) -> StatusReport {
+        StatusReport::of(self.tasks, self.questions, self.runs)
+    }
+}
+
 /// Runs the command.
 pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let (tasks, questions) = match Desk::find()? {
-        Some(desk) => (desk.tasks()?, desk.store.questions()?),
-        None => (Vec::new(), Vec::new()),
-    };
-    let end = end(&tasks, &questions, console);
+    let listed = Listed::find()?;
+    let end = end(&listed.tasks, &listed.questions, console);
     if console.json {
-        console.json(&StatusReport::of(tasks, questions))?;
-    } else if tasks.is_empty() {
+        console.json(&listed.report())?;
+    } else if listed.tasks.is_empty() && listed.runs.is_empty() {
         console.note("No tasks yet: `signoff add \"…\"` adds one");
     } else {
-        console.text(&status::text(&tasks, &questions, console.title_width()))?;
+        console.text(&status::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
     Ok(end)
 }
 
 /// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
 pub fn attention(console: &Console) -> Result<Exit, Failure> {
-    let (tasks, questions, driven) = match Desk::find()? {
-        Some(desk) => {
-            let tasks = desk.tasks()?;
-            let driven = driven(&*desk.store, &tasks)?;
-            (tasks, desk.store.questions()?, driven)
-        }
-        None => (Vec::new(), Vec::new(), BTreeSet::new()),
-    };
-    let end = end(&tasks, &questions, console);
+    let listed = Listed::find()?;
+    let end = end(&listed.tasks, &listed.questions, console);
     if console.json {
-        console.json(&StatusReport::of(tasks, questions))?;
+        console.json(&listed.report())?;
     } else {
-        let scene = Scene { tasks: &tasks, driven: &driven };
-        console.text(&attention::text(&scene, &questions, console.title_width()))?;
+        console.text(&attention::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
     Ok(end)
 }
 
-/// The runs of these tasks that some program works on now.
-pub fn driven(store: &dyn Store, tasks: &[TaskRow]) -> Result<BTreeSet<u64>, Failure> {
-    let taken_up = tasks.iter().filter(|row| row.status == Status::InProgress);
+/// Which of these runs, and of those of these tasks, some program works on now.
+pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, Failure> {
+    let taken_up = tasks.iter().filter(|row| row.status == Status::InProgress).filter_map(|row| row.run_id);
+    let open = runs.iter().filter(|run| run.status == "running").map(|run| run.id);
     let mut driven = BTreeSet::new();
-    for run in taken_up.filter_map(|row| row.run_id).collect::<BTreeSet<u64>>() {
+    for run in taken_up.chain(open).collect::<BTreeSet<u64>>() {
         if store.is_held(RunId(run))? {
             driven.insert(run);
         }
@@ -85,5 +101,7 @@ pub fn driven(store: &dyn Store, tasks: &[TaskRow]) -> Result<BTreeSet<u64>, Fai
 
 /// The list as `status` prints it.
 pub fn print(store: &dyn Store, console: &Console) -> Result<(), Failure> {
-    console.text(&status::text(&store.tasks()?, &store.questions()?, console.title_width()))
+    let tasks = store.tasks()?;
+    let scene = Scene { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
+    console.text(&status::text(&scene, &store.questions()?, console.title_width()))
 }

@@ -130,7 +130,7 @@ fn behind(blocked: &TaskRow, all: &[TaskRow]) -> Failure {
         | Status::Failed
         | Status::Stuck
         | Status::Blocked => {
-            failure.hint(attention::next(task, &Scene { tasks: all, driven: &BTreeSet::new() }))
+            failure.hint(attention::next(task, &Scene { tasks: all, runs: &[], driven: &BTreeSet::new() }))
         }
     }
 }

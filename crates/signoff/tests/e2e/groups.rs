@@ -63,17 +63,20 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
     insta::assert_snapshot!(told(&project.run(&["run", "SPEC.md", "-j", "1"])), @"
     exit 0
     --- stdout
-    Running plan
+    Run 1: planning SPEC.md
       [enumerate] Listing the tasks...
+      [enumerate] Found 3 tasks
       [enumerate] Task list complete
       [enumerate_review 1/4] Running review...
       [enumerate_review 1/4] Review: APPROVED
       [plan] Planning...
+      [plan] Arranged in 2 groups
       [plan] Plan complete
       [plan_review 1/4] Running review...
       [plan_review 1/4] Review: APPROVED
-    ✓ Plan completed (APPROVED after 2 reviews)
-    Group 1 of 2: #1, #2
+    ✓ Planning SPEC.md completed (APPROVED after 2 reviews)
+    Planned 3 tasks in 2 groups
+    Group 1/2: #1 Log in, #2 Log out
     Running task #1: Log in
       [1/4] Implementing...
       [1/4] Implementation complete
@@ -90,12 +93,12 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
       [2/4] Review: APPROVED
       Signed off, lands with its group
       #1 Landing...
-      #1 Landed as [COMMIT]
+      #1 Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (APPROVED after 2 cycles)
-    Group 2 of 2: #3
+    Group 2/2: #3 Audit log
     Running task #3: Audit log
       [1/4] Implementing...
       [1/4] Implementation complete
@@ -103,14 +106,14 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
       [1/4] Review: APPROVED
       Signed off, lands with its group
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #3 completed (APPROVED after 1 cycle)
-    All tasks are through: looking at the whole
-    Running final
+    Run 1: final review of signoff/run-1
       [1/4] Running review...
       [1/4] Review: APPROVED
-    ✓ Final completed (APPROVED after 1 cycle)
+    ✓ Final review completed (APPROVED after 1 cycle)
     ✓ Run 1 is through, all approved: 3 tasks, 3 completed
+        It is on signoff/run-1; signoff land brings it to the default branch
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Log in       completed  APPROVED (1 cycle)
@@ -207,12 +210,12 @@ fn a_planner_who_never_makes_sense_ends_the_run() {
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
-    Running plan
+    Run 1: planning SPEC.md
       [enumerate] Listing the tasks...
-      [enumerate] Task list failed: gave an answer that cannot be used: no JSON object with `tasks` (at byte 0)
+      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
       [enumerate] Listing the tasks again...
-      [enumerate] Task list failed: gave an answer that cannot be used: no JSON object with `tasks` (at byte 0)
-    ✗ Plan failed: the implementer failed (implementer_failed)
+      [enumerate] The planner's answer was refused: no JSON object with `tasks` (at byte 0)
+    ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
     ✗ Run 1 failed before its first task
     ");
     assert_eq!(project.calls().all().len(), 2);
@@ -262,17 +265,20 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
-    Running plan
+    Run 1: planning SPEC.md
       [enumerate] Listing the tasks...
+      [enumerate] Found 3 tasks
       [enumerate] Task list complete
       [enumerate_review 1/3] Running review...
       [enumerate_review 1/3] Review: APPROVED
       [plan] Planning...
+      [plan] Arranged in 2 groups
       [plan] Plan complete
       [plan_review 1/3] Running review...
       [plan_review 1/3] Review: APPROVED
-    ✓ Plan completed (APPROVED after 2 reviews)
-    Group 1 of 2: #1, #2
+    ✓ Planning SPEC.md completed (APPROVED after 2 reviews)
+    Planned 3 tasks in 2 groups
+    Group 1/2: #1 Log in, #2 Log out
     Running task #1: Log in
       [1/3] Implementing...
       [1/3] Implementation complete
@@ -293,14 +299,19 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
     Max review cycles (3) reached without approval
     ✗ Task #2 is stuck: the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 2; go on: signoff retry 2
-    ▪ Run 1 is blocked by #2
+    ▪ Run 1 is blocked by #2 (the review cycles are used up)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ▪ 1. implement Log in       blocked     (cycle 1/3)
-    ✗ 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
-    ▪ 3. implement Audit log    blocked     (implement)
+      ▪ 1. implement Log in       blocked     (cycle 1/3)
+      ✗ 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
+      ▪ 3. implement Audit log    blocked     (implement)
+
+    Runs:
+      ▪ run 1 SPEC.md: group 1/2 is blocked by #2 (cycles_exhausted)
+          signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+          then signoff run --resume 1
     ");
     assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
     assert_eq!(project.calls().of_role("fix").count(), 2);

@@ -143,19 +143,20 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
         .writer_fails(Failure::Exit { code: 2 })
         .gives_up("the library cannot do this");
     insta::assert_snapshot!(story.lines(), @"
-        Group 1 of 1: #29
-        Running task #29: Add user authentication
-          [1/4] Implementing...
-          [1/4] Not complete yet
-          [1/4] Implementing again (attempt 2)...
-          [1/4] Implementation failed: exit code 2
-          [1/4] Implementing again (attempt 3)...
-          [1/4] Gave up: the library cannot do this
-        ✗ Task #29 is stuck: the agent says it cannot go on (task_stuck)
-            Look at it: signoff show 29; go on: signoff retry 29
-        ▪ Run 3 is blocked by #29
-            signoff retry 29, signoff edit 29 --verdict APPROVED, or signoff cancel 29
-            then: signoff run --resume 3
+    Planned 1 task in 1 group
+    Group 1/1: #29 Add user authentication
+    Running task #29: Add user authentication
+      [1/4] Implementing...
+      [1/4] Not complete yet
+      [1/4] Implementing again (attempt 2)...
+      [1/4] Implementation failed: exit code 2
+      [1/4] Implementing again (attempt 3)...
+      [1/4] Gave up: the library cannot do this
+    ✗ Task #29 is stuck: the agent says it cannot go on (task_stuck)
+        Look at it: signoff show 29; go on: signoff retry 29
+    ▪ Run 3 is blocked by #29 (the agent says it cannot go on)
+        signoff retry 29, signoff edit 29 --verdict APPROVED, or signoff cancel 29
+        then: signoff run --resume 3
     ");
 }
 
@@ -168,21 +169,23 @@ fn a_checkpoint_review_is_waited_for() {
     let findings = vec![finding("general", Critical, "a.rs:1", "the wrong file")];
     let story = story.then(Event::CheckpointEnded { findings });
     insta::assert_snapshot!(story.lines(), @"
-        Group 1 of 1: #29
-        Running task #29: Add user authentication
-          [1/4] Implementing...
-          [1/4] Not complete yet
-          [1/4] Implementing again (attempt 2)...
-          [1/4] Not complete yet
-          [1/4] Implementing again (attempt 3)...
-          [1/4] Not complete yet
-          [1/4] Implementing again (attempt 4)...
-          [1/4] Not complete yet
-          [1/4] Implementing again (attempt 5)...
-          [1/4] Not complete yet
-          [1/4] Waiting for a checkpoint review
-          [1/4] Checkpoint review: 1 finding, for the next attempt
-          [1/4] Implementing again (attempt 6)...
+    Planned 1 task in 1 group
+    Group 1/1: #29 Add user authentication
+    Running task #29: Add user authentication
+      [1/4] Implementing...
+      [1/4] Not complete yet
+      [1/4] Implementing again (attempt 2)...
+      [1/4] Not complete yet
+      [1/4] Implementing again (attempt 3)...
+      [1/4] Not complete yet
+      [1/4] Implementing again (attempt 4)...
+      [1/4] Not complete yet
+      [1/4] Implementing again (attempt 5)...
+      [1/4] Not complete yet
+      [1/4] Waiting for a checkpoint review
+    Checkpoint review of #29...
+      [1/4] Checkpoint review: 1 finding, for the next attempt
+      [1/4] Implementing again (attempt 6)...
     ");
 }
 
@@ -237,19 +240,19 @@ fn landing_is_sent_back_once() {
         story.then(Event::LandingEnded { attempt, report: LandReport::SentBack { head: head(7), findings } });
     let story = story.works().approves("general").lands();
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/6] Implementing...
-          [1/6] Implementation complete
-          [1/6] Running review...
-          [1/6] Review: APPROVED
-          Landing...
-          Landing: SENT BACK - conflict in src/lib.rs
-          [2/6] Improving...
-          [2/6] Running review...
-          [2/6] Review: APPROVED
-          Landing...
-          Landed as m1
-        ✓ Task #29 completed (APPROVED after 2 cycles)
+    Running task #29: Add user authentication
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landing: SENT BACK - conflict in src/lib.rs
+      [2/6] Improving...
+      [2/6] Running review...
+      [2/6] Review: APPROVED
+      Landing...
+      Landed on signoff/run-3 as m1
+    ✓ Task #29 completed (APPROVED after 2 cycles)
     ");
 }
 

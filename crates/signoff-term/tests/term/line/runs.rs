@@ -1,12 +1,12 @@
 //! Several tasks, several gates.
 
 use signoff_core::group::RunEvent;
+use signoff_core::ids::LoopId;
 use signoff_core::machine::{CheckReport, Choice, Event, Failure, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
-use signoff_core::wire::{Fact, LoopFact};
 use signoff_term::line::{self, LineRenderer, Naming};
 
-use crate::story::{Story, finding, head, id, reviewed};
+use crate::story::{Story, finding, id, reviewed};
 
 #[test]
 fn a_plan_is_worked_task_by_task() {
@@ -97,9 +97,10 @@ fn a_stuck_task_blocks_its_group() {
         .then(Event::LandingGranted)
         .lands();
     insta::assert_snapshot!(story.lines(), @"
-    Group 1 of 2: #1, #2
+    Planned 3 tasks in 2 groups
+    Group 1/2: #1 Add the table, #2 Add the page
     Running task #1: Add the table
-      [1/4] Implementing...
+      #1 [1/4] Implementing...
     Running task #2: Add the page
       #2 [1/4] Implementing...
       #1 [1/4] Implementation complete
@@ -109,14 +110,14 @@ fn a_stuck_task_blocks_its_group() {
       #2 [1/4] Gave up: there is no page
     ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 2; go on: signoff retry 2
-    ▪ Run 3 is blocked by #2
+    ▪ Run 3 is blocked by #2 (the agent says it cannot go on)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 3
     – Task #2 cancelled
       #1 Landing...
-      #1 Landed as m1
+      #1 Landed on signoff/run-3 as m1
     ✓ Task #1 completed (APPROVED after 1 cycle)
-    Group 2 of 2: #3
+    Group 2/2: #3 Join them
     ");
 }
 
@@ -209,8 +210,7 @@ fn planning() -> Story {
     let part = Policy::of(policy.workflow.part(&policy.workflow.before));
     let mut story = Story::of(policy);
     story.run(RunEvent::Started);
-    story.record(Fact::Loop("planning".into(), LoopFact::Governed { policy: Box::new(part) }));
-    story.on_loop("planning").then(Event::Started { head: head(0) })
+    story.serves(LoopId::planning(), part)
 }
 
 #[test]
@@ -218,19 +218,19 @@ fn planning_is_told_like_a_task() {
     let story = planning().works().approves("general").works();
     let story = story.objects("general", &[(Critical, "", "a task is missing")]).works().approves("general");
     insta::assert_snapshot!(story.lines(), @"
-        Running planning
-          [enumerate] Listing the tasks...
-          [enumerate] Task list complete
-          [enumerate_review 1/4] Running review...
-          [enumerate_review 1/4] Review: APPROVED
-          [plan] Planning...
-          [plan] Plan complete
-          [plan_review 1/4] Running review...
-          [plan_review 1/4] Review: CHANGES_REQUESTED - a task is missing
-          [plan_review 2/4] Improving...
-          [plan_review 2/4] Running review...
-          [plan_review 2/4] Review: APPROVED
-        ✓ Planning completed (APPROVED after 3 reviews)
+    Run 3: planning
+      [enumerate] Listing the tasks...
+      [enumerate] Task list complete
+      [enumerate_review 1/4] Running review...
+      [enumerate_review 1/4] Review: APPROVED
+      [plan] Planning...
+      [plan] Plan complete
+      [plan_review 1/4] Running review...
+      [plan_review 1/4] Review: CHANGES_REQUESTED - a task is missing
+      [plan_review 2/4] Improving...
+      [plan_review 2/4] Running review...
+      [plan_review 2/4] Review: APPROVED
+    ✓ Planning completed (APPROVED after 3 reviews)
     ");
 }
 
@@ -242,13 +242,13 @@ fn a_run_ends_when_its_planning_fails() {
     }
     story.run(RunEvent::PreparationEnded { outcome: Outcome::Failed });
     insta::assert_snapshot!(story.lines(), @"
-        Running planning
-          [enumerate] Listing the tasks...
-          [enumerate] Task list failed: timed out
-          [enumerate] Listing the tasks again...
-          [enumerate] Task list failed: timed out
-        ✗ Planning failed: the implementer failed (implementer_failed)
-        ✗ Run 3 failed before its first task
+    Run 3: planning
+      [enumerate] Listing the tasks...
+      [enumerate] Task list failed: timed out
+      [enumerate] Listing the tasks again...
+      [enumerate] Task list failed: timed out
+    ✗ Planning failed: the implementer failed (implementer_failed)
+    ✗ Run 3 failed before its first task
     ");
 }
 

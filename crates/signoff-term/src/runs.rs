@@ -1,0 +1,101 @@
+//! Runs of groups as lists show them: how far each is, what blocks it, and what to type.
+
+use signoff_core::view::{RunRow, Status, TaskRow};
+
+use crate::attention::Scene;
+use crate::fit::cut;
+use crate::words;
+
+/// How many tasks that block a run are named.
+const NAMED: usize = 5;
+
+/// How wide the name of a specification may be.
+const NAME: usize = 60;
+
+/// Whether its tasks do not tell all there is to know.
+pub fn is_told(run: &RunRow) -> bool {
+    run.groups.is_some()
+}
+
+/// Whether a person has to do something about it.
+pub fn needs_somebody(run: &RunRow) -> bool {
+    is_told(run) && (run.status == "blocked" || run.failed_as_a_whole())
+}
+
+/// Whether it was taken up and nobody works on it.
+pub fn is_left(run: &RunRow, scene: &Scene) -> bool {
+    is_told(run) && run.status == "running" && !scene.driven.contains(&run.id)
+}
+
+/// `  ▪ run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`, and below it what to type.
+pub fn told(run: &RunRow, scene: &Scene) -> String {
+    let by: Vec<&TaskRow> = scene.tasks.iter().filter(|task| blocks(task, run)).collect();
+    let mut out = format!("  {} {}\n", words::mark(status(run)), standing(run, &by));
+    for line in next(run, &by, scene) {
+        out.push_str(&format!("      {line}\n"));
+    }
+    out
+}
+
+fn status(run: &RunRow) -> Status {
+    match run.status.as_str() {
+        "blocked" => Status::Blocked,
+        "failed" => Status::Failed,
+        "cancelled" => Status::Cancelled,
+        "completed" => Status::Completed,
+        _ => Status::InProgress,
+    }
+}
+
+/// How far it is.
+fn standing(run: &RunRow, by: &[&TaskRow]) -> String {
+    let name = run.specification.as_ref().map(|name| format!(" {}", cut(name, NAME))).unwrap_or_default();
+    let group = run.group.zip(run.groups).map(|(group, all)| format!("group {group}/{all}"));
+    let group = group.unwrap_or_default();
+    let stage = match run.stage.as_str() {
+        "queued" | "preparing" => "planning".to_owned(),
+        "blocked" => format!("{group} is blocked{}", names(by)),
+        "working" => group,
+        "reviewing" => "final review".to_owned(),
+        "landing" => "landing on the default branch".to_owned(),
+        _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        _ => run.status.clone(),
+    };
+    format!("run {}{name}: {stage}", run.id)
+}
+
+fn names(by: &[&TaskRow]) -> String {
+    let named: Vec<_> = by.iter().take(NAMED).map(|task| format!("#{} ({})", task.id, why(task))).collect();
+    let more = by.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if named.is_empty() { String::new() } else { format!(" by {}{more}", named.join(", ")) }
+}
+
+fn why(task: &TaskRow) -> &str {
+    task.reason.as_deref().unwrap_or(task.status.word())
+}
+
+/// What to type about it.
+fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
+    let id = run.id;
+    if run.failed_as_a_whole() {
+        let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
+        let landed = run.branch.as_ref().filter(|_| run.groups != Some(0));
+        let landed = landed.map(|branch| format!("what landed is on {branch}: signoff land"));
+        return std::iter::once(look).chain(landed).collect();
+    }
+    if run.status == "blocked" {
+        let ways = by.iter().take(NAMED).map(|task| {
+            let id = task.id;
+            format!("signoff retry {id}, signoff edit {id} --verdict APPROVED, or signoff cancel {id}")
+        });
+        return ways.chain([format!("then signoff run --resume {id}")]).collect();
+    }
+    if is_left(run, scene) { vec![format!("signoff run --resume {id}")] } else { Vec::new() }
+}
+
+/// Whether a run waits for somebody to resolve this task.
+fn blocks(task: &TaskRow, run: &RunRow) -> bool {
+    let stopped = matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "failed" | "stuck"));
+    task.run_id == Some(run.id) && (stopped || matches!(task.status, Status::Failed | Status::Stuck))
+}

@@ -1,0 +1,195 @@
+//! The list of what is at work, drawn below the lines by `indicatif`.
+//!
+//! One thread draws, at most ten times a second, whatever happened in between; everybody else only tells it. So the
+//! dispatcher never waits for a terminal, and sixty loops cost hardly more than one.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ::console::Term;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signoff_core::ids::{LoopId, RunId};
+use signoff_core::view::{LoopView, Overview};
+use signoff_term::progress::{List, Room};
+
+use crate::console::{Console, plain_text};
+use crate::door;
+
+/// How long what is new may wait to be drawn.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// How often it is drawn when nothing is new: the clocks go on.
+const CLOCK: Duration = Duration::from_secs(1);
+
+/// The lines of the terminal that are left to what scrolls by.
+const SCROLLING: usize = 4;
+
+/// What the drawing thread is told.
+enum News {
+    Run(RunId, Box<Overview>),
+    Row(RunId, Box<LoopView>),
+    Said(RunId, LoopId, String),
+    /// A line to print above the list, for good: progress, or else a note.
+    Line(String),
+    Note(String),
+}
+
+/// The list on the screen.
+pub struct Live {
+    tell: Sender<News>,
+    drawing: JoinHandle<()>,
+}
+
+impl Live {
+    pub fn new(console: Console) -> Self {
+        let (tell, news) = mpsc::channel();
+        let drawing = std::thread::spawn(move || Screen::new(console).draw_until_told_off(&news));
+        Self { tell, drawing }
+    }
+
+    /// How far a run is.
+    pub fn run(&self, run: RunId, overview: Overview) {
+        self.send(News::Run(run, Box::new(overview)));
+    }
+
+    /// How a loop stands.
+    pub fn row(&self, run: RunId, row: LoopView) {
+        self.send(News::Row(run, Box::new(row)));
+    }
+
+    /// Shows the last line of an agent beside its loop.
+    pub fn said(&self, run: RunId, loop_id: &LoopId, line: &str) {
+        self.send(News::Said(run, loop_id.clone(), line.to_owned()));
+    }
+
+    /// Writes a line of progress above the list.
+    pub fn line(&self, line: &str) {
+        self.send(News::Line(line.to_owned()));
+    }
+
+    /// Says something above the list that is no progress.
+    pub fn note(&self, note: &str) {
+        self.send(News::Note(note.to_owned()));
+    }
+
+    /// Takes the list away, once everything that was told is on the screen.
+    pub fn clear(self) {
+        drop(self.tell);
+        self.drawing.join().ok();
+    }
+
+    /// Nobody there to draw is no reason to fail.
+    fn send(&self, news: News) {
+        self.tell.send(news).ok();
+    }
+}
+
+/// What the drawing thread owns.
+struct Screen {
+    console: Console,
+    term: Term,
+    list: List,
+    /// What is to be written above the list.
+    above: Vec<News>,
+    /// None while there is nothing to draw.
+    bar: Option<ProgressBar>,
+    drawn: Vec<String>,
+}
+
+impl Screen {
+    fn new(console: Console) -> Self {
+        let (list, term) = (List::default(), Term::stderr());
+        Self { console, term, list, above: Vec::new(), bar: None, drawn: Vec::new() }
+    }
+
+    /// Draws what is new, after a moment in which more may come, and now and then in any case.
+    fn draw_until_told_off(mut self, news: &Receiver<News>) {
+        let mut told_off = false;
+        while !told_off {
+            match news.recv_timeout(CLOCK) {
+                Ok(first) => {
+                    self.take(first);
+                    told_off = self.take_for_a_frame(news);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => told_off = true,
+            }
+            self.draw();
+        }
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Takes what comes within a frame. Whether nothing more will come.
+    fn take_for_a_frame(&mut self, news: &Receiver<News>) -> bool {
+        let begin = door::now();
+        loop {
+            let passed = door::now().duration_since(begin).unsigned_abs();
+            let Some(left) = FRAME.checked_sub(passed) else { return false };
+            match news.recv_timeout(left) {
+                Ok(one) => self.take(one),
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
+    }
+
+    fn take(&mut self, news: News) {
+        match news {
+            News::Run(run, overview) => self.list.run(run, *overview),
+            News::Row(run, row) => self.list.row(run, *row),
+            News::Said(run, loop_id, line) => self.list.said(run, &loop_id, &line),
+            News::Line(_) | News::Note(_) => self.above.push(news),
+        }
+    }
+
+    fn draw(&mut self) {
+        let (height, width) = self.term.size();
+        let room = Room {
+            columns: usize::from(width).saturating_sub(1),
+            lines: usize::from(height).saturating_sub(SCROLLING).max(1),
+        };
+        let lines = self.list.lines(door::now(), room);
+        let above = std::mem::take(&mut self.above);
+        let write = || above.iter().for_each(|news| self.write(news));
+        match &self.bar {
+            Some(bar) if !above.is_empty() => bar.suspend(write),
+            Some(_) | None => write(),
+        }
+        if lines != self.drawn {
+            self.redraw(lines);
+        }
+    }
+
+    fn write(&self, news: &News) {
+        match news {
+            News::Line(line) => self.console.progress(&format!("{line}\n")),
+            News::Note(note) => self.console.note(note),
+            News::Run(..) | News::Row(..) | News::Said(..) => {}
+        }
+    }
+
+    fn redraw(&mut self, lines: Vec<String>) {
+        if lines.is_empty() {
+            if let Some(bar) = self.bar.take() {
+                bar.finish_and_clear();
+            }
+        } else {
+            let text = plain_text(&lines.join("\n")).into_owned();
+            self.bar.get_or_insert_with(bar).set_message(text);
+        }
+        self.drawn = lines;
+    }
+}
+
+/// A text on the screen that is drawn over.
+fn bar() -> ProgressBar {
+    // The frames are ours: what is drawn here is meant to be seen.
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(u8::MAX));
+    if let Ok(style) = ProgressStyle::with_template("{msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
