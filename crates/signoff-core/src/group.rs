@@ -32,6 +32,9 @@ pub struct RunPolicy {
     /// Whether tasks have to be found first, and the whole looked at in the end.
     pub before: bool,
     pub after: bool,
+    /// Whether the run's branch goes onto the default branch in the end.
+    #[serde(default)]
+    pub onto_default: bool,
 }
 
 impl RunPolicy {
@@ -44,6 +47,7 @@ impl RunPolicy {
             keep_going: false,
             before: !workflow.before.is_empty(),
             after: !workflow.after.is_empty(),
+            onto_default: false,
         }
     }
 }
@@ -85,6 +89,8 @@ pub enum RunStage {
     },
     /// All tasks are through; the whole is being looked at.
     Reviewing,
+    /// All is done; its branch goes onto the default branch.
+    Landing(RunOutcome),
     Done(RunOutcome),
 }
 
@@ -146,6 +152,8 @@ pub enum RunEvent {
     FinalReviewEnded {
         outcome: Outcome,
     },
+    /// The run's branch is in the default branch.
+    Landed,
     Cancelled {
         by: String,
     },
@@ -172,6 +180,8 @@ pub enum RunEffect {
         loops: Vec<LoopId>,
     },
     ReviewWhole,
+    /// Bring the run's branch onto the default branch, and report [`RunEvent::Landed`].
+    LandWhole,
     /// Tell people what blocks the group.
     Block {
         by: Vec<LoopId>,
@@ -223,6 +233,7 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
         RunStage::Queued | RunStage::Done(_) => return cancellations(this),
         RunStage::Preparing => vec![RunEffect::Prepare],
         RunStage::Reviewing => vec![RunEffect::ReviewWhole],
+        RunStage::Landing(_) => vec![RunEffect::LandWhole],
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };

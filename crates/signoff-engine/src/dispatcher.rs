@@ -5,6 +5,7 @@
 mod budget;
 mod carry_out;
 mod interrupt;
+mod part;
 mod pick;
 mod record;
 mod recover;
@@ -22,6 +23,7 @@ use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::attempt::{End, Report, Workshop};
 use crate::board::{Board, Place};
@@ -109,6 +111,13 @@ pub enum Input {
         hold: machine::Hold,
     },
     Interrupted(Interrupt),
+    /// Something people should know.
+    Note(String),
+    /// The branch of a run was brought onto the default branch, or not.
+    Landed {
+        run: RunId,
+        result: Result<(), EngineError>,
+    },
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -146,12 +155,14 @@ struct Driven {
     placing: BTreeSet<LoopId>,
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
+    /// Its branch is being brought onto the default branch.
+    landing: bool,
 }
 
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        Self { lease, board, at_work, placing: BTreeSet::new(), occupied }
+        Self { lease, board, at_work, placing: BTreeSet::new(), occupied, landing: false }
     }
 }
 
@@ -176,6 +187,8 @@ pub struct Dispatcher<'r> {
     /// The other programs' last sign of life in the store.
     seen: u64,
     summary: Summary,
+    /// What is tidied up meanwhile.
+    chores: JoinSet<()>,
 }
 
 impl<'r> Dispatcher<'r> {
@@ -199,6 +212,7 @@ impl<'r> Dispatcher<'r> {
             interrupt: None,
             seen: 0,
             summary: Summary::default(),
+            chores: JoinSet::new(),
         }
     }
 
@@ -242,6 +256,7 @@ impl<'r> Dispatcher<'r> {
         if end.is_ok() {
             self.tick_plans().await;
         }
+        while self.chores.join_next().await.is_some() {}
         let stage = |(run, driven): (&RunId, &Driven)| (*run, driven.board.machine.stage.clone());
         self.summary.runs = self.runs.iter().map(stage).collect();
         end.map(|()| self.summary)
@@ -280,7 +295,8 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let quiet = self.runs.values().all(|run| run.at_work.is_empty() && run.placing.is_empty());
+        let is_quiet = |run: &Driven| run.at_work.is_empty() && run.placing.is_empty() && !run.landing;
+        let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
     }
@@ -323,6 +339,11 @@ impl<'r> Dispatcher<'r> {
                 self.interrupted(interrupt);
                 Ok(())
             }
+            Input::Note(note) => {
+                self.renderer.take(&Notice::Note(&note));
+                Ok(())
+            }
+            Input::Landed { run, result } => self.whole_landed(run, result),
             Input::Tick => self.look_around(),
         }
     }
@@ -391,7 +412,7 @@ impl<'r> Dispatcher<'r> {
 
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
-        let Report { run, loop_id, attempt, end, usage, notes } = report;
+        let Report { run, loop_id, attempt, end, usage, notes, facts } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
@@ -400,7 +421,7 @@ impl<'r> Dispatcher<'r> {
             self.renderer.take(&Notice::Note(note));
         }
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
-        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();
+        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).chain(facts).collect();
         match end {
             End::Event(event) => self.loop_event(run, &loop_id, *event, before),
             End::Stopped => {

@@ -25,7 +25,7 @@ pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;
 pub use keep::keep;
 pub use keeper::Keeper;
-pub use running::{Lines, Running, Stopper};
+pub use running::{Lines, Running, Stoppable, Stopper};
 pub use settle::{Found, end_strays, settle};
 pub use table::Identity;
 

@@ -12,7 +12,8 @@ use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
-    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LogLine, Look,
+    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LandReport,
+    LandedTask, LogLine, Look,
 };
 
 use crate::show::Report;
@@ -56,7 +57,7 @@ pub struct RunReport {
     pub version: u32,
     /// None where there was nothing to work.
     pub run_id: Option<u64>,
-    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "done", null]))]
+    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done", null]))]
     pub stage: Option<&'static str>,
     /// How the run ended; null until it has.
     #[schemars(extend("enum" = ["approved", "attention", "failed", "cancelled", null]))]
@@ -75,7 +76,8 @@ impl RunReport {
             | RunStage::Preparing
             | RunStage::Working { .. }
             | RunStage::Blocked { .. }
-            | RunStage::Reviewing => None,
+            | RunStage::Reviewing
+            | RunStage::Landing(_) => None,
         });
         Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
     }
@@ -88,6 +90,7 @@ fn stage_word(stage: &RunStage) -> &'static str {
         RunStage::Working { .. } => "working",
         RunStage::Blocked { .. } => "blocked",
         RunStage::Reviewing => "reviewing",
+        RunStage::Landing(_) => "landing",
         RunStage::Done(_) => "done",
     }
 }
@@ -144,6 +147,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("doctor", of("`doctor --json`, version 1", printed::<DoctorReport>)),
         ("event", of("A line of `--json-events`, version 1", printed::<EventLine>)),
         ("init", of("`init --json`, version 1", printed::<InitReport>)),
+        ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         ("show", of("`show --json`, version 1", printed::<Report>)),

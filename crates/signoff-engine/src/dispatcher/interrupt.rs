@@ -38,7 +38,9 @@ impl Dispatcher<'_> {
                 Input::Placed { .. }
                 | Input::Said { .. }
                 | Input::Elapsed { .. }
+                | Input::Landed { .. }
                 | Input::Interrupted(_)
+                | Input::Note(_)
                 | Input::Tick => {}
             }
         }

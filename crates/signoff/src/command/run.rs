@@ -1,4 +1,6 @@
-//! `signoff run`: the tasks of a plan file, in order.
+//! `signoff run`: the tasks of a plan file in order, or those of a specification group by group.
+
+mod spec;
 
 use std::path::{Path, PathBuf};
 
@@ -19,17 +21,20 @@ use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::{door, preflight, words};
 
-/// Work the tasks of a plan file, in order
+/// Work the tasks of a plan file in order, or those of a specification side by side
 ///
-/// Each task begins at the approved end of the one before, on one branch. It is implemented, committed, and reviewed
-/// by all reviewers at once; their findings are fixed and all review again. After a task that needs you, the later
-/// ones wait.
+/// The tasks of a plan follow each other on one branch: each is implemented, committed, and reviewed by all reviewers
+/// at once; their findings are fixed and all review again. After a task that needs you, the later ones wait.
+///
+/// Any other text is a specification: a planner lists its tasks and another puts them into groups, each reviewed.
+/// All tasks of a group are worked at once, each in its own worktree; when all are signed off they land one by one on
+/// the branch signoff/run-ID, and the next group begins there. In the end the whole is reviewed.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume"
+    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run SPEC.md --effort high -j 8\n  signoff run --resume"
 )]
 pub struct Args {
-    /// A plan file, or `queue`
+    /// A plan file, a specification, or `queue`
     #[arg(required_unless_present = "resume")]
     source: Option<PathBuf>,
     /// Go on with this run, or with whatever is unfinished
@@ -50,6 +55,9 @@ pub struct Args {
     /// Tick what is done in the plan file itself too
     #[arg(long)]
     tick: bool,
+    /// Bring the run's branch onto the default branch when all is done
+    #[arg(long)]
+    land: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +116,14 @@ fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (file, text) = read(path, args)?;
+    let name = path.display().to_string();
+    if file.format == Format::Text {
+        return match args.dry_run {
+            true if console.json => dry_run(&file, console),
+            true => console.text(&spec::understood(&name, &text)).map(|()| Exit::Done),
+            false => spec::run((&name, &text), args, console),
+        };
+    }
     if args.dry_run {
         return dry_run(&file, console);
     }
@@ -149,7 +165,10 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     };
     let mend = format!("mend the file, or say what it is with --as: {}", KINDS.join(", "));
     let file = file.map_err(|error| Failure::from(error).hint(mend))?;
-    if file.format == Format::Text || file.format == Format::Beads {
+    if file.format == Format::Text {
+        return Ok((file, text));
+    }
+    if file.format == Format::Beads {
         return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
             .at(format!("{name}:1"))
             .hint("write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`"));
@@ -180,10 +199,10 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<
     let open = order
         .filter_map(|id| file.task(id))
         .filter(|task| task.state == State::Open || task.state == State::InProgress);
-    Ok(open.map(|task| spec(task, file, (&shown, text))).collect())
+    Ok(open.map(|task| task_spec(task, file, (&shown, text))).collect())
 }
 
-fn spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
+fn task_spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
     let mut description = task.body.trim().to_owned();
     if !task.acceptance.is_empty() {
         description += "\n\nAcceptance criteria:\n";

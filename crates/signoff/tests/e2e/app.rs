@@ -35,7 +35,7 @@ fn help_lists_the_commands() {
       demo           See it work on a small project, without any model
       add            Add a task to the queue
       work           Work the queue
-      run            Work the tasks of a plan file, in order
+      run            Work the tasks of a plan file in order, or those of a specification side by side
       review         Review a task's work, or your checkout; nothing is fixed
       improve        Have a task's work improved from its last review
       status         List the tasks and the open questions
@@ -47,6 +47,8 @@ fn help_lists_the_commands() {
       edit           Set the final verdict of a task, without a review
       dispute        Say that a finding is wrong
       cancel         Call a task off
+      merge          Bring an approved task into the default branch
+      land           Bring everything that is approved into the default branch
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
       doctor         Look whether everything is in order here

@@ -5,10 +5,12 @@ mod app;
 mod asking;
 #[cfg(test)]
 mod bad_input;
+mod checkpoints;
 mod config;
 mod cost;
 mod demo;
 mod documentation;
+mod groups;
 mod house;
 mod init;
 #[cfg(test)]
@@ -17,6 +19,8 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+#[cfg(test)]
+mod landing;
 mod looking;
 mod manual;
 #[cfg(test)]
@@ -31,6 +35,7 @@ mod queue;
 mod replaced;
 mod session;
 mod surroundings;
+mod tables;
 mod tasks;
 #[cfg(test)]
 mod two_programs;
