@@ -1,5 +1,7 @@
 //! Driving runs from the command line: runtime, signals, renderer, exit code.
 
+mod reporting;
+
 use std::sync::{Arc, Mutex};
 
 use signoff_core::group::{RunOutcome, RunStage};
@@ -25,7 +27,6 @@ use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::reporting;
 use crate::show::Shown;
 
 /// What is driven.

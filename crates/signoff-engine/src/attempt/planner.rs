@@ -1,4 +1,5 @@
-//! The end of a planner: its answer is read, checked and put on record; whatever it changed is put back.
+//! The end of a planner: its answer, reported with tools or said in its final message, is read, checked and put on
+//! record; whatever it changed is put back.
 
 use sha2::{Digest, Sha256};
 use signoff_core::ids::{ReviewerName, Tree};
@@ -13,6 +14,7 @@ use super::{End, Workshop};
 use crate::assignment::{Assignment, Part};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Ended};
+use crate::reports;
 
 /// Makes an event of a planner's end, with its answer.
 pub fn conclude(
@@ -29,7 +31,8 @@ pub fn conclude(
         return Ok((failed(task, failure), Vec::new()));
     }
     let attempt = task.job.attempt;
-    Ok(match answer(task, &stdout(dir)) {
+    let text = reports::planned(dir).unwrap_or_else(|| stdout(dir));
+    Ok(match answer(task, &text) {
         Ok(answer) => {
             let report = WorkReport::Complete { head: head(task, &answer) };
             let ended = End::Event(Box::new(Event::WorkEnded { attempt, report }));

@@ -467,3 +467,62 @@ fn a_persons_client_may_come_before_the_first_task_but_not_elsewhere() {
     ");
     insta::assert_snapshot!(project.run(&["mcp"]), @"exit 0");
 }
+
+#[test]
+fn a_whole_run_is_reported_with_tools() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let loops = json!({ "loopId": "{loop}", "passed": true, "interpretedIntent": "a loop" });
+        let task =
+            |id, needs: Value| json!({ "id": id, "title": format!("Write {id}"), "depends_on": needs });
+        script
+            .rule(
+                Rule::role("enumerate")
+                    .tool("write_task", task("b", json!(["a"])))
+                    .tool("write_task", task("a", json!([])))
+                    .say("{\"tasks\": []}"),
+            )
+            .rule(
+                Rule::role("plan")
+                    .tool("add_plan_group", json!({ "tasks": ["a"] }))
+                    .tool("add_plan_group", json!({ "tasks": ["b"] })),
+            )
+            .rule(
+                Rule::role("review")
+                    .asked_for("set_review_result({")
+                    .tool("set_review_result", json!({ "passed": true, "interpretedIntent": "the run" })),
+            )
+            .rule(Rule::role("review").tool(LOOP, loops))
+            .rule(Rule::role("implement").call(1).write("{task}.txt", "half\n").say("ITERATION_DONE\n"))
+            .rule(Rule::role("implement").write("{task}.txt", "whole\n").say("TASK_COMPLETE\n"))
+    });
+    project.env.write("SPEC.md", "# Two files\n");
+    project.commit("Specify");
+    let output = project.run(&["run", "SPEC.md", "-j", "1", "--effort", "max"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    // A look at work in progress goes on beside the work.
+    let mut calls: Vec<String> = project.calls().story().lines().map(str::to_owned).collect();
+    calls.sort();
+    insta::assert_snapshot!(calls.join("\n"), @"
+    enumerate cycle 0: exit 0
+    implement task 1 cycle 0: exit 0
+    implement task 1 cycle 0: exit 0
+    implement task 2 cycle 0: exit 0
+    implement task 2 cycle 0: exit 0
+    plan cycle 0: exit 0
+    review general cycle 1: exit 0
+    review general cycle 1: exit 0
+    review general cycle 1: exit 0
+    review general task 1 cycle 1: exit 0
+    review general task 1 cycle 1: exit 0
+    review general task 2 cycle 1: exit 0
+    review general task 2 cycle 1: exit 0
+    ");
+    let reviews =
+        "SELECT loop_id, task_id, passed, interpreted_intent FROM loop_reviews ORDER BY loop_id, task_id";
+    insta::assert_snapshot!(crate::tables::query(&project, reviews), @"
+    1||1|a loop
+    1|1|1|a loop
+    2||1|a loop
+    2|2|1|a loop
+    ");
+}
