@@ -33,6 +33,7 @@ pub mod contract;
 pub mod group;
 pub mod ids;
 pub mod ledger;
+pub mod limited;
 pub mod machine;
 pub mod merge;
 pub mod policy;

@@ -246,7 +246,7 @@ impl LoopFold {
             fixes: this.tally.fixes,
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
-            reason: ending.and_then(|ending| ending.reason),
+            reason: ending.and_then(|ending| ending.reason).or_else(|| this.paused_for()),
             open_findings: open.count(),
             usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
             last_line: self.last_line.clone(),

@@ -206,6 +206,10 @@ pub enum Failure {
     NotStarted {
         message: String,
     },
+    /// Its provider refused it again and again.
+    RateLimited {
+        times: u32,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -218,6 +222,9 @@ impl fmt::Display for Failure {
             Self::NothingDone => f.write_str("ended without changing anything"),
             Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
+            Self::RateLimited { times } => {
+                write!(f, "its provider refused it {times} times in a row (rate limit)")
+            }
         }
     }
 }

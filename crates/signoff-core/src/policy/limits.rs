@@ -114,11 +114,20 @@ pub struct Limits {
     pub max_recoveries: u32,
     /// Landings that came back with a conflict or failing checks.
     pub max_conflicts: u32,
+    /// Refusals of one job in a row by its agents' providers.
+    #[serde(default = "rate_limits")]
+    pub max_rate_limits: u32,
+}
+
+/// What held before anybody could say otherwise.
+fn rate_limits() -> u32 {
+    20
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_attempts: 50, max_passes: 10, max_recoveries: 5, max_conflicts: 3 }
+        let max_rate_limits = rate_limits();
+        Self { max_attempts: 50, max_passes: 10, max_recoveries: 5, max_conflicts: 3, max_rate_limits }
     }
 }
 

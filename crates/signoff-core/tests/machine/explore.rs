@@ -151,7 +151,9 @@ impl Names {
             serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "from") => {
                 *text = self.commit(&text.replacen('t', "c", 1));
             }
-            serde_json::Value::Number(number) if matches!(under, "running" | "out" | "survivors") => {
+            serde_json::Value::Number(number)
+                if matches!(under, "running" | "out" | "survivors" | "first") =>
+            {
                 let next = self.attempts.len() as u64;
                 let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
                 *number = renamed.into();
@@ -288,6 +290,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     [
         Event::AttemptLost { attempt, loss: Loss::Crashed },
         Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until) },
+        Event::RateLimited { attempt, plan: LimitPlan::FallBack },
         Event::BudgetReached,
     ]
     .into_iter()
