@@ -52,6 +52,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ReviewSkipped => "not every reviewer was heard",
         Reason::FindingsNoted => "findings were noted and left open",
         Reason::ChangedAfterReview => "something was committed after the review",
+        Reason::RateLimited => "the provider of its agent refuses it for now",
+        Reason::Budget => "the budget is used up",
     }
 }
 

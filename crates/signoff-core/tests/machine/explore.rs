@@ -179,6 +179,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
             Effect::Spawn(job) => {
                 all.extend(free(reports(this, &job, policy)));
                 all.extend(disturbances(&job));
+                all.extend(stand_in(&job, policy));
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
@@ -290,12 +291,17 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     [
         Event::AttemptLost { attempt, loss: Loss::Crashed },
         Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until) },
-        Event::RateLimited { attempt, plan: LimitPlan::FallBack },
         Event::BudgetReached,
     ]
     .into_iter()
     .map(|event| (event, Cost::Disturbance))
     .collect()
+}
+
+/// Who falls in is the same in every workflow.
+fn stand_in(job: &Job, policy: &Policy) -> Option<(Event, Cost)> {
+    let event = Event::RateLimited { attempt: job.attempt, plan: LimitPlan::FallBack };
+    (policy.workflow.name == "task").then_some((event, Cost::Disturbance))
 }
 
 fn jiff_epoch() -> jiff::Timestamp {

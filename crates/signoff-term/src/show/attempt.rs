@@ -182,5 +182,6 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::NothingDone => "nothing_done",
         Failure::Unusable { .. } => "unusable",
         Failure::NotStarted { .. } => "not_started",
+        Failure::RateLimited { .. } => "rate_limited",
     }
 }
