@@ -88,6 +88,15 @@ pub struct LoopView {
     /// When its stage last changed.
     pub since: Option<Timestamp>,
     pub question: Option<QuestionView>,
+    /// The rate limit it waits out, where it can do nothing else.
+    pub wait: Option<Wait>,
+}
+
+/// A provider that refuses an agent for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Wait {
+    pub agent: String,
+    pub until: Timestamp,
 }
 
 impl RunView {
@@ -223,6 +232,14 @@ impl LoopFold {
         }
     }
 
+    /// The first wait that ends, of those it is paused for.
+    fn wait(&self) -> Option<Wait> {
+        self.state.paused_for().filter(|reason| *reason == Reason::RateLimited)?;
+        let (until, refused) = self.state.waits().into_iter().min()?;
+        let launch = refused.and_then(|attempt| self.launches.get(&attempt));
+        Some(Wait { agent: launch.map(|launch| launch.agent.clone()).unwrap_or_default(), until })
+    }
+
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
         let this = &self.state;
         let policy = self.policy.as_deref().unwrap_or(policy);
@@ -252,6 +269,7 @@ impl LoopFold {
             last_line: self.last_line.clone(),
             since: self.since,
             question: self.question.and_then(|id| QuestionView::of(this, id, self.task)),
+            wait: self.wait(),
         }
     }
 }

@@ -135,7 +135,10 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
-        (Status::Paused, _) => format!("raise the budget or wait, then signoff work {id}"),
+        (Status::Paused, _) if task.reason.as_deref() == Some("rate_limited") => {
+            format!("signoff work {id} goes on when its agent may")
+        }
+        (Status::Paused, _) => format!("raise the budget, then signoff work {id}"),
         (Status::Blocked, _) => unblocked(task, scene.tasks),
         (Status::Pending, _) => format!("signoff work {id}"),
         (Status::InProgress, _) if scene.is_left(task) => go_on(task),

@@ -204,14 +204,12 @@ impl Scope<'_> {
         let reserved = Reservation { cost_micro_usd: self.reserve, ..Reservation::default() };
         let told = self.reserve > 0 && self.caps.max_tokens.is_none();
         let capped = self.caps.max_cost_micro_usd.is_some() || self.caps.max_tokens.is_some();
-        // How long it takes is bounded by its own limit.
-        let dearest = dearest.map(|usage| Usage { duration_ms: 0, ..usage }.into());
         dearest.or_else(|| (told || !capped).then_some(reserved))
     }
 
     /// What the attempts of the run used that are over, with their roles. One that ended badly and used nothing tells
     /// nothing.
-    fn known(&self) -> Vec<(&str, Usage)> {
+    fn known(&self) -> Vec<(&str, Reservation)> {
         let mut known = Vec::new();
         for (loop_id, worked) in &self.driven.board.loops {
             for (attempt, usage) in &worked.usage {
@@ -219,7 +217,7 @@ impl Scope<'_> {
                 let role = role_of(worked, *attempt);
                 let told = usage.cost_micro_usd > 0 || worked.answered.contains(attempt);
                 if told && !at_work && !FREE.contains(&role) {
-                    known.push((role, *usage));
+                    known.push((role, Usage { duration_ms: 0, ..*usage }.into()));
                 }
             }
         }
@@ -238,14 +236,13 @@ fn elapsed(worked: &Worked, attempt: AttemptId, now: Timestamp) -> Usage {
     Usage { duration_ms, ..Usage::default() }
 }
 
-/// The most of both, each kind by itself.
-fn dearer(one: Usage, other: Usage) -> Usage {
-    let of = |usage: Usage| (usage.cost_micro_usd, usage.input_tokens + usage.output_tokens);
-    let (dear, cheap) = if of(one) >= of(other) { (one, other) } else { (other, one) };
-    if cheap.input_tokens + cheap.output_tokens > dear.input_tokens + dear.output_tokens {
-        return Usage { cost_micro_usd: dear.cost_micro_usd, ..cheap };
+/// The most of both, each kind by itself. How long it takes is bounded by its own limit.
+fn dearer(one: Reservation, other: Reservation) -> Reservation {
+    Reservation {
+        cost_micro_usd: one.cost_micro_usd.max(other.cost_micro_usd),
+        tokens: one.tokens.max(other.tokens),
+        duration_ms: 0,
     }
-    dear
 }
 
 /// `$0.51 of $1.00 is spent, and the next attempt may cost more than is left`.

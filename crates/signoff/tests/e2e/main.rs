@@ -17,6 +17,7 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+mod limits;
 mod looking;
 mod manual;
 mod merge_reviews;
