@@ -135,6 +135,14 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
+    /// Logs were written before anybody counted refusals.
+    #[test]
+    fn an_older_log_is_read_with_the_bound_of_today() {
+        let old = r#"{"max_attempts":7,"max_passes":10,"max_recoveries":5,"max_conflicts":3}"#;
+        let limits: Limits = serde_json::from_str(old).unwrap();
+        assert_eq!(limits, Limits { max_attempts: 7, ..Limits::default() });
+    }
+
     #[test]
     fn three_cycles_are_three_reviews_and_two_fixes() {
         let bound = Bound::MaxCycles(3);

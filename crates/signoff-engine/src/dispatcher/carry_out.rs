@@ -6,7 +6,7 @@ use std::sync::Arc;
 use signoff_core::config::Place;
 use signoff_core::group::{RunEffect, RunEvent};
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
+use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Loop, Subject};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_core::wire::{Launch, LoopFact};
@@ -123,7 +123,12 @@ impl Dispatcher<'_> {
     }
 
     /// The starts that these effects amount to, as they are put on record.
-    pub(super) fn launches(&self, run: RunId, loop_id: &LoopId, effects: &[Effect]) -> Vec<LoopFact> {
+    pub(super) fn launches(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        (next, effects): (&Loop, &[Effect]),
+    ) -> Vec<LoopFact> {
         // What may have to wait is put on record when it is started.
         if self.interrupt.is_some() || self.is_rationed() {
             return Vec::new();
@@ -133,18 +138,21 @@ impl Dispatcher<'_> {
             .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
         jobs.map(|job| LoopFact::AttemptStarted {
             attempt: job.attempt,
-            launch: self.launch(run, loop_id, job),
+            launch: self.launch_in_turn(run, loop_id, job, next.turn(job.attempt)),
         })
         .collect()
     }
 
     /// Who is started. A configuration that names nobody shows when the attempt is carried out.
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
-        let board = self.runs.get(&run).map(|driven| &driven.board);
-        let policy = board.and_then(|board| board.policy(loop_id));
-        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let worked = board.and_then(|board| board.loops.get(loop_id));
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
         let turn = worked.map_or(0, |worked| worked.state.turn(job.attempt));
+        self.launch_in_turn(run, loop_id, job, turn)
+    }
+
+    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
+        let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
+        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
         let (agent, model) = self.who(run, loop_id, job, turn).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer =

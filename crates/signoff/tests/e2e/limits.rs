@@ -44,15 +44,7 @@ fn without_a_bound_all_work_at_once() {
     assert_eq!(project.calls().most_at_once(), 5);
 }
 
-/// The kinds of the facts of a run, with the loop each is about.
-fn facts(project: &Project, kind: &str) -> Vec<String> {
-    let text = project.run(&["logs", "--run", "1", "--json"]).stdout;
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let of_kind = lines.filter(|fact| fact["kind"] == kind);
-    of_kind.map(|fact| fact["loop_id"].as_str().unwrap_or_default().to_owned()).collect()
-}
-
-/// One agent at a time: whose worktree was there first is first, also when it comes back for more.
+/// One agent at a time: attempts start in the order in which loops came to want them.
 #[test]
 fn who_comes_first_is_served_first() {
     let project = Project::with_agent(PROGRAM, |script| {
@@ -60,22 +52,25 @@ fn who_comes_first_is_served_first() {
             .rule(Rule::role("implement").write("{task}.txt", "done\n"))
             .rule(Rule::role("review").say(APPROVED))
     });
-    project.configure("jobs = 3\n");
-    fs::write(
-        project.env.work().join("signoff.toml"),
-        project.read("signoff.toml").replace("[agents.scripted]", "[agents.scripted]\nmax_agents = 1"),
-    )
-    .unwrap();
-    project.commit("One at a time");
+    project.configure("jobs = 3\n[limits]\nagents_per_provider = 1\n");
     for title in ["One", "Two", "Three"] {
         project.run(&["add", title, "-a"]);
     }
-    assert_eq!(project.run(&["work"]).code, Some(0));
+    let told = project.run(&["--json-events", "work"]).stdout;
+    let (mut wanted, mut started) = (Vec::new(), Vec::new());
+    for fact in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let whose = fact["loop_id"].as_str().unwrap_or_default().to_owned();
+        match fact["kind"].as_str().unwrap_or_default() {
+            "loop.started" => wanted.push((whose, "implement".to_owned())),
+            "loop.work_ended" => wanted.push((whose, "review".to_owned())),
+            "loop.attempt_started" => {
+                started.push((whose, fact["body"]["launch"]["role"].as_str().unwrap().to_owned()));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((started.len(), &started), (6, &wanted));
     assert_eq!(project.calls().most_at_once(), 1);
-    let roles: Vec<_> = project.calls().all().iter().map(|call| call.start.role.clone()).collect();
-    assert_eq!(roles, ["implement", "implement", "implement", "review", "review", "review"]);
-    let tasks: Vec<_> = project.calls().all().iter().map(|call| call.start.task.clone()).collect();
-    assert_eq!(tasks[..3], tasks[3..], "reviews come in the order of the work");
 }
 
 /// Agents in a chain, each a shell script that writes down that it was asked.
@@ -134,8 +129,8 @@ fn those_who_fall_in_are_asked_in_turn_then_the_first_again() {
     let attempts: Vec<_> = attempts.map(|one| format!("{} {}", one["agent"], one["outcome"])).collect();
     insta::assert_snapshot!(attempts.join("\n").replace('"', ""), @"
     one rate_limited
-    one rate_limited
-    one rate_limited
+    two rate_limited
+    three rate_limited
     one complete
     scripted reviewed
     ");
