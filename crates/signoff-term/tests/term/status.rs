@@ -93,7 +93,7 @@ fn what_needs_attention_comes_first() {
       ▪ 38. Wait for 37: blocked (cycle 1/3)
           it waits for another task; settle that one first
       ‖ 34. Wait for money: paused (cycle 1/3)
-          raise the budget or wait, then signoff work 34
+          raise the budget, then signoff work 34
 
     Running:
       →  31. implement Add feature Z                    in_progress (cycle 2/3)
