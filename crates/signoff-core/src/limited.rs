@@ -40,8 +40,7 @@ pub fn recognise(ended: &Ended<'_>) -> Option<Refused> {
     if ended.code == 0 {
         return None;
     }
-    let lines: Vec<String> =
-        [ended.stderr, ended.stdout].into_iter().flat_map(|text| last_lines(text)).collect();
+    let lines: Vec<String> = [ended.stderr, ended.stdout].into_iter().flat_map(last_lines).collect();
     let refused = ended.code == TRY_LATER || lines.iter().any(|line| words::refuses(line));
     refused.then(|| Refused { told: lines.iter().filter_map(|line| delay::told(line)).max() })
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use badge::Badge;
 pub use question::QuestionView;
@@ -93,9 +93,11 @@ pub struct LoopView {
 }
 
 /// A provider that refuses an agent for now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Wait {
+    /// Who is asked again.
     pub agent: String,
+    #[schemars(with = "String")]
     pub until: Timestamp,
 }
 

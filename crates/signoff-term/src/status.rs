@@ -63,7 +63,7 @@ fn standing(task: &TaskRow) -> String {
     match task.status {
         Status::Pending => status.to_owned(),
         Status::Paused => {
-            let parts: Vec<_> = [Some(place(task)), paused_for(task).map(str::to_owned)]
+            let parts: Vec<_> = [Some(place(task)), paused_for(task)]
                 .into_iter()
                 .flatten()
                 .filter(|part| !part.is_empty())
@@ -82,11 +82,12 @@ fn standing(task: &TaskRow) -> String {
 }
 
 /// What a paused task waits for.
-fn paused_for(task: &TaskRow) -> Option<&'static str> {
-    match task.reason.as_deref() {
-        Some("rate_limited") => Some("waits for its agent (rate limit)"),
-        Some("budget") => Some("waits for money (budget)"),
-        Some(_) | None => None,
+fn paused_for(task: &TaskRow) -> Option<String> {
+    match (task.reason.as_deref(), &task.wait) {
+        (_, Some(wait)) => Some(words::wait(wait)),
+        (Some("rate_limited"), None) => Some("waits for its agent (rate limit)".to_owned()),
+        (Some("budget"), None) => Some("waits for money (budget)".to_owned()),
+        (Some(_) | None, None) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, Status, TaskRow, Wait};
 use signoff_term::attention::{self, Scene};
 use signoff_term::status;
 
@@ -68,6 +68,23 @@ fn nothing_yet() {
 
         `signoff --help` lists all commands.
     "#);
+}
+
+#[test]
+fn a_paused_task_says_what_it_waits_for() {
+    let paused = |reason: &str, wait| TaskRow {
+        reason: Some(reason.to_owned()),
+        wait,
+        ..row(1, "Wait", Status::Paused)
+    };
+    let until = "2026-01-29T12:31:00Z".parse().unwrap();
+    let wait = Wait { agent: "claude".to_owned(), until };
+    let told = [paused("rate_limited", Some(wait)), paused("rate_limited", None), paused("budget", None)];
+    insta::assert_snapshot!(told.map(|task| status::in_words(&task)).join("\n"), @"
+    paused waits for claude until 12:31 UTC (rate limit)
+    paused waits for its agent (rate limit)
+    paused waits for money (budget)
+    ");
 }
 
 #[test]

@@ -199,10 +199,15 @@ fn waiting(seconds: u32) -> (Project, std::process::Child) {
 fn others_go_on_while_one_waits_and_ctrl_c_ends_the_wait() {
     let (project, program) = waiting(3600);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "rate_limited");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ‖ 1. implement One    paused      (implement)  waits for its agent (rate limit)
-    ✓ 2. implement Two    completed  APPROVED (1 cycle)
+    let status = project.run(&["status"]).stdout;
+    let (before, after) = status.split_once(" until ").unwrap();
+    assert_eq!(before.trim(), "‖ 1. implement One    paused      (implement)  waits for scripted");
+    insta::assert_snapshot!(after.split_at("12:31".len()).1, @"
+     UTC (rate limit)
+      ✓ 2. implement Two    completed  APPROVED (1 cycle)
     ");
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("waits for scripted until"), "{shown}");
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
 }
