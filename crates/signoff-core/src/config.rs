@@ -29,6 +29,7 @@ pub use tables::keys;
 pub use task::{Expected, TaskFlags};
 pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 
+use crate::limited::Backoff;
 use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
@@ -61,6 +62,10 @@ pub struct Limits {
     pub grace: Span,
     pub task: Caps,
     pub run: Caps,
+    /// How long to wait when a provider refuses.
+    pub backoff: Backoff,
+    /// What an attempt is expected to cost as long as nothing is known.
+    pub reserve_micro_usd: u64,
 }
 
 /// Reads a configuration. `layers` are the files in their order, the person's first.
@@ -160,6 +165,8 @@ impl Settings {
             grace: limits.grace.value,
             task: caps(&limits.max_cost_usd, &limits.max_tokens, &limits.max_minutes),
             run: caps(&limits.run.max_cost_usd, &limits.run.max_tokens, &limits.run.max_minutes),
+            backoff: Backoff { first: limits.backoff.value.0, most: limits.backoff_max.value.0 },
+            reserve_micro_usd: limits.reserve_usd.as_ref().map_or(0, |reserve| reserve.value.micro),
         }
     }
 

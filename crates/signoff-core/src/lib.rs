@@ -34,6 +34,7 @@ pub mod grant;
 pub mod group;
 pub mod ids;
 pub mod ledger;
+pub mod limited;
 pub mod machine;
 pub mod merge;
 pub mod policy;

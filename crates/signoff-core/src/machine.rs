@@ -11,6 +11,7 @@ mod independent;
 mod jobs;
 mod judge;
 mod land;
+mod limit;
 mod outcome;
 mod person;
 mod slots;
@@ -22,6 +23,7 @@ pub use event::{
     Subject, WorkReport,
 };
 pub use independent::independent_groups;
+pub use limit::{Duty, Limited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{
     Asked, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Panel, Position, Question,
@@ -75,6 +77,12 @@ pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop 
 
 /// What a fact makes of a loop, for those who only look.
 pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
+    let settled = limit::settled(this, &event);
+    take(this, event, policy);
+    limit::forget(this, settled);
+}
+
+fn take(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } | Event::CheckpointEnded { .. } if this.is_done() => {}
@@ -90,7 +98,7 @@ pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
         Event::AttemptFailed { attempt, .. } => failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan } => limited(this, attempt, plan),
+        Event::RateLimited { attempt, plan } => limited(this, attempt, plan, policy),
         Event::BudgetReached => this.hold_agents(Hold::Budget),
         Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
         Event::Resumed { hold: Hold::Checkpoint } => work::checkpoint_ended(this, Vec::new()),
@@ -144,9 +152,13 @@ fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
     this.renew(attempt);
 }
 
-fn limited(this: &mut Loop, attempt: AttemptId, plan: LimitPlan) {
+/// Its provider refused an agent: again later, or with another one. Once too often is a failure.
+fn limited(this: &mut Loop, attempt: AttemptId, plan: LimitPlan, policy: &Policy) {
     if !this.runs(attempt) {
         return;
+    }
+    if limit::count(this, attempt, plan, policy) {
+        return failed(this, attempt, policy);
     }
     match plan {
         LimitPlan::FallBack => this.renew(attempt),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use badge::Badge;
 pub use overview::{Blocker, Counts, Overview};
@@ -100,6 +100,17 @@ pub struct LoopView {
     /// When its stage last changed.
     pub since: Option<Timestamp>,
     pub question: Option<QuestionView>,
+    /// The rate limit it waits out, where it can do nothing else.
+    pub wait: Option<Wait>,
+}
+
+/// A provider that refuses an agent for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Wait {
+    /// Who is asked again.
+    pub agent: String,
+    #[schemars(with = "String")]
+    pub until: Timestamp,
 }
 
 impl RunView {
@@ -307,6 +318,14 @@ impl LoopFold {
         u32::try_from(so_far).unwrap_or(u32::MAX)
     }
 
+    /// The first wait that ends, of those it is paused for.
+    fn wait(&self) -> Option<Wait> {
+        self.state.paused_for().filter(|reason| *reason == Reason::RateLimited)?;
+        let (until, refused) = self.state.waits().into_iter().min()?;
+        let launch = refused.and_then(|attempt| self.launches.get(&attempt));
+        Some(Wait { agent: launch.map(|launch| launch.agent.clone()).unwrap_or_default(), until })
+    }
+
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {
         let this = &self.state;
         let policy = self.policy.as_deref().unwrap_or(policy);
@@ -332,12 +351,13 @@ impl LoopFold {
             checkpoint: self.checkpoint.filter(|_| !this.is_done()),
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
-            reason: ending.and_then(|ending| ending.reason),
+            reason: ending.and_then(|ending| ending.reason).or_else(|| this.paused_for()),
             open_findings: open.count(),
             usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
             last_line: self.last_line.clone(),
             since: self.since,
             question: self.question.and_then(|id| QuestionView::of(this, id, self.task)),
+            wait: self.wait(),
         }
     }
 }

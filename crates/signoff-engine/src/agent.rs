@@ -6,6 +6,7 @@ mod command;
 mod demo;
 
 use signoff_core::config::{self, AgentKind};
+use signoff_core::limited::{Ended, Refused};
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,9 @@ pub trait Agent: Send + Sync {
 
     /// The final message in what it wrote to stdout.
     fn final_message(&self, stdout: Vec<u8>) -> Vec<u8>;
+
+    /// Whether it ended because its provider refuses it for now.
+    fn refused(&self, ended: &Ended<'_>) -> Option<Refused>;
 }
 
 /// The translator for a kind of agent; none for those that cannot be driven yet.

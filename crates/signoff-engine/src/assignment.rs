@@ -106,6 +106,11 @@ impl Assignment {
         Some(config::Place { workflow, phase, task: &self.spec })
     }
 
+    /// Which agent has its turn: 0 is the one that was assigned, then those that fall in for it.
+    pub fn turn(&self) -> usize {
+        self.state.turn(self.job.attempt)
+    }
+
     pub fn phase_name(&self) -> &str {
         self.phase().map_or("land", |phase| phase.name.as_str())
     }

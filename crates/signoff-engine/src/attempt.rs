@@ -5,6 +5,7 @@
 
 mod conclude;
 mod environment;
+mod limited;
 mod planner;
 mod prepare;
 mod reading;
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::limited::Refused;
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
@@ -73,6 +75,8 @@ pub enum End {
     Event(Box<Event>),
     /// We stopped it.
     Stopped,
+    /// Its provider refused it for now.
+    Limited(Refused),
     /// Something of ours went wrong; the attempt is to be made again.
     Trouble(EngineError),
 }

@@ -13,7 +13,7 @@ use signoff_core::machine::{self, Event, Failure, Loop, Panel, Policy, Seat, Sta
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, TaskFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
 
 /// A run and its loops.
 #[derive(Debug, Clone)]
@@ -44,7 +44,9 @@ pub struct Worked {
     /// What the attempts that ended have used.
     pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is on record.
-    pub launched: BTreeSet<AttemptId>,
+    pub launched: BTreeMap<AttemptId, Launched>,
+    /// Those that ended with an answer or with work.
+    pub answered: BTreeSet<AttemptId>,
     /// The answers of the round at hand, readable or not.
     pub round: BTreeMap<ReviewerName, Review>,
     /// The last round that came to an end.
@@ -56,6 +58,13 @@ pub struct Worked {
     pub last_failure: Option<Failure>,
     /// How often it was looked at while at work.
     pub checkpoints: u32,
+}
+
+/// Who was started, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launched {
+    pub at: Timestamp,
+    pub launch: Launch,
 }
 
 /// Where a loop is worked, and what its changes are counted from.
@@ -153,8 +162,8 @@ impl Worked {
             LoopFact::Placed { base, worktree } => {
                 self.place = Some(Place { base: base.clone(), worktree: worktree.clone() });
             }
-            LoopFact::AttemptStarted { attempt, .. } => {
-                self.launched.insert(*attempt);
+            LoopFact::AttemptStarted { attempt, launch } => {
+                self.launched.insert(*attempt, Launched { at, launch: launch.clone() });
             }
             LoopFact::Used { attempt, usage } => {
                 self.usage.insert(*attempt, *usage);
@@ -184,6 +193,9 @@ impl Worked {
             self.last_failure = Some(failure.clone());
         } else if let Event::WorkEnded { .. } = event {
             self.last_failure = None;
+        }
+        if let Event::WorkEnded { attempt, .. } | Event::ReviewArrived { attempt, .. } = event {
+            self.answered.insert(*attempt);
         }
         let next = machine::step(self.state.clone(), event.clone(), policy).0;
         if let Some(round) = self.closed_round(event, &next, policy) {

@@ -7,6 +7,7 @@ mod carry_out;
 mod interrupt;
 mod part;
 mod pick;
+mod queueing;
 mod record;
 mod recover;
 mod request;
@@ -181,6 +182,10 @@ pub struct Dispatcher<'r> {
     tell: mpsc::UnboundedSender<Input>,
     renderer: &'r mut dyn Renderer,
     todo: VecDeque<Todo>,
+    /// Launches that wait for a free agent, or for money that is promised to others.
+    waiting: VecDeque<queueing::Waiting>,
+    /// How often the clock ticked.
+    ticks: u32,
     /// Runs that would take another task if fewer were worked, in whatever run.
     deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
@@ -208,6 +213,8 @@ impl<'r> Dispatcher<'r> {
             tell,
             renderer,
             todo: VecDeque::new(),
+            waiting: VecDeque::new(),
+            ticks: 0,
             deferred: BTreeSet::new(),
             interrupt: None,
             seen: 0,
@@ -344,7 +351,10 @@ impl<'r> Dispatcher<'r> {
                 Ok(())
             }
             Input::Landed { run, result } => self.whole_landed(run, result),
-            Input::Tick => self.look_around(),
+            Input::Tick => {
+                self.count_usage()?;
+                self.look_around()
+            }
         }
     }
 
@@ -417,6 +427,7 @@ impl<'r> Dispatcher<'r> {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
+        self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
         }
@@ -428,6 +439,10 @@ impl<'r> Dispatcher<'r> {
                 let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
                 self.loop_event(run, &loop_id, lost, before)
             }
+            End::Limited(refused) => match self.refused(run, &loop_id, attempt, refused) {
+                Some(event) => self.loop_event(run, &loop_id, event, before),
+                None => Ok(()),
+            },
             End::Trouble(error) => {
                 self.trouble(run, &loop_id, error);
                 Ok(())

@@ -158,7 +158,10 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
-        (Status::Paused, _) => format!("raise the budget or wait, then signoff work {id}"),
+        (Status::Paused, _) if task.reason.as_deref() == Some("rate_limited") => {
+            format!("signoff work {id} goes on when its agent may")
+        }
+        (Status::Paused, _) => format!("raise the budget, then signoff work {id}"),
         (Status::Blocked, _) => match scene.run_of(task) {
             Some(run) => {
                 format!("its group waits for others: signoff status, then signoff run --resume {}", run.id)

@@ -146,7 +146,8 @@ pub fn line(row: &LoopView, now: Timestamp, width: usize) -> String {
     let task = row.task.map_or_else(|| words::subject(row), |task| format!("#{task}"));
     let title = row.task.map(|_| cut(&row.title, TITLE)).unwrap_or_default();
     let mut line = format!("{} {task} {title}", pad(&badge(row), 8)).trim_end().to_owned();
-    for part in [place(row), cost(row.usage), clock(row.since, now), cut(&row.last_line, width)] {
+    let said = row.wait.as_ref().map_or_else(|| cut(&row.last_line, width), words::wait);
+    for part in [place(row), cost(row.usage), clock(row.since, now), said] {
         if !part.is_empty() && columns(&line) + 2 < width {
             line = format!("{line}  {part}");
         }

@@ -69,7 +69,15 @@ fn standing(task: &TaskRow) -> String {
     let status = task.status.word();
     match task.status {
         Status::Pending => status.to_owned(),
-        Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {
+        Status::Paused => {
+            let parts: Vec<_> = [Some(place(task)), paused_for(task)]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .collect();
+            format!("{status:<11} {}", parts.join("  ")).trim_end().to_owned()
+        }
+        Status::InProgress | Status::Waiting | Status::Blocked => {
             format!("{status:<11} {}", place(task)).trim_end().to_owned()
         }
         Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => {
@@ -77,6 +85,16 @@ fn standing(task: &TaskRow) -> String {
                 [verdict(task), reason(task).map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>();
             format!("{status:<9}  {}", parts.join("  ")).trim_end().to_owned()
         }
+    }
+}
+
+/// What a paused task waits for.
+fn paused_for(task: &TaskRow) -> Option<String> {
+    match (task.reason.as_deref(), &task.wait) {
+        (_, Some(wait)) => Some(words::wait(wait)),
+        (Some("rate_limited"), None) => Some("waits for its agent (rate limit)".to_owned()),
+        (Some("budget"), None) => Some("waits for money (budget)".to_owned()),
+        (Some(_) | None, None) => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Failure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
-use signoff_core::view::{LoopView, Status};
+use signoff_core::view::{LoopView, Status, Wait};
 use signoff_core::workflow::Role;
 
 use crate::fit::cut;
@@ -52,12 +52,20 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ReviewSkipped => "not every reviewer was heard",
         Reason::FindingsNoted => "findings were noted and left open",
         Reason::ChangedAfterReview => "something was committed after the review",
+        Reason::RateLimited => "the provider of its agent refuses it for now",
+        Reason::Budget => "the budget is used up",
     }
 }
 
 /// `the fixer failed (fixer_failed)`: for people, and for whoever looks it up.
 pub fn why(reason: Reason) -> String {
     format!("{} ({})", self::reason(reason), code(reason))
+}
+
+/// `waits for claude until 12:31 UTC (rate limit)`.
+pub fn wait(wait: &Wait) -> String {
+    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
+    format!("waits for {agent} until {} UTC (rate limit)", wait.until.strftime("%H:%M"))
 }
 
 /// How an agent ended badly.

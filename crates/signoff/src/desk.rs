@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{RunRow, Status, TaskRow, void_approvals};
+use signoff_core::machine::Reason;
+use signoff_core::view::{RunRow, RunView, Status, TaskRow, Wait, void_approvals};
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
@@ -81,6 +82,9 @@ impl Desk {
         void_approvals(&mut rows, |branch| {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
+        for row in rows.iter_mut().filter(|row| row.reason == Some(Reason::RateLimited.word())) {
+            row.wait = self.wait(TaskId(row.id))?;
+        }
         Ok(rows)
     }
 
@@ -91,6 +95,12 @@ impl Desk {
         let last = self.store.last_run()?.map(RunRow::from);
         runs.extend(last.filter(RunRow::failed_as_a_whole));
         Ok(runs)
+    }
+
+    /// The rate limit that a task waits out.
+    fn wait(&self, task: TaskId) -> Result<Option<Wait>, Failure> {
+        let Some((run, loop_id)) = self.store.loop_of(task)? else { return Ok(None) };
+        Ok(RunView::of(&self.store.log(run)?).row(&loop_id).and_then(|row| row.wait))
     }
 
     /// The commit of our own that ticks what a run has done.

@@ -26,6 +26,10 @@ pub struct Agent {
     pub timeout: Option<Span>,
     /// Who takes over while this one is overloaded.
     pub fallback: Option<String>,
+    /// Whose servers it works with: agents of one provider share its bound.
+    pub provider: String,
+    /// How many of it may run at once.
+    pub max_agents: Option<u32>,
 }
 
 /// Who changes the work.
@@ -73,11 +77,40 @@ impl Settings {
         self.written.agents.0.iter().filter_map(|(name, settings)| agent(name, settings)).collect()
     }
 
+    /// The agents that take over from one while it is overloaded, in turn.
+    pub fn stand_ins(&self, name: &str) -> Vec<Agent> {
+        let mut chain: Vec<Agent> = Vec::new();
+        let next = |last: &str| self.agent(&self.agent(last)?.fallback?);
+        while let Some(agent) = next(chain.last().map_or(name, |last| &last.name)) {
+            chain.push(agent);
+        }
+        chain
+    }
+
+    /// Who has its turn: the agent itself first. A configuration that has become shorter ends with its last.
+    fn in_turn(&self, agent: Agent, turn: usize) -> Agent {
+        let mut chain = if turn == 0 { Vec::new() } else { self.stand_ins(&agent.name) };
+        chain.truncate(turn);
+        chain.pop().unwrap_or(agent)
+    }
+
+    /// How many agents of one provider may run at once.
+    pub fn agents_per_provider(&self) -> Option<u32> {
+        self.written.limits.agents_per_provider.as_ref().map(|bound| bound.value.small())
+    }
+
     /// Who plays a role.
     pub fn writer(&self, role: Role, place: Place<'_>) -> Result<Assigned, ConfigError> {
-        let agent = self.in_role(role.word())?;
+        self.writer_in_turn(role, place, 0)
+    }
+
+    /// The same while others are refused: `turn` says who falls in.
+    pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
+        let assigned = self.in_role(role.word())?;
         let kind = self.written.task_types.of(place.task.kind);
-        let model = place.task.model.clone().or_else(|| text(&kind.model)).or_else(|| agent.model.clone());
+        let wanted = place.task.model.clone().or_else(|| text(&kind.model));
+        let agent = self.in_turn(assigned.clone(), turn);
+        let model = model(wanted, &assigned, &agent);
         let (said, told) = self.writing_time(place);
         let timeout = self.timeout(said, told, &agent);
         Ok(Assigned { agent, model, timeout })
@@ -85,14 +118,25 @@ impl Settings {
 
     /// Who plays a reviewer of a gate.
     pub fn reviewer(&self, name: &ReviewerName, place: Place<'_>) -> Result<AssignedReviewer, ConfigError> {
+        self.reviewer_in_turn(name, place, 0)
+    }
+
+    /// The same while others are refused: `turn` says who falls in.
+    pub fn reviewer_in_turn(
+        &self,
+        name: &ReviewerName,
+        place: Place<'_>,
+        turn: usize,
+    ) -> Result<AssignedReviewer, ConfigError> {
         let settings = self.written.reviewers.0.get(name.as_str()).cloned().unwrap_or_default();
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
         })?;
-        let agent = match &settings.agent {
+        let assigned = match &settings.agent {
             Some(named) => self.named(named, "agent")?,
             None => self.in_role(REVIEW)?,
         };
+        let agent = self.in_turn(assigned.clone(), turn);
         let gate = place.phase.judge().map(|policy| &policy.gate);
         let told = self.told(place, "review_timeout");
         let said = gate.and_then(|gate| gate.review_timeout);
@@ -106,9 +150,7 @@ impl Settings {
                 .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
             workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
             prompt: text(&settings.prompt),
-            model: text(&settings.model)
-                .or_else(|| self.review_model(place.task))
-                .or_else(|| agent.model.clone()),
+            model: model(text(&settings.model).or_else(|| self.review_model(place.task)), &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
             agent,
         })
@@ -203,17 +245,30 @@ fn text(setting: &Option<Setting<Text>>) -> Option<String> {
     setting.as_ref().map(|setting| setting.value.as_str().to_owned())
 }
 
+/// The model that is asked for, where the agent can know it: one that falls in for an agent of another kind has its
+/// own.
+fn model(wanted: Option<String>, assigned: &Agent, agent: &Agent) -> Option<String> {
+    if assigned.name == agent.name {
+        return wanted.or_else(|| agent.model.clone());
+    }
+    let same = |model: &String| (assigned.kind == agent.kind).then(|| model.clone());
+    agent.model.clone().or_else(|| wanted.as_ref().and_then(same))
+}
+
 fn agent(name: &str, settings: &AgentSettings) -> Option<Agent> {
+    let kind = settings.kind(name)?;
     let env = settings.env.0.iter().map(|(name, value)| (name.clone(), value.value.0.clone()));
     Some(Agent {
         name: name.to_owned(),
-        kind: settings.kind(name)?,
+        kind,
         command: settings.command.as_ref().map(|command| command.value.0.clone()).unwrap_or_default(),
         args: settings.args.value.0.clone(),
         env: env.collect(),
         model: text(&settings.model),
         timeout: settings.timeout.as_ref().map(|timeout| timeout.value),
         fallback: text(&settings.fallback),
+        provider: text(&settings.provider).unwrap_or_else(|| kind.provider(name)),
+        max_agents: settings.max_agents.as_ref().map(|bound| bound.value.small()),
     })
 }
 

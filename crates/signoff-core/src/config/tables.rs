@@ -6,8 +6,8 @@ use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
 use super::slot::{Named, Slot, check_name, row, table};
 use super::value::{
-    AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Inside, Jobs, LandBy, Minutes, Program,
-    ReviewWorkspace, Store, Text, Whole,
+    AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Program,
+    ReviewWorkspace, Store, Text, Wait, Whole,
 };
 use super::{Row, Setting};
 use crate::contract::Contract;
@@ -51,6 +51,8 @@ table! {
         env: Variables = Variables::default(),
         timeout: Option<Setting<Span>> = None,
         fallback: Option<Setting<Text>> = None,
+        provider: Option<Setting<Text>> = None,
+        max_agents: Option<Setting<Few>> = None,
     }
 }
 
@@ -132,6 +134,11 @@ table! {
         attempt: Setting<Span> = Setting::built_in(Span::minutes(60)),
         silence: Setting<Span> = Setting::built_in(Span::minutes(10)),
         grace: Setting<Span> = Setting::built_in(Span { seconds: 5 }),
+        agents_per_provider: Option<Setting<Few>> = None,
+        backoff: Setting<Wait> = Setting::built_in(Wait(Span { seconds: 30 })),
+        backoff_max: Setting<Wait> = Setting::built_in(Wait(Span::minutes(15))),
+        max_rate_limits: Setting<Few> = Setting::built_in(Whole(20)),
+        reserve_usd: Option<Setting<Dollars>> = None,
         run: RunLimits = RunLimits::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::policy::Effort;
+use crate::policy::{Effort, Span};
 use crate::workflow::value::{Value, Written, word_values};
 
 /// What speaks to an agent.
@@ -56,6 +56,17 @@ impl AgentKind {
 
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Whose servers an agent of this kind works with, where it does not say so: nobody knows what a program of one's
+    /// own calls, so each is its own provider.
+    pub(super) fn provider(self, name: &str) -> String {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot => {
+                self.word().to_owned()
+            }
+            Self::Acp | Self::Command | Self::Checks | Self::Demo => name.to_owned(),
+        }
     }
 
     /// Whether `command` must say what to start.
@@ -142,6 +153,8 @@ fn without_password(url: &str) -> String {
 #[serde(transparent)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(pub u64);
 
+/// Agents at once, and how often something may happen in a row.
+pub type Few = Whole<1, 1000>;
 /// Loops at once: more would only get in each other's way.
 pub type Jobs = Whole<1, 1000>;
 pub type Cycles = Whole<1, 1000>;
@@ -169,6 +182,21 @@ impl<const LEAST: u64, const MOST: u64> Value for Whole<LEAST, MOST> {
         let number = written.get_ref().as_integer().ok_or(written)?;
         let number = u64::from_str_radix(number.as_str(), number.radix()).map_err(|_| written)?;
         (LEAST..=MOST).contains(&number).then_some(Self(number)).ok_or(written)
+    }
+}
+
+/// A wait, which may be none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Wait(pub Span);
+
+impl Value for Wait {
+    fn expected(_: &str) -> String {
+        "a duration such as \"0s\", \"30s\" or \"15m\"".to_owned()
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        written.get_ref().as_str().and_then(Span::from_text).map(Self).ok_or(written)
     }
 }
 

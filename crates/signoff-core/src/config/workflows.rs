@@ -25,6 +25,7 @@ impl Settings {
         if let Some(preset) = self.written.presets.0.get(name) {
             workflow = lay_preset(workflow, preset);
         }
+        workflow.limits.max_rate_limits = self.written.limits.max_rate_limits.value.small();
         self.check_gates(&workflow)?;
         leave_the_named(&mut workflow);
         Ok(workflow)

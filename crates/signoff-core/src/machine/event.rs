@@ -210,6 +210,10 @@ pub enum Failure {
     NotStarted {
         message: String,
     },
+    /// Its provider refused it again and again.
+    RateLimited {
+        times: u32,
+    },
 }
 
 impl fmt::Display for Failure {
@@ -223,6 +227,9 @@ impl fmt::Display for Failure {
             Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
+            Self::RateLimited { times } => {
+                write!(f, "its provider refused it {times} times in a row (rate limit)")
+            }
         }
     }
 }

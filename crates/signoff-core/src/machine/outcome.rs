@@ -105,10 +105,14 @@ pub enum Reason {
     ReviewSkipped,
     FindingsNoted,
     ChangedAfterReview,
+    /// It has not ended: it is paused until its agent's provider lets it go on.
+    RateLimited,
+    /// It has not ended: it is paused because a cap is reached.
+    Budget,
 }
 
 impl Reason {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::CyclesExhausted,
         Self::PassesExhausted,
         Self::AttemptsExhausted,
@@ -131,6 +135,8 @@ impl Reason {
         Self::ReviewSkipped,
         Self::FindingsNoted,
         Self::ChangedAfterReview,
+        Self::RateLimited,
+        Self::Budget,
     ];
 }
 
@@ -146,7 +152,7 @@ impl Reason {
         match self {
             Self::CyclesExhausted | Self::PassesExhausted => Some(FinalWord::MaxCyclesReached),
             Self::Discussion => Some(FinalWord::NeedsDiscussion),
-            Self::ReviewSkipped | Self::ChangedAfterReview => None,
+            Self::ReviewSkipped | Self::ChangedAfterReview | Self::RateLimited | Self::Budget => None,
             Self::AttemptsExhausted
             | Self::SameFinding
             | Self::NoopFix

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Choice, FinalWord};
+use super::limit::Limited;
 use super::outcome::{Ending, Outcome, Reason};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
 use crate::ledger::Ledger;
@@ -77,6 +78,8 @@ pub struct Tally {
     pub conflicts: u32,
     /// Reviews opened in the loop's life.
     pub reviews: u32,
+    /// The jobs that their agents' providers refused, how often in a row.
+    pub limited: Vec<Limited>,
     pub granted: Granted,
 }
 

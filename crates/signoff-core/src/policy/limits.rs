@@ -114,17 +114,34 @@ pub struct Limits {
     pub max_recoveries: u32,
     /// Landings that came back with a conflict or failing checks.
     pub max_conflicts: u32,
+    /// Refusals of one job in a row by its agents' providers.
+    #[serde(default = "rate_limits")]
+    pub max_rate_limits: u32,
+}
+
+/// What held before anybody could say otherwise.
+fn rate_limits() -> u32 {
+    20
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_attempts: 50, max_passes: 10, max_recoveries: 5, max_conflicts: 3 }
+        let max_rate_limits = rate_limits();
+        Self { max_attempts: 50, max_passes: 10, max_recoveries: 5, max_conflicts: 3, max_rate_limits }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Logs were written before anybody counted refusals.
+    #[test]
+    fn an_older_log_is_read_with_the_bound_of_today() {
+        let old = r#"{"max_attempts":7,"max_passes":10,"max_recoveries":5,"max_conflicts":3}"#;
+        let limits: Limits = serde_json::from_str(old).unwrap();
+        assert_eq!(limits, Limits { max_attempts: 7, ..Limits::default() });
+    }
 
     #[test]
     fn three_cycles_are_three_reviews_and_two_fixes() {

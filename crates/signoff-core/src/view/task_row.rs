@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Status;
+use super::{Status, Wait};
 use crate::ids::RunId;
 use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
@@ -48,6 +48,10 @@ pub struct TaskRow {
     pub added_at: String,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
+    /// The rate limit that a paused task waits out; left out where there is none, and by the tables, which tell the
+    /// log's facts and not its waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Wait>,
 }
 
 impl TaskRow {

@@ -116,6 +116,7 @@ fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
         max_passes: words.max_passes.unwrap_or(known.max_passes),
         max_recoveries: words.max_recoveries.unwrap_or(known.max_recoveries),
         max_conflicts: words.max_conflicts.unwrap_or(known.max_conflicts),
+        max_rate_limits: known.max_rate_limits,
     })
 }
 

@@ -179,6 +179,8 @@ fn an_agent_is_what_its_table_says() {
         fallback: Some(
             "claude",
         ),
+        provider: "mine",
+        max_agents: None,
     }
     "#);
     assert_eq!(settings.agent("nobody"), None);

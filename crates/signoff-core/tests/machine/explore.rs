@@ -151,7 +151,9 @@ impl Names {
             serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "from") => {
                 *text = self.commit(&text.replacen('t', "c", 1));
             }
-            serde_json::Value::Number(number) if matches!(under, "running" | "out" | "survivors") => {
+            serde_json::Value::Number(number)
+                if matches!(under, "running" | "out" | "survivors" | "first") =>
+            {
                 let next = self.attempts.len() as u64;
                 let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
                 *number = renamed.into();
@@ -177,6 +179,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
             Effect::Spawn(job) => {
                 all.extend(free(reports(this, &job, policy)));
                 all.extend(disturbances(&job));
+                all.extend(stand_in(&job, policy));
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
@@ -293,6 +296,12 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     .into_iter()
     .map(|event| (event, Cost::Disturbance))
     .collect()
+}
+
+/// Who falls in is the same in every workflow.
+fn stand_in(job: &Job, policy: &Policy) -> Option<(Event, Cost)> {
+    let event = Event::RateLimited { attempt: job.attempt, plan: LimitPlan::FallBack };
+    (policy.workflow.name == "task").then_some((event, Cost::Disturbance))
 }
 
 fn jiff_epoch() -> jiff::Timestamp {

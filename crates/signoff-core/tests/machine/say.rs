@@ -74,6 +74,7 @@ pub fn bounded(mut policy: Policy, max_attempts: u32, fixes: u32) -> Policy {
     let limits = &mut workflow.limits;
     (limits.max_attempts, limits.max_passes, limits.max_recoveries, limits.max_conflicts) =
         (max_attempts, 2, 1, 1);
+    limits.max_rate_limits = 1;
     workflow.checkpoint_interval = workflow.checkpoint_interval.map(|_| 2);
     for phase in &mut workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {

@@ -3,7 +3,7 @@
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{
     CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
-    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
+    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
 };
 use signoff_core::review::{Finding, Review, Severity};
 
@@ -202,6 +202,18 @@ impl Story {
     pub fn limited(self, attempt: AttemptId) -> Self {
         let plan = LimitPlan::WaitUntil(jiff::Timestamp::UNIX_EPOCH);
         self.then("rate limited", Event::RateLimited { attempt, plan })
+    }
+
+    /// What the machine itself makes of a refusal, where so many others could fall in.
+    pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
+        let until = |waits: u32| jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
+        let event = refused(&self.state, attempt, stand_ins, until, &self.policy);
+        let name = match &event {
+            Event::RateLimited { plan: LimitPlan::FallBack, .. } => "refused: somebody falls in",
+            Event::RateLimited { plan: LimitPlan::WaitUntil(_), .. } => "refused: waits",
+            _ => "refused once too often",
+        };
+        self.then(name, event)
     }
 
     pub fn budget(self) -> Self {

@@ -193,6 +193,7 @@ pub fn inner() -> Vec<Recorded> {
         Failure::TimedOut,
         Failure::Silent,
         Failure::NotStarted { message: "no such file".into() },
+        Failure::RateLimited { times: 21 },
     ];
     let mut events: Vec<_> =
         failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();

@@ -44,7 +44,7 @@ fn every_kind_has_its_name_and_keys() {
     run.landed null
     run.cancelled {"by":"ann"}
     loop.added {"branch":"signoff/task-29","task":29,"title":"Parse the header"}
-    loop.governed {"policy":{"no_ask":false,"workflow":{"after":[],"arrangement":"queue","attempts_exhausted_as":"failed","before":[],"checkpoint_interval":null,"completion":"exit","description":"one task: implement, review, improve until approved","landing":"none","max_attempts":50,"max_conflicts":3,"max_passes":10,"max_recoveries":5,"modes":[],"name":"task","phases":[{"kind":"agent","mode":null,"name":"implement","once":false,"per_item":false,"researchers":0,"role":"implement","timeout":"1h"},{"author_output":false,"depth":"standard","enabled":false,"exhausted_as":"attention","fail_on":"LOW","fix_timeout":"30m","fixer":"fix","kind":"gate","max_cycles":3,"max_noop_fixes":null,"max_same_finding":null,"mode":null,"name":"review","on_discussion":"stop","on_exhausted":"stop","on_failure":"mini-loop","on_fixer_failure":"fail","on_implementer_failure":"fail","on_reviewer_failure":"fail","on_unclear":"request-changes","once":false,"parallel_fixes":false,"per_item":false,"require_nonce":false,"rereview":"full","restart_to":0,"review_timeout":"10m","reviewers":["general"]}],"reviewers":{"general":{"contract":"markdown","kind":"general"}}}}}
+    loop.governed {"policy":{"no_ask":false,"workflow":{"after":[],"arrangement":"queue","attempts_exhausted_as":"failed","before":[],"checkpoint_interval":null,"completion":"exit","description":"one task: implement, review, improve until approved","landing":"none","max_attempts":50,"max_conflicts":3,"max_passes":10,"max_rate_limits":20,"max_recoveries":5,"modes":[],"name":"task","phases":[{"kind":"agent","mode":null,"name":"implement","once":false,"per_item":false,"researchers":0,"role":"implement","timeout":"1h"},{"author_output":false,"depth":"standard","enabled":false,"exhausted_as":"attention","fail_on":"LOW","fix_timeout":"30m","fixer":"fix","kind":"gate","max_cycles":3,"max_noop_fixes":null,"max_same_finding":null,"mode":null,"name":"review","on_discussion":"stop","on_exhausted":"stop","on_failure":"mini-loop","on_fixer_failure":"fail","on_implementer_failure":"fail","on_reviewer_failure":"fail","on_unclear":"request-changes","once":false,"parallel_fixes":false,"per_item":false,"require_nonce":false,"rereview":"full","restart_to":0,"review_timeout":"10m","reviewers":["general"]}],"reviewers":{"general":{"contract":"markdown","kind":"general"}}}}}
     loop.checkpoint_reviewed {"review":{"checked":[],"confidence":"unstated","findings":[],"follow_up_prompt":null,"intent_satisfied":"unstated","interpreted_intent":null,"judged":{"commit":null,"diff_digest":null},"kind":"code","minor":[],"raw":null,"reviewer":"code","summary":"","usage":{"cost_micro_usd":0,"duration_ms":0,"input_tokens":0,"output_tokens":0},"verdict":"changes_requested"}}
     loop.placed {"base":"c1","worktree":".signoff/worktrees/task-29"}
     loop.attempt_started {"attempt":4,"launch":{"agent":"claude","cycle":0,"model":null,"phase":"","reviewer":null,"role":""}}
@@ -85,42 +85,43 @@ fn what_can_stand_inside_has_its_words() {
     let form = |recorded: &signoff_core::wire::Recorded| to_json(recorded)["body"].to_string();
     let forms: Vec<_> = examples::inner().iter().map(form).collect();
     insta::assert_snapshot!(forms.join("\n"), @r#"
-        {"attempt":4,"failure":{"signal":{"number":9}}}
-        {"attempt":4,"failure":"timed_out"}
-        {"attempt":4,"failure":"silent"}
-        {"attempt":4,"failure":{"not_started":{"message":"no such file"}}}
-        {"attempt":4,"report":{"incomplete":{"head":{"commit":"c1","tree":"t1"}}}}
-        {"attempt":4,"report":{"stuck":{"head":{"commit":"c1","tree":"t1"},"reason":"no way"}}}
-        {"attempt":4,"report":"passed"}
-        {"attempt":4,"report":"nothing_to_check"}
-        {"attempt":4,"report":{"sent_back":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"head":{"commit":"c1","tree":"t1"}}}}
-        {"attempt":4,"loss":"interrupted"}
-        {"attempt":4,"plan":"fall_back"}
-        {"hold":"budget"}
-        {"hold":"checkpoint"}
-        {"by":"ann","reason":"ann","verdict":"APPROVED"}
-        {"by":"ann","reason":"ann","verdict":"CHANGES_REQUESTED"}
-        {"by":"ann","reason":"ann","verdict":"MAX_CYCLES_REACHED"}
-        {"by":"ann","reason":"ann","verdict":"NEEDS_DISCUSSION"}
-        {"by":"ann","choice":"retry","question":1}
-        {"by":"ann","choice":"proceed","question":1}
-        {"by":"ann","choice":"skip","question":1}
-        {"by":"ann","choice":"continue","question":1}
-        {"by":"ann","choice":"fix","question":1}
-        {"by":"ann","choice":"restart","question":1}
-        {"by":"ann","choice":"stop","question":1}
-        {"loop_id":"a","standing":"queued"}
-        {"loop_id":"a","standing":"active"}
-        {"loop_id":"a","standing":"at_checkpoint"}
-        {"loop_id":"a","standing":"waiting"}
-        {"loop_id":"a","standing":"ready"}
-        {"loop_id":"a","standing":"landing"}
-        {"loop_id":"a","standing":{"ended":"unreviewed"}}
-        {"loop_id":"a","standing":{"ended":"exhausted"}}
-        {"loop_id":"a","standing":{"ended":"discussion"}}
-        {"loop_id":"a","standing":{"ended":"failed"}}
-        {"loop_id":"a","standing":{"ended":"stuck"}}
-        {"loop_id":"a","standing":{"ended":"cancelled"}}
+    {"attempt":4,"failure":{"signal":{"number":9}}}
+    {"attempt":4,"failure":"timed_out"}
+    {"attempt":4,"failure":"silent"}
+    {"attempt":4,"failure":{"not_started":{"message":"no such file"}}}
+    {"attempt":4,"failure":{"rate_limited":{"times":21}}}
+    {"attempt":4,"report":{"incomplete":{"head":{"commit":"c1","tree":"t1"}}}}
+    {"attempt":4,"report":{"stuck":{"head":{"commit":"c1","tree":"t1"},"reason":"no way"}}}
+    {"attempt":4,"report":"passed"}
+    {"attempt":4,"report":"nothing_to_check"}
+    {"attempt":4,"report":{"sent_back":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"head":{"commit":"c1","tree":"t1"}}}}
+    {"attempt":4,"loss":"interrupted"}
+    {"attempt":4,"plan":"fall_back"}
+    {"hold":"budget"}
+    {"hold":"checkpoint"}
+    {"by":"ann","reason":"ann","verdict":"APPROVED"}
+    {"by":"ann","reason":"ann","verdict":"CHANGES_REQUESTED"}
+    {"by":"ann","reason":"ann","verdict":"MAX_CYCLES_REACHED"}
+    {"by":"ann","reason":"ann","verdict":"NEEDS_DISCUSSION"}
+    {"by":"ann","choice":"retry","question":1}
+    {"by":"ann","choice":"proceed","question":1}
+    {"by":"ann","choice":"skip","question":1}
+    {"by":"ann","choice":"continue","question":1}
+    {"by":"ann","choice":"fix","question":1}
+    {"by":"ann","choice":"restart","question":1}
+    {"by":"ann","choice":"stop","question":1}
+    {"loop_id":"a","standing":"queued"}
+    {"loop_id":"a","standing":"active"}
+    {"loop_id":"a","standing":"at_checkpoint"}
+    {"loop_id":"a","standing":"waiting"}
+    {"loop_id":"a","standing":"ready"}
+    {"loop_id":"a","standing":"landing"}
+    {"loop_id":"a","standing":{"ended":"unreviewed"}}
+    {"loop_id":"a","standing":{"ended":"exhausted"}}
+    {"loop_id":"a","standing":{"ended":"discussion"}}
+    {"loop_id":"a","standing":{"ended":"failed"}}
+    {"loop_id":"a","standing":{"ended":"stuck"}}
+    {"loop_id":"a","standing":{"ended":"cancelled"}}
     "#);
 }
 
@@ -136,6 +137,6 @@ fn a_run_opens_with_all_that_holds_for_it() {
     policy workflow
     after arrangement before checkpoint_interval jobs keep_going landing onto_default
     no_ask workflow
-    after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
+    after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_rate_limits max_recoveries modes name phases reviewers
     ");
 }

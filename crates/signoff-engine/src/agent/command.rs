@@ -1,5 +1,7 @@
 //! `kind = "command"`: any program. The prompt comes on stdin, stdout is the final message, exit 0 is success.
 
+use signoff_core::limited::{self, Ended, Refused};
+
 use super::{Agent, CommandLine, Order};
 
 pub struct Command;
@@ -30,5 +32,9 @@ impl Agent for Command {
 
     fn final_message(&self, stdout: Vec<u8>) -> Vec<u8> {
         stdout
+    }
+
+    fn refused(&self, ended: &Ended<'_>) -> Option<Refused> {
+        limited::recognise(ended)
     }
 }

@@ -1,5 +1,7 @@
 //! `kind = "demo"`: the agent that is part of signoff, for trying it out without a model.
 
+use signoff_core::limited::{Ended, Refused};
+
 use super::{Agent, CommandLine, Order};
 
 pub struct Demo;
@@ -15,5 +17,9 @@ impl Agent for Demo {
 
     fn final_message(&self, stdout: Vec<u8>) -> Vec<u8> {
         stdout
+    }
+
+    fn refused(&self, _: &Ended<'_>) -> Option<Refused> {
+        None
     }
 }

@@ -19,7 +19,7 @@ use signoff_core::workflow::{Completion, Role};
 use super::planner;
 use super::prepare::{self, Memo};
 use super::reading::Undone;
-use super::{End, Workshop};
+use super::{End, Workshop, limited};
 use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -193,7 +193,8 @@ fn work(
     let head = committed.head;
     failpoint::pass("committed");
     if let Some(failure) = failure {
-        return Ok(failed(task, failure));
+        let refused = limited::refused(shop, task, dir, ended);
+        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
     }
     let nothing =
         if is_plan(task) { !keep_plan(shop, task, dir)? } else { nothing_done(task, worktree, &head)? };
@@ -275,10 +276,11 @@ fn review(
         return Ok(End::Stopped);
     }
     if let Some(failure) = failure(&ended.exit) {
-        return Ok(failed(task, failure));
+        let refused = limited::refused(shop, task, dir, ended);
+        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
     }
     let Some(place) = task.job_place() else { return Ok(End::Stopped) };
-    let assigned = match shop.settings.reviewer(reviewer, place) {
+    let assigned = match shop.settings.reviewer_in_turn(reviewer, place, task.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(failed(task, Failure::NotStarted { message: error.to_string() })),
     };
@@ -361,7 +363,7 @@ pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
 }
 
 /// The start of a file that an agent may have put anything in the place of: a pipe would be waited for in vain.
-fn start_of(path: &Path, most: u64) -> Vec<u8> {
+pub(super) fn start_of(path: &Path, most: u64) -> Vec<u8> {
     let mut text = Vec::new();
     if path.metadata().is_ok_and(|file| file.is_file())
         && let Ok(file) = File::open(path)

@@ -71,7 +71,7 @@ fn prepare_work(
     (place, role): (Place<'_>, Role),
     dir: AttemptDir,
 ) -> Result<Prepared, EngineError> {
-    let Assigned { agent, model, timeout } = match shop.settings.writer(role, place) {
+    let Assigned { agent, model, timeout } = match shop.settings.writer_in_turn(role, place, task.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
@@ -94,7 +94,7 @@ fn prepare_review(
     (name, scope, commit): (&ReviewerName, Scope, &Commit),
     dir: AttemptDir,
 ) -> Result<Prepared, EngineError> {
-    let assigned = match shop.settings.reviewer(name, place) {
+    let assigned = match shop.settings.reviewer_in_turn(name, place, task.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };

@@ -1,27 +1,247 @@
-//! The money for a launch is promised before it starts: what several attempts expect to use is never promised twice.
+//! The money for a launch is promised before it starts, and counted while it is spent: what several attempts expect to
+//! use is never promised twice.
 
+use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::machine::Event;
 use signoff_core::policy::{Budget, Caps, Refusal, Reservation};
 use signoff_core::review::Usage;
+use signoff_core::wire::{Fact, LoopFact};
 
-use super::{Dispatcher, Driven};
+use super::queueing::Room;
+use super::{Dispatcher, Driven, Notice};
+use crate::attempt;
 use crate::board::Worked;
+use crate::clock;
+use crate::error::EngineError;
+use crate::process::AttemptDir;
+
+/// Usage is looked at once in so many ticks, about every second.
+const TICKS: u32 = 5;
+
+/// The roles that cost nothing.
+const FREE: [&str; 3] = ["check", "combine", "land"];
 
 impl Dispatcher<'_> {
+    /// Whether anything is capped.
+    pub(super) fn is_capped(&self) -> bool {
+        let limits = self.shop.settings.limits();
+        limits.task != Caps::default() || limits.run != Caps::default()
+    }
+
     /// Which cap forbids one more launch, of the task or of the run, in words.
     pub(super) fn over_budget(&self, run: RunId, loop_id: &LoopId) -> Option<String> {
-        let driven = self.runs.get(&run)?;
-        let worked = driven.board.loops.get(loop_id)?;
+        match self.money_for(run, loop_id, "") {
+            Room::Refused(why) => Some(why),
+            Room::Free | Room::Later => None,
+        }
+    }
+
+    /// Whether there is money for one more attempt in this role.
+    pub(super) fn money_for(&self, run: RunId, loop_id: &LoopId, role: &str) -> Room {
+        let Some(driven) = self.runs.get(&run).filter(|_| self.is_capped()) else { return Room::Free };
+        let Some(worked) = driven.board.loops.get(loop_id) else { return Room::Free };
         let limits = self.shop.settings.limits();
-        let refused = |mut budget: Budget, caps: &Caps| {
-            let gone = budget.used();
-            let refusal = budget.reserve(AttemptId(u64::MAX), expected(worked), caps).err()?;
-            Some(in_words(refusal, gone, caps))
-        };
-        refused(account([(loop_id, worked)], driven), &limits.task).or_else(|| {
-            let why = refused(account(&driven.board.loops, driven), &limits.run)?;
-            Some(format!("in the whole run {why}"))
-        })
+        let reserve = limits.reserve_micro_usd;
+        let own = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
+        let whole = Scope { driven, loops: driven.board.loops.iter().collect(), caps: &limits.run, reserve };
+        match (own.room(role), whole.room(role)) {
+            (Room::Refused(why), _) => Room::Refused(why),
+            (_, Room::Refused(why)) => Room::Refused(format!("in the whole run {why}")),
+            (Room::Free, Room::Free) => Room::Free,
+            (Room::Free | Room::Later, Room::Free | Room::Later) => Room::Later,
+        }
+    }
+
+    /// Counts what the agents at work have used so far, and stops those of a task or a run that reached its cap.
+    pub(super) fn count_usage(&mut self) -> Result<(), EngineError> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if !self.ticks.is_multiple_of(TICKS) || !self.is_capped() {
+            return Ok(());
+        }
+        let runs: Vec<RunId> = self.runs.keys().copied().collect();
+        for run in runs {
+            let used = self.newly_used(run);
+            if !used.is_empty() {
+                self.append(run, used)?;
+            }
+            for (loop_id, why) in self.at_cap(run) {
+                self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
+                self.loop_event(run, &loop_id, Event::BudgetReached, Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What agents at work say they used, where it is more than is on record.
+    fn newly_used(&self, run: RunId) -> Vec<Fact> {
+        let Some(driven) = self.runs.get(&run) else { return Vec::new() };
+        let mut facts = Vec::new();
+        for (loop_id, attempt) in driven.at_work.keys() {
+            let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, *attempt));
+            let told = attempt::told_usage(&dir);
+            let known = driven.board.loops.get(loop_id).and_then(|worked| worked.usage.get(attempt));
+            if told != known.copied().unwrap_or_default() {
+                facts.push(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt: *attempt, usage: told }));
+            }
+        }
+        facts
+    }
+
+    /// The loops whose agents work although a cap is reached.
+    fn at_cap(&self, run: RunId) -> Vec<(LoopId, String)> {
+        let Some(driven) = self.runs.get(&run) else { return Vec::new() };
+        let (limits, now) = (self.shop.settings.limits(), clock::now());
+        let reserve = limits.reserve_micro_usd;
+        let whole = Scope { driven, loops: driven.board.loops.iter().collect(), caps: &limits.run, reserve };
+        let whole = whole.reached(now).map(|why| format!("in the whole run {why}"));
+        let mut reached = Vec::new();
+        for (loop_id, worked) in &driven.board.loops {
+            let own = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
+            if own.agents().is_empty() {
+                continue;
+            }
+            reached.extend(own.reached(now).or_else(|| whole.clone()).map(|why| (loop_id.clone(), why)));
+        }
+        reached
+    }
+
+    /// An attempt that was given up has used what it used.
+    pub(super) fn settle_usage(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        (attempt, usage): (AttemptId, Usage),
+    ) -> Result<(), EngineError> {
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
+        let Some(worked) = worked.filter(|worked| !worked.state.runs(attempt)) else { return Ok(()) };
+        if usage == Usage::default() || worked.usage.get(&attempt) == Some(&usage) {
+            return Ok(());
+        }
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage })])
+    }
+}
+
+/// The loops that share caps.
+struct Scope<'a> {
+    driven: &'a Driven,
+    loops: Vec<(&'a LoopId, &'a Worked)>,
+    caps: &'a Caps,
+    /// What an attempt is expected to cost as long as nothing is known.
+    reserve: u64,
+}
+
+impl Scope<'_> {
+    fn room(&self, role: &str) -> Room {
+        let expected = self.expected(role);
+        let (mut spent, mut promised) = (self.spent(None), self.promised());
+        let gone = spent.used();
+        let wish = expected.unwrap_or_default();
+        if let Err(refusal) = spent.reserve(AttemptId(u64::MAX), wish, self.caps) {
+            return Room::Refused(in_words(refusal, gone, self.caps));
+        }
+        // Nobody knows what an attempt costs: the first one tells. Until then a cap is overshot by that one at most.
+        let unknown = expected.is_none() && !self.agents().is_empty();
+        let taken = promised.reserve(AttemptId(u64::MAX), wish, self.caps).is_err();
+        if unknown || taken { Room::Later } else { Room::Free }
+    }
+
+    /// The cap that is reached, in words.
+    fn reached(&self, now: Timestamp) -> Option<String> {
+        let mut spent = self.spent(Some(now));
+        let gone = spent.used();
+        let refusal = spent.reserve(AttemptId(u64::MAX), Reservation::default(), self.caps).err()?;
+        Some(in_words(refusal, gone, self.caps))
+    }
+
+    /// The agents of these loops that are at work.
+    fn agents(&self) -> Vec<(&Worked, AttemptId)> {
+        let mut agents = Vec::new();
+        for (loop_id, worked) in &self.loops {
+            let own = self.driven.at_work.keys().filter(|(other, _)| other == *loop_id);
+            let costs = |attempt: &AttemptId| !FREE.contains(&role_of(worked, *attempt));
+            agents.extend(own.map(|(_, attempt)| *attempt).filter(costs).map(|attempt| (*worked, attempt)));
+        }
+        agents
+    }
+
+    /// What is gone; the time that agents have been at work counts where the present is given.
+    fn spent(&self, now: Option<Timestamp>) -> Budget {
+        let mut budget = Budget::default();
+        let all = self.loops.iter().flat_map(|(_, worked)| worked.usage.values().copied());
+        let running =
+            now.map(|now| self.agents().into_iter().map(move |(worked, one)| elapsed(worked, one, now)));
+        for (number, usage) in all.chain(running.into_iter().flatten()).enumerate() {
+            budget.settle(AttemptId(number as u64), usage);
+        }
+        budget
+    }
+
+    /// What is gone, and what is promised to those at work and not used yet.
+    fn promised(&self) -> Budget {
+        let mut budget = self.spent(None);
+        for (number, (worked, attempt)) in self.agents().into_iter().enumerate() {
+            let wish = self.expected(role_of(worked, attempt)).unwrap_or_default();
+            let used = worked.usage.get(&attempt).copied().map(Reservation::from).unwrap_or_default();
+            let left = Reservation {
+                cost_micro_usd: wish.cost_micro_usd.saturating_sub(used.cost_micro_usd),
+                tokens: wish.tokens.saturating_sub(used.tokens),
+                duration_ms: 0,
+            };
+            // Without caps nothing is refused: this only notes the promise.
+            budget.reserve(AttemptId(number as u64), left, &Caps::default()).ok();
+        }
+        budget
+    }
+
+    /// What one more attempt is expected to use: as much as the dearest of the same role in the run, else of any role.
+    /// None if nobody knows, and a cap depends on it.
+    fn expected(&self, role: &str) -> Option<Reservation> {
+        let known = self.known();
+        let same = known.iter().filter(|(other, _)| *other == role).map(|(_, usage)| *usage);
+        let any = || known.iter().map(|(_, usage)| *usage).reduce(dearer);
+        let dearest = same.reduce(dearer).or_else(any);
+        let reserved = Reservation { cost_micro_usd: self.reserve, ..Reservation::default() };
+        let told = self.reserve > 0 && self.caps.max_tokens.is_none();
+        let capped = self.caps.max_cost_micro_usd.is_some() || self.caps.max_tokens.is_some();
+        dearest.or_else(|| (told || !capped).then_some(reserved))
+    }
+
+    /// What the attempts of the run used that are over, with their roles. One that ended badly and used nothing tells
+    /// nothing.
+    fn known(&self) -> Vec<(&str, Reservation)> {
+        let mut known = Vec::new();
+        for (loop_id, worked) in &self.driven.board.loops {
+            for (attempt, usage) in &worked.usage {
+                let at_work = self.driven.at_work.contains_key(&(loop_id.clone(), *attempt));
+                let role = role_of(worked, *attempt);
+                let told = usage.cost_micro_usd > 0 || worked.answered.contains(attempt);
+                if told && !at_work && !FREE.contains(&role) {
+                    known.push((role, Usage { duration_ms: 0, ..*usage }.into()));
+                }
+            }
+        }
+        known
+    }
+}
+
+fn role_of(worked: &Worked, attempt: AttemptId) -> &str {
+    worked.launched.get(&attempt).map_or("", |one| one.launch.role.as_str())
+}
+
+/// The time an agent has been at work.
+fn elapsed(worked: &Worked, attempt: AttemptId, now: Timestamp) -> Usage {
+    let since = worked.launched.get(&attempt).map_or(now, |one| one.at);
+    let duration_ms = u64::try_from(now.duration_since(since).as_millis()).unwrap_or_default();
+    Usage { duration_ms, ..Usage::default() }
+}
+
+/// The most of both, each kind by itself. How long it takes is bounded by its own limit.
+fn dearer(one: Reservation, other: Reservation) -> Reservation {
+    Reservation {
+        cost_micro_usd: one.cost_micro_usd.max(other.cost_micro_usd),
+        tokens: one.tokens.max(other.tokens),
+        duration_ms: 0,
     }
 }
 
@@ -46,32 +266,6 @@ fn in_words(refusal: Refusal, gone: Reservation, caps: &Caps) -> String {
         }
     };
     if gone < cap { format!("{words}, and {more}") } else { words }
-}
-
-/// What these loops have used, and what is promised to those of their attempts that are at work.
-fn account<'a>(loops: impl IntoIterator<Item = (&'a LoopId, &'a Worked)>, driven: &Driven) -> Budget {
-    let mut budget = Budget::default();
-    let mut number = 0;
-    let mut next = || {
-        number += 1;
-        AttemptId(number)
-    };
-    for (loop_id, worked) in loops {
-        worked.usage.values().for_each(|usage| budget.settle(next(), *usage));
-        let at_work = driven.at_work.keys().filter(|(other, _)| other == loop_id).count();
-        for _ in 0..at_work {
-            // Without caps nothing is refused: this only notes the promise.
-            budget.reserve(next(), expected(worked), &Default::default()).ok();
-        }
-    }
-    budget
-}
-
-/// What one more attempt is expected to use: as much as the dearest so far.
-fn expected(worked: &Worked) -> Reservation {
-    let dearest = worked.usage.values().copied().max_by_key(|usage| usage.cost_micro_usd);
-    // How long it takes is bounded by its own limit.
-    Usage { duration_ms: 0, ..dearest.unwrap_or_default() }.into()
 }
 
 #[cfg(test)]

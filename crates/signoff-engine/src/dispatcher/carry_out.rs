@@ -6,13 +6,14 @@ use std::sync::Arc;
 use signoff_core::config::Place;
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
+use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Loop, Subject};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_core::wire::{Launch, LoopFact};
 use signoff_core::workflow::Landing;
 
-use super::{Dispatcher, Input, Interrupt, Notice, Todo};
+use super::queueing::Waiting;
+use super::{Dispatcher, Input, Interrupt, Todo};
 use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
@@ -21,13 +22,18 @@ use crate::{attempt, failpoint, landing, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
-        while let Some(todo) = self.next() {
-            match todo {
-                Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
-                Todo::Run(run, effect) => self.run_effect(run, effect)?,
+        loop {
+            while let Some(todo) = self.next() {
+                match todo {
+                    Todo::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
+                    Todo::Run(run, effect) => self.run_effect(run, effect)?,
+                }
+            }
+            self.launch_waiting()?;
+            if self.todo.is_empty() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// What is to be done; when that is all, what had to wait for a free place.
@@ -120,8 +126,14 @@ impl Dispatcher<'_> {
     }
 
     /// The starts that these effects amount to, as they are put on record.
-    pub(super) fn launches(&self, run: RunId, loop_id: &LoopId, effects: &[Effect]) -> Vec<LoopFact> {
-        if self.interrupt.is_some() {
+    pub(super) fn launches(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        (next, effects): (&Loop, &[Effect]),
+    ) -> Vec<LoopFact> {
+        // What may have to wait is put on record when it is started.
+        if self.interrupt.is_some() || self.is_rationed() {
             return Vec::new();
         }
         let jobs = effects
@@ -129,57 +141,77 @@ impl Dispatcher<'_> {
             .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
         jobs.map(|job| LoopFact::AttemptStarted {
             attempt: job.attempt,
-            launch: self.launch(run, loop_id, job),
+            launch: self.launch_in_turn(run, loop_id, job, next.turn(job.attempt)),
         })
         .collect()
     }
 
     /// Who is started. A configuration that names nobody shows when the attempt is carried out.
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
-        let spec = self.spec(run, loop_id).unwrap_or_default();
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
+        let turn = worked.map_or(0, |worked| worked.state.turn(job.attempt));
+        self.launch_in_turn(run, loop_id, job, turn)
+    }
+
+    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
         let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
         let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
-        let place =
-            policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
-        let settings = &self.shop.settings;
-        let who = match (job.role(), place) {
-            (Subject::Writer(role), Some(place)) => {
-                settings.writer(role, place).ok().map(|one| (one.agent.name, one.model))
-            }
-            (Subject::Reviewer(name), Some(place)) => {
-                settings.reviewer(&name, place).ok().map(|one| (one.agent.name, one.model))
-            }
-            (Subject::Writer(_) | Subject::Reviewer(_) | Subject::Program, _) => {
-                Some(("checks".to_owned(), None))
-            }
-        };
-        let (agent, model) = who.unwrap_or_default();
+        let (agent, model) = self.who(run, loop_id, job, turn).unwrap_or_default();
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer =
             if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
     }
 
+    /// The agent that has its turn, and its model.
+    pub(super) fn who(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        job: &Job,
+        turn: usize,
+    ) -> Option<(String, Option<String>)> {
+        let spec = self.spec(run, loop_id).unwrap_or_default();
+        let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
+        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
+        let place =
+            policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
+        let settings = &self.shop.settings;
+        match (job.role(), place) {
+            (Subject::Writer(role), Some(place)) => {
+                settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
+            (Subject::Reviewer(name), Some(place)) => {
+                settings.reviewer_in_turn(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
+            (Subject::Writer(_) | Subject::Reviewer(_) | Subject::Program, _) => {
+                Some(("checks".to_owned(), None))
+            }
+        }
+    }
+
+    /// Takes the wish for an attempt in: it starts when there is an agent and money for it.
     fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         if self.interrupt.is_some() {
             // It stays outstanding: the next drive starts it.
             return Ok(());
         }
+        self.waiting.push_back(Waiting { run, loop_id: loop_id.clone(), job });
+        self.launch_waiting()
+    }
+
+    /// Starts an attempt.
+    pub(super) fn begin(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
         let attempt = job.attempt;
-        // Landing costs nothing.
-        let lands = job.kind == JobKind::Land;
-        if let Some(why) = self.over_budget(run, loop_id).filter(|_| !lands) {
-            self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
-            return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
-        }
-        let Some(task) = self.assignment(run, loop_id, job) else { return Ok(()) };
+        let Some(task) = self.assignment(run, loop_id, job.clone()) else { return Ok(()) };
         if !self.occupy(run, loop_id, Path::new(&task.place.worktree)) {
             return Ok(());
         }
+        self.note_start(run, loop_id, &job)?;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
-        self.summary.agents += usize::from(!lands);
+        self.summary.agents += usize::from(job.kind != JobKind::Land);
         let (shop, task, tell) = (self.shop.clone(), Arc::new(task), self.tell.clone());
         match task.job.kind {
             JobKind::Land => tokio::spawn(landing::carry_out(shop, task, tell)),

@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
         let spent = self.spent(run, loop_id, &event);
         let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
-        facts.extend(self.launches(run, loop_id, &effects).into_iter().map(own));
+        facts.extend(self.launches(run, loop_id, (&next, &effects)).into_iter().map(own));
         let mut wishes: Vec<Todo> =
             effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
         let standing = Standing::of(&next);

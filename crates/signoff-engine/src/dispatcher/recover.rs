@@ -76,7 +76,7 @@ impl Dispatcher<'_> {
         for effect in machine::outstanding(&worked.state, policy) {
             match effect {
                 Effect::Spawn(job) => {
-                    let known = launched.contains(&job.attempt);
+                    let known = launched.contains_key(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
                 }
                 // There may be more money now.
@@ -109,7 +109,7 @@ impl Dispatcher<'_> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
         // What was never handed to a keeper was never begun.
         if !AttemptDir::new(&path).launch().exists() {
-            if !known {
+            if !known && !self.is_rationed() {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
                 self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;

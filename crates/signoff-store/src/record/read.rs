@@ -90,6 +90,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             added_at: self.text()?,
             started_at: self.maybe_text()?,
             ended_at: self.maybe_text()?,
+            wait: None,
         })
     }
 

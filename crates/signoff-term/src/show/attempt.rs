@@ -183,5 +183,6 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::Unusable { .. } => "unusable",
         Failure::BadAnswer { .. } => "bad_answer",
         Failure::NotStarted { .. } => "not_started",
+        Failure::RateLimited { .. } => "rate_limited",
     }
 }

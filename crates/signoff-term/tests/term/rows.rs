@@ -33,6 +33,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         added_at: "2026-01-29T09:59:00Z".to_owned(),
         started_at: Some("2026-01-29T10:00:00Z".to_owned()),
         ended_at: None,
+        wait: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow, Wait};
 use signoff_term::attention::{self, Scene};
 use signoff_term::status;
 
@@ -75,6 +75,23 @@ fn nothing_yet() {
 }
 
 #[test]
+fn a_paused_task_says_what_it_waits_for() {
+    let paused = |reason: &str, wait| TaskRow {
+        reason: Some(reason.to_owned()),
+        wait,
+        ..row(1, "Wait", Status::Paused)
+    };
+    let until = "2026-01-29T12:31:00Z".parse().unwrap();
+    let wait = Wait { agent: "claude".to_owned(), until };
+    let told = [paused("rate_limited", Some(wait)), paused("rate_limited", None), paused("budget", None)];
+    insta::assert_snapshot!(told.map(|task| status::in_words(&task)).join("\n"), @"
+    paused waits for claude until 12:31 UTC (rate limit)
+    paused waits for its agent (rate limit)
+    paused waits for money (budget)
+    ");
+}
+
+#[test]
 fn what_needs_attention_comes_first() {
     insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
     Needs attention:
@@ -97,7 +114,7 @@ fn what_needs_attention_comes_first() {
       ▪ 38. Wait for 37: blocked (cycle 1/3)
           it waits for another task; settle that one first
       ‖ 34. Wait for money: paused (cycle 1/3)
-          raise the budget or wait, then signoff work 34
+          raise the budget, then signoff work 34
 
     Running:
       →  31. implement Add feature Z                    in_progress (cycle 2/3)

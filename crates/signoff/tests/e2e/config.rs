@@ -28,6 +28,9 @@ fn every_setting_is_shown_with_its_origin() {
     limits.attempt = "1h"                                      # built in
     limits.silence = "10m"                                     # built in
     limits.grace = "5s"                                        # built in
+    limits.backoff = "30s"                                     # built in
+    limits.backoff_max = "15m"                                 # built in
+    limits.max_rate_limits = 20                                # built in
     worktree.copy = []                                         # built in
     worktree.directory = ".signoff/worktrees"                  # built in
     presets.task.gates.review.enabled = false                  # preset task

@@ -21,6 +21,8 @@ mod interrupted;
 mod killed;
 #[cfg(test)]
 mod landing;
+#[cfg(test)]
+mod limits;
 mod looking;
 mod manual;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Crashes, budgets and rate limits: none of them is the work's fault.
 
-use signoff_core::machine::{Event, Hold};
+use signoff_core::ids::AttemptId;
+use signoff_core::machine::{Event, Hold, Reason};
 
 use crate::say::reviewed;
 use crate::story::Story;
@@ -64,6 +65,67 @@ fn one_reviewer_waits_out_its_limit_while_the_other_goes_on() {
     the wait is over                   → a4 review 1 of c1 by spec [review]
     spec approves                      → END approved, APPROVED
     ");
+}
+
+#[test]
+fn those_who_fall_in_have_their_turn_then_it_waits() {
+    let mut story = Story::of(reviewed("task"));
+    let mut turns = Vec::new();
+    for _ in 0..3 {
+        let attempt = story.writer();
+        turns.push(story.state.turn(attempt));
+        story = story.refused(attempt, 2);
+    }
+    assert_eq!(turns, [0, 1, 2]);
+    assert_eq!(story.state.paused_for(), Some(Reason::RateLimited));
+    let until = jiff::Timestamp::UNIX_EPOCH;
+    assert_eq!(story.state.waits(), [(until, Some(AttemptId(1)))]);
+    let story = story.resumed(Hold::RateLimit { until });
+    assert_eq!(story.state.turn(story.writer()), 0);
+    let attempt = story.writer();
+    insta::assert_snapshot!(story.refused(attempt, 0).told(), @"
+    started                            → a1 implement [implement]
+    refused: somebody falls in         → a2 implement [implement]
+    refused: somebody falls in         → a3 implement [implement]
+    refused: waits                     → wait (rate limit)
+    the wait is over                   → a4 implement [implement]
+    refused: waits                     → wait (rate limit)
+    ");
+}
+
+#[test]
+fn refused_again_and_again_is_a_failure() {
+    let mut story = Story::of(reviewed("task"));
+    story.policy.workflow.limits.max_rate_limits = 2;
+    for waits in 0..2 {
+        let attempt = story.writer();
+        let until = jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
+        story = story.refused(attempt, 0).resumed(Hold::RateLimit { until });
+    }
+    let attempt = story.writer();
+    insta::assert_snapshot!(story.refused(attempt, 0).told(), @"
+    started                            → a1 implement [implement]
+    refused: waits                     → wait (rate limit)
+    the wait is over                   → a2 implement [implement]
+    refused: waits                     → wait (rate limit)
+    the wait is over                   → a3 implement [implement]
+    refused once too often             → END failed (implementer_failed), no verdict
+    ");
+}
+
+#[test]
+fn an_answer_ends_the_count() {
+    let mut story = Story::of(reviewed("plan")).works();
+    for name in ["spec", "code"] {
+        let attempt = story.reviewer(name);
+        story = story.refused(attempt, 1);
+    }
+    assert_eq!(story.state.tally.limited.len(), 2);
+    let story = story.approves("spec");
+    assert_eq!(story.state.tally.limited.len(), 1);
+    assert_eq!(story.state.turn(story.reviewer("code")), 1);
+    let story = story.objects("code", &["a.rs"]);
+    assert!(story.state.tally.limited.is_empty());
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! The words of a refusal.
+
+/// Phrases that nobody writes about anything but a refusal.
+const PLAIN: [&str; 14] = [
+    "too many requests",
+    "rate_limit_error",
+    "ratelimiterror",
+    "overloaded_error",
+    "resource_exhausted",
+    "insufficient_quota",
+    "usage limit reached",
+    "reached your usage limit",
+    "hit your usage limit",
+    "exceeded your current quota",
+    "quota exceeded",
+    "quota has been exceeded",
+    "rate limit exceeded",
+    "rate limit reached",
+];
+
+/// Topics that are also worked on, and what makes a refusal of them.
+const TOPICS: [&str; 5] = ["rate limit", "rate-limit", "rate_limit", "ratelimit", "overloaded"];
+const REFUSING: [&str; 9] = [
+    "retry after",
+    "retry-after",
+    "retry in",
+    "try again",
+    "you have hit",
+    "you've hit",
+    "you are being",
+    "currently overloaded",
+    "server is overloaded",
+];
+
+/// Words of lines that are about code: tests, findings, plans.
+const ABOUT_CODE: [&str; 13] = [
+    "test",
+    "assert",
+    "expected",
+    "implement",
+    "missing",
+    "should",
+    "todo",
+    "verdict",
+    "finding",
+    "::",
+    "`",
+    "function",
+    "unhandled",
+];
+
+/// Status codes with which a server says "later".
+const STATUS: [&str; 3] = ["429", "529", "503"];
+const OF_STATUS: [&str; 5] = ["http", "status", "api error", "too many requests", "service unavailable"];
+
+/// Whether a line, in small letters, is a provider's refusal.
+pub fn refuses(line: &str) -> bool {
+    let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    if has(&ABOUT_CODE) {
+        return false;
+    }
+    has(&PLAIN) || (has(&TOPICS) && has(&REFUSING)) || (numbers(line) && has(&OF_STATUS))
+}
+
+/// Whether such a status stands in the line as a number of its own.
+fn numbers(line: &str) -> bool {
+    line.split(|char: char| !char.is_ascii_alphanumeric() && char != '.').any(|word| STATUS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ended, recognise};
+
+    /// What providers, their clients and agents print when they refuse.
+    const REFUSALS: [&str; 24] = [
+        "API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"…\"}}",
+        "API Error: 529 {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}",
+        "Error: 429 Too Many Requests",
+        "HTTP 429",
+        "HTTP/1.1 503 Service Unavailable",
+        "http status: 529",
+        "exceeded retry limit, last status: 429 Too Many Requests",
+        "stream error: 503 Service Unavailable; giving up",
+        "Claude AI usage limit reached|1763240400",
+        "You've hit your usage limit. Upgrade to Pro or try again in 3 days.",
+        "You have reached your usage limit for this week.",
+        "Rate limit reached for gpt-5 on tokens per min. Limit 30000, used 29000. Please try again in 6.2s.",
+        "error: rate limit exceeded, retry after 20 s",
+        "You exceeded your current quota, please check your plan and billing details.",
+        "Quota exceeded for quota metric 'Generate Content API requests per minute'",
+        "{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\"}}",
+        "{\"error\":{\"code\":\"insufficient_quota\"}}",
+        "openai.RateLimitError: Error code: 429",
+        "The model is overloaded. Please try again later.",
+        "The engine is currently overloaded, please try again later",
+        "We're rate limited, retry in 30 seconds",
+        "429 Too Many Requests\nRetry-After: 30",
+        "request failed with status code 503",
+        "You are being rate limited.",
+    ];
+
+    /// What agents say that failed at something else.
+    const FAILURES: [&str; 22] = [
+        "",
+        "error: could not compile `app`",
+        "I could not add rate limiting to the login: the middleware is gone.",
+        "missing rate limit on POST /login",
+        "FAILED tests/test_api.py::test_rate_limit_exceeded - assert 200 == 429",
+        "the test expects HTTP 429 Too Many Requests, got 200",
+        "src/limit.rs:429: error: mismatched types",
+        "line 503 is too long",
+        "429 files changed",
+        "took 529 ms",
+        "version 4.29.503",
+        "Should return status 503 when the queue is full",
+        "The function `retry_after` is missing",
+        "overloaded operator+ is ambiguous",
+        "error: overloaded method has no match",
+        "disk quota of the user is unknown",
+        "I reached my limit of turns",
+        "max turns reached",
+        "context window limit reached",
+        "Verdict: the API answers too many requests with 200",
+        "rate limit: 5 per minute",
+        "unhandled status 503",
+    ];
+
+    fn told(line: &str) -> bool {
+        let on_stderr = Ended { code: 1, stdout: b"", stderr: line.as_bytes() };
+        let on_stdout = Ended { code: 1, stdout: line.as_bytes(), stderr: b"" };
+        let both = (recognise(&on_stderr).is_some(), recognise(&on_stdout).is_some());
+        assert_eq!(both.0, both.1, "{line}");
+        both.0
+    }
+
+    #[test]
+    fn refusals_are_recognised() {
+        let missed: Vec<_> = REFUSALS.into_iter().filter(|line| !told(line)).collect();
+        assert!(missed.is_empty(), "{missed:#?}");
+    }
+
+    #[test]
+    fn other_failures_are_not() {
+        let taken: Vec<_> = FAILURES.into_iter().filter(|line| told(line)).collect();
+        assert!(taken.is_empty(), "{taken:#?}");
+    }
+
+    #[test]
+    fn who_ended_well_was_not_refused() {
+        for line in REFUSALS {
+            assert_eq!(recognise(&Ended { code: 0, stdout: line.as_bytes(), stderr: line.as_bytes() }), None);
+        }
+    }
+
+    #[test]
+    fn what_was_said_long_before_the_end_is_not_why_it_ended() {
+        let text = format!("HTTP 429\n{}", "went on\n".repeat(8));
+        assert_eq!(recognise(&Ended { code: 1, stdout: b"", stderr: text.as_bytes() }), None);
+    }
+
+    #[test]
+    fn one_exit_code_needs_no_words() {
+        assert!(recognise(&Ended { code: 75, stdout: b"", stderr: b"" }).is_some());
+    }
+}

@@ -1,0 +1,283 @@
+//! Agents that have to wait: for a free place, for their provider, for money.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use signoff_testkit::Project;
+use signoff_testkit::processes::{self, until};
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+use crate::actors::APPROVED;
+
+const INT: i32 = 2;
+
+/// So many tasks without a review.
+fn add(project: &Project, tasks: usize) {
+    for number in 1..=tasks {
+        project.run(&["add", &format!("Task {number}")]);
+    }
+}
+
+/// Each agent waits until so many have begun.
+fn meeting(at_once: usize) -> Rule {
+    let last = format!("[ $(ls ../../../.. | grep -c met-) -lt {at_once} ] || : > ../../../../all");
+    let begun = Rule::role("implement").write("../../../../met-{task}", "").shell(&last);
+    begun.wait_for("../../../../all").write("{task}.txt", "done\n")
+}
+
+#[test]
+fn no_more_agents_of_a_provider_run_than_are_allowed() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(meeting(2)));
+    project.configure("jobs = 5\n[limits]\nagents_per_provider = 2\n");
+    add(&project, 5);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!((project.calls().all().len(), project.calls().most_at_once()), (5, 2));
+}
+
+#[test]
+fn without_a_bound_all_work_at_once() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(meeting(5)));
+    project.configure("jobs = 5\n");
+    add(&project, 5);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(project.calls().most_at_once(), 5);
+}
+
+/// One agent at a time: attempts start in the order in which loops came to want them.
+#[test]
+fn who_comes_first_is_served_first() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("{task}.txt", "done\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure("jobs = 3\n[limits]\nagents_per_provider = 1\n");
+    for title in ["One", "Two", "Three"] {
+        project.run(&["add", title, "-a"]);
+    }
+    let told = project.run(&["--json-events", "work"]).stdout;
+    let (mut wanted, mut started) = (Vec::new(), Vec::new());
+    for fact in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let whose = fact["loop_id"].as_str().unwrap_or_default().to_owned();
+        match fact["kind"].as_str().unwrap_or_default() {
+            "loop.started" => wanted.push((whose, "implement".to_owned())),
+            "loop.work_ended" => wanted.push((whose, "review".to_owned())),
+            "loop.attempt_started" => {
+                started.push((whose, fact["body"]["launch"]["role"].as_str().unwrap().to_owned()));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((started.len(), &started), (6, &wanted));
+    assert_eq!(project.calls().most_at_once(), 1);
+}
+
+/// Agents in a chain, each a shell script that writes down that it was asked.
+fn chain(agents: &[(&str, &str)]) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("review").say(APPROVED)));
+    let mut tables = "[roles]\nimplement = \"one\"\nreview = \"scripted\"\n".to_owned();
+    for (number, (name, script)) in agents.iter().enumerate() {
+        let fallback = agents.get(number + 1).map(|(next, _)| format!("fallback = \"{next}\"\n"));
+        let script = format!("cat > /dev/null; echo {name} >> ../../../../asked; {script}");
+        tables.push_str(&format!(
+            "[agents.{name}]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {script:?}]\n{}",
+            fallback.unwrap_or_default()
+        ));
+    }
+    project.configure(&format!("[limits]\nbackoff = \"0s\"\nmax_rate_limits = 5\n{tables}"));
+    project
+}
+
+fn asked(project: &Project) -> String {
+    fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
+}
+
+/// What is printed, without the times.
+fn timeless(text: &str) -> String {
+    let line = |line: &str| line.split(" until ").next().unwrap_or_default().to_owned();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn those_who_fall_in_are_asked_in_turn_then_the_first_again() {
+    let second_time = "grep -q three ../../../../asked && echo hi > a.txt || exit 75";
+    let project = chain(&[
+        ("one", second_time),
+        ("two", "echo 'API Error: 529 overloaded_error' >&2; exit 1"),
+        ("three", "echo 'You have reached your usage limit.'; exit 1"),
+    ]);
+    project.run(&["add", "Try", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(asked(&project), "one two three one ");
+    insta::assert_snapshot!(timeless(&work.to_string()), @"
+    exit 0
+    --- stdout
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Rate limited: another agent takes over
+      [1/3] Rate limited: another agent takes over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ");
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let attempts = shown["attempts"].as_array().unwrap().iter();
+    let attempts: Vec<_> = attempts.map(|one| format!("{} {}", one["agent"], one["outcome"])).collect();
+    insta::assert_snapshot!(attempts.join("\n").replace('"', ""), @"
+    one rate_limited
+    two rate_limited
+    three rate_limited
+    one complete
+    scripted reviewed
+    ");
+}
+
+#[test]
+fn refused_too_often_is_a_failure_that_says_so() {
+    let project = chain(&[("one", "exit 75")]);
+    project.run(&["add", "Try", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(asked(&project), "one one one one one one ");
+    insta::assert_snapshot!(timeless(&work.to_string()), @"
+    exit 1
+    --- stdout
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Rate limited: waiting
+      [1/3] Going on: the rate limit is over
+      [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    let shown = project.run(&["show", "1", "--json"]).json();
+    assert_eq!(shown["attempts"][5]["outcome"], "rate_limited");
+    assert_eq!(shown["task"]["reason"], "implementer_failed");
+}
+
+#[test]
+fn a_failure_that_is_no_refusal_is_a_failure() {
+    let project =
+        chain(&[("one", "echo 'I could not add rate limiting'; exit 1"), ("two", "echo hi > a.txt")]);
+    project.run(&["add", "Try", "-a"]);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    assert_eq!(asked(&project), "one ");
+}
+
+/// The first task's agent is refused for a long time; the other task is done meanwhile.
+fn waiting(seconds: u32) -> (Project, std::process::Child) {
+    let refusal = json!({ "retry_after_seconds": seconds });
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").task("1").call(1).usage(refusal).exit(75))
+            .rule(Rule::role("implement").write("{task}.txt", "done\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure("jobs = 2\n[limits]\nbackoff = \"0s\"\n");
+    for title in ["One", "Two"] {
+        project.run(&["add", title, "-a"]);
+    }
+    let program = project.env.start_group(&["work"]);
+    let status = |task: usize| project.run(&["status", "--json"]).json()["tasks"][task].clone();
+    until("the other task is done", || status(1)["status"] == "completed");
+    until("the first one waits", || status(0)["status"] == "paused");
+    (project, program)
+}
+
+#[test]
+fn others_go_on_while_one_waits_and_ctrl_c_ends_the_wait() {
+    let (project, program) = waiting(3600);
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "rate_limited");
+    let status = project.run(&["status"]).stdout;
+    let (before, after) = status.split_once(" until ").unwrap();
+    assert_eq!(before.trim(), "‖ 1. implement One    paused      (implement)  waits for scripted");
+    insta::assert_snapshot!(after.split_at("12:31".len()).1, @"
+     UTC (rate limit)
+      ✓ 2. implement Two    completed  APPROVED (1 cycle)
+    ");
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("waits for scripted until"), "{shown}");
+    processes::signal_group(program.id(), INT);
+    assert_eq!(project.env.finish(program).code, Some(130));
+}
+
+#[test]
+fn killed_while_it_waits_it_goes_on_when_the_time_has_come() {
+    let (project, program) = waiting(2);
+    processes::signal_group(program.id(), 9);
+    project.env.finish(program);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement One    completed  APPROVED (1 cycle)
+    ✓ 2. implement Two    completed  APPROVED (1 cycle)
+    ");
+    insta::assert_snapshot!(project.calls().of_role("implement").map(|call| call.start.task.as_str()).filter(|task| *task == "1").count(), @"2");
+}
+
+/// Four tasks at once, each attempt costs 40 cents.
+fn dear(cap: &str) -> Project {
+    let usage = json!({"cost_usd": 0.4});
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").usage(usage).write("{task}.txt", "done\n"))
+    });
+    project.configure(&format!("jobs = 4\n[limits]\n{cap}\n"));
+    add(&project, 4);
+    project
+}
+
+/// How often each status stands in the list, with what all have cost.
+fn accounts(project: &Project) -> (Vec<String>, f64) {
+    let tasks = project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().clone();
+    let mut standing: Vec<_> =
+        tasks.iter().map(|task| format!("{} {}", task["status"], task["reason"]).replace('"', "")).collect();
+    standing.sort();
+    (standing, tasks.iter().filter_map(|task| task["cost_usd"].as_f64()).sum())
+}
+
+#[test]
+fn a_cap_on_the_run_holds_for_tasks_that_start_at_once() {
+    let project = dear("[limits.run]\nmax_cost_usd = 1.0");
+    let work = project.run(&["work"]);
+    assert_eq!(work.code, Some(0), "{work}");
+    let (standing, cost) = accounts(&project);
+    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+    assert!((cost - 0.8).abs() < 1e-9, "{cost}");
+    assert_eq!(project.calls().all().len(), 2);
+    assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
+}
+
+#[test]
+fn what_is_reserved_lets_the_first_ones_start_together() {
+    let project = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let (standing, _) = accounts(&project);
+    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+}
+
+/// All four tell what they use while they work, and never end by themselves.
+#[test]
+fn at_the_cap_agents_are_stopped_while_they_work() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let first = Rule::role("implement").call(1).usage(json!({"cost_usd": 0.6}));
+        script.rule(first.write("{task}.txt", "begun\n").hang())
+    });
+    project.configure("jobs = 4\n[limits]\nreserve_usd = 0.1\n[limits.run]\nmax_cost_usd = 1.0\n");
+    add(&project, 4);
+    let work = project.run(&["work"]);
+    assert_eq!(work.code, Some(0), "{work}");
+    let (standing, cost) = accounts(&project);
+    assert_eq!(standing, ["paused budget"; 4]);
+    assert!((cost - 2.4).abs() < 1e-9, "{cost}");
+    assert_eq!(project.calls().all().len(), 4);
+}
