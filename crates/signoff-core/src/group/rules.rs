@@ -24,6 +24,9 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
             this.picking = this.picking.max(Picking::Dry);
         }
         RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
+        RunEvent::TaskClosed { loop_id } => {
+            this.unclosed.remove(&loop_id);
+        }
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let due = |(loop_id, since): (&LoopId, &u32)| {
@@ -124,14 +127,48 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     } else if standing.has_ended() && this.picking == Picking::Dry {
         this.picking = Picking::Open;
     }
+    owe_the_tracker(this, &loop_id, &standing, policy);
     this.loops.insert(loop_id, standing);
+}
+
+/// A task that is through is closed where it came from.
+fn owe_the_tracker(this: &mut Run, loop_id: &LoopId, standing: &Standing, policy: &RunPolicy) {
+    let through = |standing: &Standing| matches!(standing, Standing::Ended(outcome) if outcome.carries_on());
+    if !through(standing) {
+        this.unclosed.remove(loop_id);
+    } else if policy.supply.is_told() && !this.loops.get(loop_id).is_some_and(through) {
+        this.unclosed.insert(loop_id.clone());
+    }
+}
+
+/// After the end little is taken in.
+pub fn take_after_the_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    match event {
+        RunEvent::LoopMoved { loop_id, standing } => moved_after_the_end(this, &loop_id, standing, policy),
+        RunEvent::TaskClosed { loop_id } => {
+            this.unclosed.remove(&loop_id);
+        }
+        RunEvent::Started
+        | RunEvent::PreparationEnded { .. }
+        | RunEvent::GroupsPlanned { .. }
+        | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
+        | RunEvent::AttemptSpent { .. }
+        | RunEvent::CheckpointReviewed { .. }
+        | RunEvent::FinalReviewEnded { .. }
+        | RunEvent::Cancelled { .. } => {}
+    }
 }
 
 /// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again;
 /// a run that was called off, or whose whole was looked at, keeps its own end.
-pub fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
-    let Some(known) = this.loops.get_mut(loop_id) else { return };
-    *known = standing;
+fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
+    if !this.loops.contains_key(loop_id) {
+        return;
+    }
+    owe_the_tracker(this, loop_id, &standing, policy);
+    this.loops.insert(loop_id.clone(), standing);
     let own_end = policy.after || this.stage == RunStage::Done(RunOutcome::Cancelled);
     if !own_end && this.loops.values().all(Standing::has_ended) {
         this.stage = RunStage::Done(worth(this));
@@ -179,7 +216,7 @@ pub fn settle(this: &mut Run, policy: &RunPolicy) {
         call(this, &open, policy);
         pick(this, policy);
         land(this, &open, policy);
-        if !open.is_empty() || !is_complete(this, policy) {
+        if !open.is_empty() || !is_complete(this, policy) || !this.unclosed.is_empty() {
             this.stage = stage_of(this, group, &open, policy);
             return;
         }

@@ -60,7 +60,9 @@ impl Teller {
             | RunStage::Working { .. }
             | RunStage::Blocked { .. }
             | RunStage::Reviewing => true,
-            RunStage::Done(outcome) => self.loops.keys().any(|id| self.has_work(id, *outcome)),
+            RunStage::Done(outcome) => {
+                self.view.owes_a_tracker() || self.loops.keys().any(|id| self.has_work(id, *outcome))
+            }
         }
     }
 
