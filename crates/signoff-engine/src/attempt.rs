@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::config::Settings;
+use signoff_core::group::Supply;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
@@ -28,6 +29,7 @@ use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
+use crate::tracker::{Manners, Tracker};
 
 /// What all attempts share.
 pub struct Workshop {
@@ -42,6 +44,8 @@ pub struct Workshop {
     /// What a loop without a task is about, and what its changes are counted from.
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
+    /// How trackers are asked.
+    pub manners: Manners,
     pub readings: Readings,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
@@ -57,6 +61,8 @@ pub struct Report {
     pub usage: Usage,
     /// What people should be told.
     pub notes: Vec<String>,
+    /// The agent says that there are no more tasks.
+    pub stops_picking: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +75,12 @@ pub enum End {
 }
 
 impl Workshop {
+    /// The tracker that a run takes its tasks from.
+    pub fn tracker(&self, supply: &Supply) -> Tracker {
+        let (repository, manners) = (self.repository.clone(), self.manners.clone());
+        Tracker { supply: supply.clone(), repository, manners }
+    }
+
     /// The worktree of an assignment.
     fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
         match self.repository.worktree(Path::new(&task.place.worktree)) {
@@ -199,10 +211,10 @@ pub async fn conclude(
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes: more }) => {
+        Ok(conclude::Concluded { end, usage, notes: more, stops_picking }) => {
             notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes };
+            let report = Report { run, loop_id, attempt, end, usage, notes, stops_picking };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), notes, &tell),
@@ -226,7 +238,8 @@ async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes };
+    let (usage, stops_picking) = (Usage::default(), false);
+    let report = Report { run, loop_id, attempt, end, usage, notes, stops_picking };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

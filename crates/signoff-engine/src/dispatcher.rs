@@ -9,6 +9,7 @@ mod pick;
 mod record;
 mod recover;
 mod request;
+mod track;
 
 pub use pick::{is_through, loop_id, ready};
 
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use signoff_core::group::{RunEffect, RunStage};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
+use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -29,6 +31,7 @@ use crate::error::EngineError;
 use crate::occupied::Occupied;
 use crate::process::Stopper;
 use crate::tick;
+use track::Tracking;
 
 /// What people are told while it runs.
 #[derive(Debug)]
@@ -67,6 +70,8 @@ pub struct Drive {
     pub no_ask: bool,
     /// Tick what is done in the plan file itself too.
     pub tick: bool,
+    /// What a tracker was just heard to have, for the run that is opened.
+    pub offer: Option<Vec<TaskSpec>>,
 }
 
 /// A person's wish to end.
@@ -108,6 +113,24 @@ pub enum Input {
         loop_id: LoopId,
         hold: machine::Hold,
     },
+    /// What a tracker has for the free slots of a run.
+    Offered {
+        run: RunId,
+        result: Result<Vec<TaskSpec>, EngineError>,
+    },
+    /// Somebody else has what a loop was to work on.
+    Lost {
+        run: RunId,
+        loop_id: LoopId,
+        id: String,
+        why: String,
+    },
+    /// A tracker was told that a task is done.
+    Closed {
+        run: RunId,
+        loop_id: LoopId,
+        result: Result<(), EngineError>,
+    },
     Interrupted(Interrupt),
     /// Time to look whether another program left a wish, or a task.
     Tick,
@@ -146,12 +169,15 @@ struct Driven {
     placing: BTreeSet<LoopId>,
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
+    /// What is under way with its tracker.
+    tracking: Tracking,
 }
 
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        Self { lease, board, at_work, placing: BTreeSet::new(), occupied }
+        let (placing, tracking) = (BTreeSet::new(), Tracking::default());
+        Self { lease, board, at_work, placing, occupied, tracking }
     }
 }
 
@@ -225,7 +251,8 @@ impl<'r> Dispatcher<'r> {
         let board = Board::new(run);
         self.runs.insert(run, Driven::new(lease, board));
         match pick::begun(&facts) {
-            Some(begun) => self.record_and_pick(run, facts, begun),
+            Some((_, policy)) if policy.supply.is_tracker() => self.open_for_tracker(run, facts, policy),
+            Some(begun) => self.record_and_pick(run, facts, begun, None),
             None => self.append(run, facts),
         }
     }
@@ -280,7 +307,9 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let quiet = self.runs.values().all(|run| run.at_work.is_empty() && run.placing.is_empty());
+        let still =
+            |run: &Driven| run.at_work.is_empty() && run.placing.is_empty() && run.tracking.is_still();
+        let quiet = self.runs.values().all(still);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
     }
@@ -319,6 +348,9 @@ impl<'r> Dispatcher<'r> {
             Input::Elapsed { run, loop_id, hold } => {
                 self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
             }
+            Input::Offered { run, result } => self.offered(run, result),
+            Input::Lost { run, loop_id, id, why } => self.lost_to_others(run, &loop_id, (id, why)),
+            Input::Closed { run, loop_id, result } => self.closed(run, loop_id, result),
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
                 Ok(())
@@ -391,13 +423,16 @@ impl<'r> Dispatcher<'r> {
 
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
-        let Report { run, loop_id, attempt, end, usage, notes } = report;
+        let Report { run, loop_id, attempt, end, usage, notes, stops_picking } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
+        }
+        if stops_picking {
+            self.stop_picking(run)?;
         }
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
         let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();

@@ -19,3 +19,4 @@ pub mod open;
 pub mod place;
 pub mod process;
 mod tick;
+pub mod tracker;

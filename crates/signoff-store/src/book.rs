@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::wire::Recorded;
 
-use crate::{Claims, StoreError};
 use crate::record::{Cell, Key, Row, Table};
 use crate::teller::Numbered;
+use crate::{Claims, StoreError};
 
 type Outcome<T> = Result<T, StoreError>;
 

@@ -14,7 +14,9 @@ use signoff_core::wire::{Fact, Recorded, TaskFact};
 
 use crate::book::{Book, Holder};
 use crate::journal::{self, Tellers};
-use crate::{Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError};
+use crate::{
+    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+};
 use book::Shelf;
 
 /// Clones share one store, as programs share one database.

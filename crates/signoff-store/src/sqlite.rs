@@ -22,7 +22,9 @@ use signoff_core::wire::{Fact, Recorded};
 
 use crate::book::Book as _;
 use crate::journal::{self, Tellers};
-use crate::{Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError};
+use crate::{
+    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+};
 use book::Pages;
 use connection::Link;
 use lease_file::LeaseFiles;

@@ -4,11 +4,12 @@
 
 pub mod attention;
 pub mod exit;
-mod fit;
+pub mod fit;
 pub mod json;
 pub mod line;
 pub mod progress;
 mod round;
 pub mod show;
+pub mod slots;
 pub mod status;
 mod words;

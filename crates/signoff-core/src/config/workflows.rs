@@ -101,7 +101,8 @@ impl Settings {
                 policy.gate.bound = Bound::MaxFixes(fixes.value.small());
             }
         }
-        let path = |setting: &Option<Setting<Text>>| setting.as_ref().map(|set| set.value.as_str().to_owned());
+        let path =
+            |setting: &Option<Setting<Text>>| setting.as_ref().map(|set| set.value.as_str().to_owned());
         let (developer, reviewer) = (path(&written.developerPromptPath), path(&written.reviewerPromptPath));
         workflow.lay_prompts(developer.as_deref(), reviewer.as_deref());
     }
@@ -119,7 +120,12 @@ impl Settings {
         let [named, all, general] =
             sources.map(|source| source.and_then(|gate: &GateSettings| gate.origin(key)).cloned());
         let by_slot_key = || self.slot_key_origin(key).filter(|_| workflow == SLOTS);
-        named.or(all).or_else(by_effort).or_else(by_slot_key).or(general).or_else(|| self.default_origin(workflow, key))
+        named
+            .or(all)
+            .or_else(by_effort)
+            .or_else(by_slot_key)
+            .or(general)
+            .or_else(|| self.default_origin(workflow, key))
     }
 
     fn slot_key_origin(&self, key: &str) -> Option<Origin> {

@@ -30,6 +30,8 @@ pub struct Concluded {
     pub end: End,
     pub usage: Usage,
     pub notes: Vec<String>,
+    /// The agent says that there are no more tasks.
+    pub stops_picking: bool,
 }
 
 /// Makes an event of an attempt's end. Doing it twice gives the same.
@@ -53,7 +55,21 @@ pub fn conclude(
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
-    Ok(Concluded { end, usage: usage(dir, ended), notes })
+    Ok(Concluded { end, usage: usage(dir, ended), notes, stops_picking: stops_picking(task, dir) })
+}
+
+/// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
+fn stops_picking(task: &Assignment, dir: &AttemptDir) -> bool {
+    match task.job.kind {
+        JobKind::Work { .. } | JobKind::Fix { .. } => {
+            task.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&stdout(dir)))
+        }
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => false,
+    }
 }
 
 fn end(

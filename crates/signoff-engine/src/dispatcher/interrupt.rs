@@ -38,6 +38,9 @@ impl Dispatcher<'_> {
                 Input::Placed { .. }
                 | Input::Said { .. }
                 | Input::Elapsed { .. }
+                | Input::Offered { .. }
+                | Input::Lost { .. }
+                | Input::Closed { .. }
                 | Input::Interrupted(_)
                 | Input::Tick => {}
             }

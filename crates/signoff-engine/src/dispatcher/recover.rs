@@ -19,6 +19,7 @@ impl Dispatcher<'_> {
             self.notice_foreign_commits(run, loop_id)?;
             self.recover_loop(run, loop_id)?;
         }
+        self.remember_called(run);
         let wishes = group::outstanding(&self.runs[&run].board.machine);
         self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
         Ok(())

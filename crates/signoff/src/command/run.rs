@@ -1,4 +1,6 @@
-//! `signoff run`: the tasks of a plan file, in order.
+//! `signoff run`: the tasks of a plan file in order, or those of a tracker or the queue in slots.
+
+mod slots;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ use signoff_engine::dispatcher::Drive;
 use signoff_engine::{clock, open};
 use signoff_store::Store;
 
+use self::slots::SlotArgs;
 use super::work;
 use crate::console::Console;
 use crate::desk::Bench;
@@ -19,17 +22,18 @@ use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::{door, preflight, words};
 
-/// Work the tasks of a plan file, in order
+/// Work the tasks of a plan file, of a tracker or of the queue
 ///
-/// Each task begins at the approved end of the one before, on one branch. It is implemented, committed, and reviewed
+/// Of a plan file each task begins at the approved end of the one before, on one branch. It is implemented, committed, and reviewed
 /// by all reviewers at once; their findings are fixed and all review again. After a task that needs you, the later
-/// ones wait.
+/// ones wait. `beads` and `queue` fill slots: up to N tasks at once, each in its own worktree, each landed on the
+/// run's branch when it is signed off.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run --resume"
+    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run beads -j 4 --review\n  signoff run --resume"
 )]
 pub struct Args {
-    /// A plan file, or `queue`
+    /// A plan file, `beads`, or `queue`
     #[arg(required_unless_present = "resume")]
     source: Option<PathBuf>,
     /// Go on with this run, or with whatever is unfinished
@@ -50,6 +54,8 @@ pub struct Args {
     /// Tick what is done in the plan file itself too
     #[arg(long)]
     tick: bool,
+    #[command(flatten)]
+    slots: SlotArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +81,8 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match &args.source {
         None => resume(args, console),
-        Some(source) if source == Path::new("queue") => {
-            work::work(Bench::open()?, (&[], false, args.jobs.map(usize::from)), console)
-        }
+        Some(source) if source == Path::new("queue") => slots::queue(args, console),
+        Some(source) if source == Path::new("beads") => slots::beads(args, console),
         Some(source) => plan(source, args, console),
     }
 }
@@ -108,6 +113,14 @@ fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (file, text) = read(path, args)?;
+    if file.format == Format::Beads {
+        return slots::file(path, args, console);
+    }
+    if let Some(flag) = args.slots.given() {
+        return Err(Failure::usage(format!("{flag} is for the slots of `beads` and `queue`"))
+            .at(path.display().to_string())
+            .hint("leave it out, or set the same in [gate] or [presets.plan] of signoff.toml"));
+    }
     if args.dry_run {
         return dry_run(&file, console);
     }
@@ -139,8 +152,7 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let name = path.display().to_string();
-    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, or `queue`"))?;
-    let text = door::utf8(&name, &bytes)?.to_owned();
+    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, `beads`, or `queue`"))?;
     let file = match args.kind {
         Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now())),
         Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now())),
@@ -149,7 +161,12 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     };
     let mend = format!("mend the file, or say what it is with --as: {}", KINDS.join(", "));
     let file = file.map_err(|error| Failure::from(error).hint(mend))?;
-    if file.format == Format::Text || file.format == Format::Beads {
+    // A tracker may be caught while it writes a character; any other file is text to its end.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if file.format == Format::Beads {
+        return Ok((file, text));
+    }
+    if file.format == Format::Text {
         return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
             .at(format!("{name}:1"))
             .hint("write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`"));
@@ -184,14 +201,9 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<
 }
 
 fn spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
-    let mut description = task.body.trim().to_owned();
-    if !task.acceptance.is_empty() {
-        description += "\n\nAcceptance criteria:\n";
-        description += &task.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>();
-    }
     TaskSpec {
         title: task.title.clone(),
-        description,
+        description: task.description(),
         auto_review: Some(true),
         plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
         origin: Some(Origin {
