@@ -43,6 +43,9 @@ pub struct RunPolicy {
     /// Whether tasks have to be found first, and the whole looked at in the end.
     pub before: bool,
     pub after: bool,
+    /// Whether the run's branch goes onto the default branch in the end.
+    #[serde(default)]
+    pub onto_default: bool,
 }
 
 impl RunPolicy {
@@ -58,6 +61,7 @@ impl RunPolicy {
             stop_marker: false,
             before: !workflow.before.is_empty(),
             after: !workflow.after.is_empty(),
+            onto_default: false,
         }
     }
 }
@@ -102,6 +106,8 @@ pub enum RunStage {
     },
     /// All tasks are through; the whole is being looked at.
     Reviewing,
+    /// All is done; its branch goes onto the default branch.
+    Landing(RunOutcome),
     Done(RunOutcome),
 }
 
@@ -167,6 +173,8 @@ pub enum RunEvent {
     FinalReviewEnded {
         outcome: Outcome,
     },
+    /// The run's branch is in the default branch.
+    Landed,
     Cancelled {
         by: String,
     },
@@ -197,6 +205,8 @@ pub enum RunEffect {
         loops: Vec<LoopId>,
     },
     ReviewWhole,
+    /// Bring the run's branch onto the default branch, and report [`RunEvent::Landed`].
+    LandWhole,
     /// Tell people what blocks the group.
     Block {
         by: Vec<LoopId>,
@@ -248,6 +258,7 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
         }
         RunStage::Preparing => vec![RunEffect::Prepare],
         RunStage::Reviewing => vec![RunEffect::ReviewWhole],
+        RunStage::Landing(_) => vec![RunEffect::LandWhole],
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };

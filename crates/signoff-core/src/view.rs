@@ -116,6 +116,7 @@ impl RunView {
     fn run_fact(&mut self, fact: &RunFact) {
         match fact {
             RunFact::Opened { policy, workflow } => self.under = Some((policy.clone(), (**workflow).clone())),
+            RunFact::Specified { .. } => {}
             RunFact::Moved(event) => {
                 if let Some((policy, _)) = &self.under {
                     group::apply(&mut self.machine, event.clone(), policy);
@@ -136,7 +137,7 @@ impl RunView {
                 self.given = same.or_else(|| Some(Arc::new((**policy).clone())));
                 fold.policy.clone_from(&self.given);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Noted { .. } => {}
+            LoopFact::CheckpointReviewed { .. } | LoopFact::Answered { .. } | LoopFact::Noted { .. } => {}
             LoopFact::Placed { base, worktree } => {
                 (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
             }

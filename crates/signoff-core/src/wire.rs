@@ -10,6 +10,7 @@ use crate::group::{RunEvent, RunPolicy};
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use crate::machine::{Event, Policy};
 use crate::review::{Review, Usage};
+use crate::source::planner::Planned;
 use crate::task::TaskSpec;
 
 /// The version this program writes. It reads this one and every earlier one.
@@ -55,6 +56,11 @@ pub enum RunFact {
         policy: RunPolicy,
         workflow: Box<Policy>,
     },
+    /// What the run is to bring about: a specification under the name people know it by.
+    Specified {
+        name: String,
+        text: String,
+    },
     Moved(RunEvent),
 }
 
@@ -84,6 +90,11 @@ pub enum LoopFact {
     /// What a checkpoint review said, whole; the machine is told its findings.
     CheckpointReviewed {
         review: Box<Review>,
+    },
+    /// A planner's answer, which was in order; the machine is told that the work is done.
+    Answered {
+        attempt: AttemptId,
+        answer: Planned,
     },
     /// What an attempt has used so far.
     Used {
@@ -187,8 +198,17 @@ pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
 }
 
 /// Facts of loops that are no events of their machine.
-const OF_LOOPS: [&str; 8] =
-    ["added", "governed", "placed", "attempt_started", "checkpoint_reviewed", "used", "said", "noted"];
+const OF_LOOPS: [&str; 9] = [
+    "added",
+    "governed",
+    "placed",
+    "attempt_started",
+    "checkpoint_reviewed",
+    "answered",
+    "used",
+    "said",
+    "noted",
+];
 
 fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
     let body = value.get("body").cloned().unwrap_or(Value::Null);
@@ -197,7 +217,7 @@ fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
             let task = value["task_id"].as_u64().ok_or(WireError::Key { key: "task_id" })?;
             read(kind, name, body, &[name]).map(|fact| Fact::Task(TaskId(task), fact))
         }
-        Some(("run", name)) => read(kind, name, body, &["opened"]).map(Fact::Run),
+        Some(("run", name)) => read(kind, name, body, &["opened", "specified"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
             read(kind, name, body, &OF_LOOPS).map(|fact| Fact::Loop(loop_id.into(), fact))

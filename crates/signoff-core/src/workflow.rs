@@ -22,7 +22,7 @@ pub use words::{GateWords, keys, parse};
 
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Effort, ExhaustedAs, Gate, Limits, Span};
+use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, Limits, OnFailure, Rung, Span};
 use crate::review::ReviewerKind;
 
 /// When an attempt's task is done.
@@ -232,6 +232,22 @@ impl Workflow {
             checkpoint_interval: None,
             ..self.clone()
         }
+    }
+
+    /// One look at work that is not done: the gate that will judge it, which only notes what it finds.
+    #[must_use]
+    pub fn checkpoint(&self) -> Self {
+        let gate = |phase: &&Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
+        let mut gates: Vec<Phase> = self.phases.iter().find(gate).cloned().into_iter().collect();
+        for policy in gates.iter_mut().filter_map(Phase::judge_mut) {
+            let noted = || Ladder::of(&[Rung::Retry, Rung::NotPassed]);
+            policy.restart_to = 0;
+            policy.gate.on_failure = OnFailure::Proceed;
+            policy.gate.on_unclear = noted();
+            policy.gate.on_reviewer_failure = noted();
+            policy.gate.on_discussion = Ladder::of(&[Rung::NotPassed]);
+        }
+        self.part(&gates)
     }
 }
 

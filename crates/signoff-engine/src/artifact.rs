@@ -31,6 +31,11 @@ impl Name {
         Self(format!("{day}-task-{task}-p{pass}-{phase}-review-{cycle}"))
     }
 
+    /// A look at a task while it is worked.
+    pub fn of_checkpoint(task: TaskId, started: Timestamp, number: u32) -> Self {
+        Self(format!("{}-task-{task}-checkpoint-{number}", clock::day(started)))
+    }
+
     /// The review of a whole run, or of a checkout.
     pub fn of_run(run: impl std::fmt::Display, started: Timestamp, name: &str, number: u32) -> Self {
         Self(format!("{}-run-{run}-{name}-{number}", clock::day(started)))
@@ -173,10 +178,16 @@ pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
+/// The same without those of work that was not done.
+fn of_gates(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
+    let checkpoint = |path: &PathBuf| path.to_string_lossy().contains(&format!("-task-{task}-checkpoint-"));
+    of_task(reviews, task).into_iter().filter(|path| !checkpoint(path)).collect()
+}
+
 /// The review of any of these tasks that was written last: its file's name, and its number.
 pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
-    let all = tasks.iter().flat_map(|task| of_task(reviews, *task));
+    let all = tasks.iter().flat_map(|task| of_gates(reviews, *task));
     let last = all.max_by_key(|path| written(path))?;
     let name = last.file_name()?.to_string_lossy().into_owned();
     let number = number(&name).and_then(|number| u32::try_from(number).ok())?;
@@ -185,7 +196,7 @@ pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
 
 /// The number of the last merged review of a task; 0 if there is none.
 pub fn last_number(reviews: &Path, task: TaskId) -> u32 {
-    let last = of_task(reviews, task).pop();
+    let last = of_gates(reviews, task).pop();
     let name = last.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     name.as_deref().and_then(number).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }

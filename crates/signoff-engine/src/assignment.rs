@@ -3,23 +3,29 @@
 use jiff::Timestamp;
 use signoff_core::config;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Job, JobKind, Loop, Policy};
+use signoff_core::machine::{Failure, Job, JobKind, Loop, Policy};
 use signoff_core::policy::Gate;
+use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Phase, Role};
 
 use crate::artifact;
-use crate::board::{Place, Round};
+use crate::board::{Place, Round, Worked};
 
 #[derive(Debug, Clone)]
 pub struct Assignment {
     pub run: RunId,
     pub loop_id: LoopId,
+    /// The task it serves; for a checkpoint that of the loop it looks at.
     pub task: Option<TaskId>,
+    /// What it is, where it carries no task of its own.
+    pub part: Option<Part>,
     pub spec: TaskSpec,
     pub branch: String,
     pub place: Place,
+    /// The branch its work lands on; none for the default branch.
+    pub target: Option<String>,
     pub started: Timestamp,
     pub job: Job,
     pub launch: Launch,
@@ -31,6 +37,48 @@ pub struct Assignment {
     pub at_once: usize,
     /// Whether a writer may say that there are no more tasks.
     pub stop_marker: bool,
+}
+
+/// A part of a run that carries no task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// What planners answered so far, and why the last answer was refused.
+    Planning {
+        tasks: Vec<PlannedTask>,
+        groups: Vec<Vec<String>>,
+        refused: Option<String>,
+    },
+    /// Everything the run changed.
+    Whole,
+    Checkpoint {
+        of: LoopId,
+        number: u32,
+    },
+}
+
+impl Part {
+    pub fn of(loop_id: &LoopId, worked: &Worked) -> Option<Self> {
+        if *loop_id == LoopId::planning() {
+            let refused = match &worked.last_failure {
+                Some(Failure::BadAnswer { message }) => Some(message.clone()),
+                Some(_) | None => None,
+            };
+            let (tasks, groups) = (worked.tasks.clone(), worked.groups.clone());
+            return Some(Self::Planning { tasks, groups, refused });
+        }
+        if *loop_id == LoopId::whole() {
+            return Some(Self::Whole);
+        }
+        loop_id.of_checkpoint().map(|(of, number)| Self::Checkpoint { of, number })
+    }
+
+    /// The loop that is looked at while it is at work.
+    pub fn looks_at(&self) -> Option<&LoopId> {
+        match self {
+            Self::Checkpoint { of, .. } => Some(of),
+            Self::Planning { .. } | Self::Whole => None,
+        }
+    }
 }
 
 /// Another loop, as agents are told of it.
@@ -66,9 +114,34 @@ impl Assignment {
 
     /// Under which name this round's answers are kept.
     pub fn artifact(&self) -> artifact::Name {
-        let about = About { run: self.run, task: self.task, spec: &self.spec, started: self.started };
+        let Self { run, loop_id, task, spec, started, .. } = self;
+        let about = About { run: *run, loop_id, task: *task, spec, started: *started };
         let (workflow, job) = (&self.policy.workflow, &self.job);
         artifact_name(&about, artifact::Gate { workflow, pass: job.pass, phase: job.phase, cycle: job.cycle })
+    }
+
+    /// The loop that agents are told they serve; none where they serve the whole run.
+    pub fn told_loop(&self) -> Option<&LoopId> {
+        match &self.part {
+            Some(Part::Checkpoint { of, .. }) => Some(of),
+            Some(Part::Planning { .. } | Part::Whole) => None,
+            None => Some(&self.loop_id),
+        }
+    }
+
+    /// `SIGNOFF_REVIEW_KIND`'s word.
+    pub fn review_kind(&self) -> &'static str {
+        match self.part {
+            None => "task",
+            Some(Part::Checkpoint { .. }) => "checkpoint",
+            Some(Part::Planning { .. }) => "run",
+            Some(Part::Whole) => "final",
+        }
+    }
+
+    /// Whether it is a planner, whose answer is all that it leaves.
+    pub fn is_planning(&self) -> bool {
+        matches!(self.part, Some(Part::Planning { .. })) && !matches!(self.job.kind, JobKind::Review { .. })
     }
 
     /// The commit the reviewers of the last round saw.
@@ -79,6 +152,7 @@ impl Assignment {
     /// The review it belongs to: an improvement follows the review it answers.
     pub fn cycle(&self) -> u32 {
         match self.job.kind {
+            JobKind::Review { .. } if self.checkpoint().is_some() => self.checkpoint().unwrap_or(1),
             JobKind::Work { role: Role::Fix, .. } => self.spec.first_review.unwrap_or(1),
             JobKind::Work { .. }
             | JobKind::Research { .. }
@@ -87,6 +161,14 @@ impl Assignment {
             | JobKind::Fix { .. }
             | JobKind::Combine
             | JobKind::Land => self.job.cycle,
+        }
+    }
+
+    /// The how manieth look at a loop at work this is, if it is one.
+    fn checkpoint(&self) -> Option<u32> {
+        match self.part {
+            Some(Part::Checkpoint { number, .. }) => Some(number),
+            Some(Part::Planning { .. } | Part::Whole) | None => None,
         }
     }
 
@@ -105,6 +187,13 @@ impl Assignment {
 
 /// A review of another task's work counts among that task's reviews.
 pub fn artifact_name(about: &About<'_>, gate: artifact::Gate<'_>) -> artifact::Name {
+    if let (Some((_, number)), Some(task)) = (about.loop_id.of_checkpoint(), about.task) {
+        return artifact::Name::of_checkpoint(task, about.started, number);
+    }
+    if about.loop_id.serves_the_run() {
+        let phase = gate.workflow.phases.get(gate.phase).map_or("review", |phase| phase.name.as_str());
+        return artifact::Name::of_run(about.run, about.started, phase, gate.cycle);
+    }
     match (about.task, about.spec.kind, about.spec.continues) {
         (Some(_), TaskType::Review, Some(reviewed)) => {
             let first = about.spec.first_review.unwrap_or(1);
@@ -119,6 +208,7 @@ pub fn artifact_name(about: &About<'_>, gate: artifact::Gate<'_>) -> artifact::N
 /// What an artifact's name depends on besides its gate.
 pub struct About<'a> {
     pub run: RunId,
+    pub loop_id: &'a LoopId,
     pub task: Option<TaskId>,
     pub spec: &'a TaskSpec,
     pub started: Timestamp,

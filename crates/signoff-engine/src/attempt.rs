@@ -5,10 +5,14 @@
 
 mod conclude;
 mod environment;
+mod planner;
 mod prepare;
 mod reading;
 
 pub use conclude::told_usage;
+pub(crate) use conclude::{Checks, checked};
+pub(crate) use environment::{bare as bare_environment, of_landing as environment};
+pub(crate) use prepare::{checks_launch, make_directory};
 pub use reading::Readings;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +24,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
+use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -63,6 +68,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The agent says that there are no more tasks.
     pub stops_picking: bool,
+    /// What is to be put on record with it.
+    pub facts: Vec<LoopFact>,
 }
 
 #[derive(Debug)]
@@ -120,7 +127,7 @@ impl Workshop {
     }
 
     /// A branch that somebody deleted goes on at the last commit that is on record.
-    fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
+    pub(crate) fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
         self.repository.revive_branch(&task.branch, &task.state.head.commit, &task.place.base)
     }
 }
@@ -211,10 +218,10 @@ pub async fn conclude(
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes: more, stops_picking }) => {
+        Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes, stops_picking };
+            let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), notes, &tell),
@@ -222,12 +229,12 @@ pub async fn conclude(
 }
 
 /// Where the attempt's files are.
-fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
+pub(crate) fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
     AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
 }
 
 /// Git and files are waited for away from the dispatcher.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     match tokio::task::spawn_blocking(work).await {
@@ -238,8 +245,8 @@ async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let (usage, stops_picking) = (Usage::default(), false);
-    let report = Report { run, loop_id, attempt, end, usage, notes, stops_picking };
+    let (usage, facts, stops_picking) = (Usage::default(), Vec::new(), false);
+    let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

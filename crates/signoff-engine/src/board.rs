@@ -9,8 +9,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::machine::{self, Event, Loop, Panel, Policy, Seat, Stage};
+use signoff_core::machine::{self, Event, Failure, Loop, Panel, Policy, Seat, Stage};
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
+use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, TaskFact};
 
@@ -24,6 +25,8 @@ pub struct Board {
     pub loops: BTreeMap<LoopId, Worked>,
     /// What was asked for, where the run's own log says it.
     pub specs: BTreeMap<TaskId, TaskSpec>,
+    /// What the run as a whole is to bring about, where tasks are yet to be made of it.
+    pub subject: Option<TaskSpec>,
     /// The last policy that a loop was given. Most loops of a run have the same one, and share it.
     given: Option<Arc<Policy>>,
 }
@@ -46,6 +49,13 @@ pub struct Worked {
     pub round: BTreeMap<ReviewerName, Review>,
     /// The last round that came to an end.
     pub last_round: Option<Round>,
+    /// What planners answered.
+    pub tasks: Vec<PlannedTask>,
+    pub groups: Vec<Vec<String>>,
+    /// Why the last attempt ended badly, until another ends well.
+    pub last_failure: Option<Failure>,
+    /// How often it was looked at while at work.
+    pub checkpoints: u32,
 }
 
 /// Where a loop is worked, and what its changes are counted from.
@@ -73,6 +83,7 @@ impl Board {
             machine: Run::default(),
             loops: BTreeMap::new(),
             specs: BTreeMap::new(),
+            subject: None,
             given: None,
         }
     }
@@ -93,6 +104,10 @@ impl Board {
             Fact::Task(_, TaskFact::Withdrawn { .. }) => {}
             Fact::Run(RunFact::Opened { policy, workflow }) => {
                 self.under = Some((policy.clone(), (**workflow).clone()));
+            }
+            Fact::Run(RunFact::Specified { name, text }) => {
+                self.subject =
+                    Some(TaskSpec { title: name.clone(), description: text.clone(), ..TaskSpec::default() });
             }
             Fact::Run(RunFact::Moved(event)) => {
                 // A loop that belongs to no task is known by its place in the plan alone.
@@ -144,6 +159,8 @@ impl Worked {
             LoopFact::Used { attempt, usage } => {
                 self.usage.insert(*attempt, *usage);
             }
+            LoopFact::Answered { answer: Planned::Tasks(tasks), .. } => self.tasks.clone_from(tasks),
+            LoopFact::Answered { answer: Planned::Groups(groups), .. } => self.groups.clone_from(groups),
             // A policy is the board's to share.
             LoopFact::Governed { .. }
             | LoopFact::CheckpointReviewed { .. }
@@ -161,6 +178,12 @@ impl Worked {
     fn moved(&mut self, event: &Event, at: Timestamp, policy: &Policy) {
         if let Event::Started { .. } | Event::Imported { .. } = event {
             self.started = self.started.or(Some(at));
+        }
+        self.checkpoints += u32::from(matches!(event, Event::CheckpointEnded { .. }));
+        if let Event::AttemptFailed { failure, .. } = event {
+            self.last_failure = Some(failure.clone());
+        } else if let Event::WorkEnded { .. } = event {
+            self.last_failure = None;
         }
         let next = machine::step(self.state.clone(), event.clone(), policy).0;
         if let Some(round) = self.closed_round(event, &next, policy) {

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use signoff_core::contract::{Ask, Contract};
+use signoff_core::ids::FindingId;
 use signoff_core::ledger::{Entry, State};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::merge::merge;
 use signoff_core::prompt::{
-    self, DiffContext, EarlierCycle, Extent, FixContext, ImplementContext, LeftOut, OtherLoop,
-    PlanDocumentContext, Rereview, ReviewContext, Subject, TaskBrief, Work,
+    self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
+    ImplementContext, LeftOut, OtherLoop, PlanContext, PlanDocumentContext, Rereview, ReviewContext,
+    SecondTry, Subject, TaskBrief, Work,
 };
 use signoff_core::review::{Bar, Finding};
+use signoff_core::source::planner::Planned;
 use signoff_core::workflow::{Completion, Role};
 
-use crate::assignment::{Assignment, Neighbour};
+use crate::assignment::{Assignment, Neighbour, Part};
 use crate::git::Diff;
 
 /// What is read from files for a prompt.
@@ -33,13 +36,12 @@ pub struct Material {
 
 /// The prompt of an agent that changes the worktree.
 pub fn writer(task: &Assignment, material: &Material) -> String {
+    if let Some(prompt) = planner(task, material) {
+        return prompt;
+    }
     match &task.job.kind {
         JobKind::Fix { findings, notes, .. } => {
-            let mut wanted: Vec<&Finding> = findings
-                .iter()
-                .filter_map(|id| task.state.ledger.get(id))
-                .map(|entry| &entry.finding)
-                .collect();
+            let mut wanted = entries(task, findings);
             wanted.extend(notes);
             fix(task, material, &wanted)
         }
@@ -52,6 +54,47 @@ pub fn writer(task: &Assignment, material: &Material) -> String {
         | JobKind::Combine
         | JobKind::Land => implement(task, material, &[]),
     }
+}
+
+/// The prompt of a planner; none for anybody else.
+fn planner(task: &Assignment, material: &Material) -> Option<String> {
+    let Some(Part::Planning { tasks, groups, refused }) = &task.part else { return None };
+    let (role, wanted) = match &task.job.kind {
+        JobKind::Work { role, .. } | JobKind::Research { role, .. } => (*role, Vec::new()),
+        JobKind::Fix { role, findings, .. } => (*role, entries(task, findings)),
+        JobKind::Review { .. } | JobKind::Check | JobKind::Combine | JobKind::Land => return None,
+    };
+    let enumerates = role == Role::Enumerate;
+    let answer = if enumerates { Planned::Tasks(tasks.clone()) } else { Planned::Groups(groups.clone()) };
+    let answer = answer.shown();
+    let second_try = match refused {
+        Some(reason) => SecondTry::Refused { reason },
+        None if wanted.is_empty() => SecondTry::No,
+        None => SecondTry::Reviewed { answer: &answer, findings: &wanted },
+    };
+    let (opening, answer_by) = (material.opening.as_deref(), AnswerBy::Json);
+    if enumerates {
+        let (name, specification) = (task.spec.title.as_str(), task.spec.description.as_str());
+        let context = EnumerateContext { opening, name, specification, second_try, answer_by };
+        return Some(prompt::enumerate(&context));
+    }
+    let needs: Vec<Vec<&str>> =
+        tasks.iter().map(|task| task.depends_on.iter().map(String::as_str).collect()).collect();
+    let tasks: Vec<prompt::PlannedTask<'_>> = tasks
+        .iter()
+        .zip(&needs)
+        .map(|(task, depends_on)| prompt::PlannedTask {
+            id: &task.id,
+            title: &task.title,
+            description: &task.description,
+            depends_on,
+        })
+        .collect();
+    Some(prompt::plan(&PlanContext { opening, tasks: &tasks, second_try, answer_by }))
+}
+
+fn entries<'a>(task: &'a Assignment, findings: &[FindingId]) -> Vec<&'a Finding> {
+    findings.iter().filter_map(|id| task.state.ledger.get(id)).map(|entry| &entry.finding).collect()
 }
 
 fn brief<'a>(task: &'a Assignment, called: &'a Called) -> TaskBrief<'a> {
@@ -206,6 +249,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         author_output: material.author_output.as_deref(),
     };
     let (open, settled) = (open(task), settled(task));
+    let shown = documents(task);
     let again = Rereview {
         attempt: task.job.cycle.saturating_sub(1),
         extent: extent(task),
@@ -218,9 +262,33 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         contract,
         ask,
         depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
-        subject: Subject::Task(work),
+        subject: subject(task, work, &shown),
         rereview: (task.job.cycle > 1).then_some(again),
     })
+}
+
+/// What a reviewer judges.
+fn subject<'a>(task: &'a Assignment, work: Work<'a>, (made, from): &'a (String, String)) -> Subject<'a> {
+    let kind = match &task.part {
+        None => return Subject::Task(work),
+        Some(Part::Checkpoint { .. }) => return Subject::Checkpoint(work),
+        Some(Part::Whole) => return Subject::Run(work),
+        Some(Part::Planning { groups, .. }) if groups.is_empty() => {
+            DocumentKind::TaskList { specification: from }
+        }
+        Some(Part::Planning { .. }) => DocumentKind::Groups { tasks: from },
+    };
+    Subject::Document(Document { kind, text: made, worktree: work.worktree })
+}
+
+/// What planners made, and from what.
+fn documents(task: &Assignment) -> (String, String) {
+    let Some(Part::Planning { tasks, groups, .. }) = &task.part else { return Default::default() };
+    let listed = Planned::Tasks(tasks.clone()).shown();
+    if groups.is_empty() {
+        return (listed, task.spec.description.clone());
+    }
+    (Planned::Groups(groups.clone()).shown(), listed)
 }
 
 fn open(task: &Assignment) -> Vec<&Finding> {

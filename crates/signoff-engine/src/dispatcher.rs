@@ -5,6 +5,7 @@
 mod budget;
 mod carry_out;
 mod interrupt;
+mod part;
 mod pick;
 mod record;
 mod recover;
@@ -24,6 +25,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::attempt::{End, Report, Workshop};
 use crate::board::{Board, Place};
@@ -132,6 +134,8 @@ pub enum Input {
         result: Result<(), EngineError>,
     },
     Interrupted(Interrupt),
+    /// Something people should know.
+    Note(String),
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -202,6 +206,8 @@ pub struct Dispatcher<'r> {
     /// The other programs' last sign of life in the store.
     seen: u64,
     summary: Summary,
+    /// What is tidied up meanwhile.
+    chores: JoinSet<()>,
 }
 
 impl<'r> Dispatcher<'r> {
@@ -225,6 +231,7 @@ impl<'r> Dispatcher<'r> {
             interrupt: None,
             seen: 0,
             summary: Summary::default(),
+            chores: JoinSet::new(),
         }
     }
 
@@ -269,6 +276,7 @@ impl<'r> Dispatcher<'r> {
         if end.is_ok() {
             self.tick_plans().await;
         }
+        while self.chores.join_next().await.is_some() {}
         let stage = |(run, driven): (&RunId, &Driven)| (*run, driven.board.machine.stage.clone());
         self.summary.runs = self.runs.iter().map(stage).collect();
         end.map(|()| self.summary)
@@ -355,6 +363,10 @@ impl<'r> Dispatcher<'r> {
                 self.interrupted(interrupt);
                 Ok(())
             }
+            Input::Note(note) => {
+                self.renderer.take(&Notice::Note(&note));
+                Ok(())
+            }
             Input::Tick => self.look_around(),
         }
     }
@@ -423,7 +435,7 @@ impl<'r> Dispatcher<'r> {
 
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
-        let Report { run, loop_id, attempt, end, usage, notes, stops_picking } = report;
+        let Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
@@ -435,7 +447,7 @@ impl<'r> Dispatcher<'r> {
             self.stop_picking(run)?;
         }
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
-        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).collect();
+        let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).chain(facts).collect();
         match end {
             End::Event(event) => self.loop_event(run, &loop_id, *event, before),
             End::Stopped => {

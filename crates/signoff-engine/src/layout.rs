@@ -71,9 +71,24 @@ impl Layout {
         self.root.join("runs").join(run.to_string()).join("ticked")
     }
 
+    /// Where merges are checked before they land.
+    pub fn landing_worktree(&self) -> PathBuf {
+        self.worktrees.join("landing")
+    }
+
+    /// Where the checks of a landing keep their files that belongs to no attempt.
+    pub fn landing(&self, run: RunId, name: &str) -> PathBuf {
+        self.root.join("runs").join(run.to_string()).join("landing").join(name)
+    }
+
     /// A throw-away copy for a review of the checkout.
     pub fn review_worktree(&self, run: RunId) -> PathBuf {
         self.worktrees.join(format!("review-{run}"))
+    }
+
+    /// A throw-away copy for a part of a run that only looks.
+    pub fn part_worktree(&self, run: RunId, part: &LoopId) -> PathBuf {
+        self.worktrees.join(format!("run-{run}-{part}"))
     }
 
     /// Locked by whoever works in a worktree, in whatever program.

@@ -13,6 +13,7 @@ pub mod dispatcher;
 pub mod error;
 mod failpoint;
 pub mod git;
+pub mod landing;
 pub mod layout;
 pub mod occupied;
 pub mod open;

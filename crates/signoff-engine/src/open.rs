@@ -49,6 +49,14 @@ pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_
     facts
 }
 
+/// A run that makes tasks of a specification and works them group by group.
+pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bool) -> Vec<Fact> {
+    let (name, text) = (spec.title.clone(), spec.description.clone());
+    let mut facts = opened(policy, Policy { workflow, no_ask });
+    facts.insert(1, Fact::Run(RunFact::Specified { name, text }));
+    facts
+}
+
 /// A run of one task that is worked at once.
 pub fn single(
     workflow: Workflow,

@@ -7,7 +7,7 @@ use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Loop, Outcome, Stage};
 use signoff_core::prompt::commit_message;
 use signoff_core::task::{Origin, TaskSpec};
-use signoff_core::workflow::Arrangement;
+use signoff_core::workflow::{Arrangement, Landing};
 use signoff_store::{Store, StoreError};
 
 use crate::attempt::Workshop;
@@ -27,6 +27,10 @@ pub struct Wish {
     pub branch: String,
     /// All loops of the run follow each other in one worktree.
     pub in_turn: bool,
+    /// What is signed off goes onto the run's branch, and so begins there.
+    pub lands: bool,
+    /// The loop that this one looks at while it is at work, and where that is.
+    pub looks_at: Option<Place>,
     /// What is to be ticked first: the tasks before this one.
     pub done: Vec<Origin>,
     /// The task before this one that was called off, and where it had begun.
@@ -37,6 +41,8 @@ impl Wish {
     pub fn of(board: &Board, loop_id: &LoopId, spec: TaskSpec) -> Option<Self> {
         let in_turn = board.run_policy()?.arrangement == Arrangement::Chain;
         let worked = board.loops.get(loop_id).cloned().unwrap_or_default();
+        let looked_at = loop_id.of_checkpoint().and_then(|(of, _)| board.loops.get(&of));
+        let landing = board.policy(loop_id).map(|policy| policy.workflow.landing);
         Some(Self {
             run: board.run,
             loop_id: loop_id.clone(),
@@ -44,6 +50,8 @@ impl Wish {
             spec,
             branch: worked.branch,
             in_turn,
+            lands: landing.is_some_and(|landing| landing != Landing::None),
+            looks_at: looked_at.and_then(|worked| worked.place.clone()),
             done: tick::through(board),
             called_off: called_off(board).filter(|_| in_turn),
         })
@@ -67,6 +75,12 @@ fn called_off(board: &Board) -> Option<(TaskId, Commit)> {
 
 /// Where a loop will be worked.
 pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
+    if wish.loop_id == LoopId::whole() {
+        return shop.layout.run_worktree(wish.run);
+    }
+    if wish.loop_id.serves_the_run() {
+        return shop.layout.part_worktree(wish.run, &wish.loop_id);
+    }
     let Some(task) = wish.task else { return shop.layout.review_worktree(wish.run) };
     if wish.in_turn {
         return shop.layout.run_worktree(wish.run);
@@ -77,6 +91,9 @@ pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
 
 /// Makes the place, or finds it again where a killed program left it.
 pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
+    if wish.loop_id.serves_the_run() {
+        return of_part(shop, wish);
+    }
     let Some(task) = wish.task else { return of_checkout(shop, wish) };
     if wish.in_turn {
         return in_turn(shop, store, wish);
@@ -84,7 +101,7 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     if let Some(before) = wish.spec.continues {
         return continued(shop, store, wish, before);
     }
-    let start = start(shop, store, &wish.spec)?;
+    let start = start(shop, store, wish)?;
     let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
     // A killed program leaves the branch as it made it. Work that the log knows nothing of is not this task's.
     if placed.head.commit != start && shop.repository.holds_work(&wish.branch)? {
@@ -94,19 +111,50 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
 
-/// The commit a task begins at: the end of what it depends on, or the person's line of work.
-fn start(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Commit, EngineError> {
-    if let Some(last) = spec.depends_on.last() {
-        if let Some(commit) = approved(store, *last)? {
-            return Ok(commit);
-        }
-        if let Some(branch) = store.task(*last)?.and_then(|row| row.branch)
-            && let Some(head) = shop.repository.head_of(&branch)?
-        {
-            return Ok(head.commit);
-        }
+/// The commit a task begins at: the end of what it depends on, the branch on which it will land, or the person's
+/// line of work.
+fn start(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Commit, EngineError> {
+    let needed = needed(shop, store, &wish.spec)?;
+    if !wish.lands {
+        return Ok(needed.map_or_else(|| shop.repository.base(), Ok)?);
     }
-    Ok(shop.repository.base()?)
+    let tip = shop.repository.begin_branch(&wish.run.branch(), || shop.repository.base())?;
+    match needed {
+        // What it depends on was worked in another run, and is yet to come together with this one.
+        Some(commit) if !shop.repository.is_ancestor(commit.as_str(), tip.as_str())? => Ok(commit),
+        Some(_) | None => Ok(tip),
+    }
+}
+
+/// The end of what a task depends on.
+fn needed(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Option<Commit>, EngineError> {
+    let Some(last) = spec.depends_on.last() else { return Ok(None) };
+    if let Some(commit) = approved(store, *last)? {
+        return Ok(Some(commit));
+    }
+    let Some(branch) = store.task(*last)?.and_then(|row| row.branch) else { return Ok(None) };
+    Ok(shop.repository.head_of(&branch)?.map(|head| head.commit))
+}
+
+/// Where a part of a run works: the run's own branch, or a throw-away copy.
+fn of_part(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
+    let repository = &shop.repository;
+    if wish.loop_id == LoopId::whole() {
+        let branch = wish.run.branch();
+        let tip = repository.begin_branch(&branch, || repository.base())?;
+        let base = repository.begun_at(&branch)?.unwrap_or_else(|| tip.clone());
+        let placed = attach(shop, &shop.layout.run_worktree(wish.run), &branch, &tip)?;
+        return Ok(Placed { place: Place { base, ..placed.place }, ..placed });
+    }
+    let path = shop.layout.part_worktree(wish.run, &wish.loop_id);
+    // A killed program may have made it.
+    let worktree = repository.detached(&path, || match &wish.looks_at {
+        Some(place) => repository.worktree(Path::new(&place.worktree))?.snapshot_commit(),
+        None => repository.base(),
+    })?;
+    let head = worktree.head()?;
+    let base = wish.looks_at.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
+    Ok(Placed { place: Place { base, worktree: shown(&path) }, head, note: None })
 }
 
 /// The commit of a task that its reviewers or a person approved. What came after it, nobody reviewed.

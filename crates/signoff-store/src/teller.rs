@@ -128,7 +128,7 @@ impl Teller {
     fn watch(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last: &mut u64) {
         let track = self.loops.entry(loop_id.clone()).or_default();
         match fact {
-            LoopFact::Said { .. } | LoopFact::Noted { .. } => return,
+            LoopFact::Said { .. } | LoopFact::Noted { .. } | LoopFact::Answered { .. } => return,
             LoopFact::Added { task, branch, .. } => {
                 track.task = Some(*task);
                 self.takers.insert(*task, loop_id.clone());
@@ -182,6 +182,7 @@ impl Teller {
             | LoopFact::Governed { .. }
             | LoopFact::Placed { .. }
             | LoopFact::AttemptStarted { .. }
+            | LoopFact::Answered { .. }
             | LoopFact::Used { .. }
             | LoopFact::Said { .. }
             | LoopFact::Noted { .. } => return None,
@@ -231,7 +232,10 @@ impl Teller {
         if let Some(track) = self.loops.get_mut(loop_id) {
             track.arrived(&arrived);
         }
-        self.fresh.push(Row::Review(arrived.record));
+        // What was said of the run is no review of any loop: only what it found is kept.
+        if !loop_id.serves_the_run() {
+            self.fresh.push(Row::Review(arrived.record));
+        }
     }
 
     fn link(&mut self, loop_id: &LoopId) {

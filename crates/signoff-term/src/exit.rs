@@ -60,7 +60,8 @@ impl Invocation<'_> {
             | RunStage::Queued
             | RunStage::Preparing
             | RunStage::Working { .. }
-            | RunStage::Reviewing => Standing::Done,
+            | RunStage::Reviewing
+            | RunStage::Landing(_) => Standing::Done,
         }
     }
 }

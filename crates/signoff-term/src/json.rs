@@ -57,7 +57,7 @@ pub struct RunReport {
     pub version: u32,
     /// None where there was nothing to work.
     pub run_id: Option<u64>,
-    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "done", null]))]
+    #[schemars(extend("enum" = ["queued", "preparing", "working", "blocked", "reviewing", "landing", "done", null]))]
     pub stage: Option<&'static str>,
     /// How the run ended; null until it has.
     #[schemars(extend("enum" = ["approved", "attention", "failed", "cancelled", null]))]
@@ -76,7 +76,8 @@ impl RunReport {
             | RunStage::Preparing
             | RunStage::Working { .. }
             | RunStage::Blocked { .. }
-            | RunStage::Reviewing => None,
+            | RunStage::Reviewing
+            | RunStage::Landing(_) => None,
         });
         Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
     }
@@ -89,6 +90,7 @@ fn stage_word(stage: &RunStage) -> &'static str {
         RunStage::Working { .. } => "working",
         RunStage::Blocked { .. } => "blocked",
         RunStage::Reviewing => "reviewing",
+        RunStage::Landing(_) => "landing",
         RunStage::Done(_) => "done",
     }
 }

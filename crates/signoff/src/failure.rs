@@ -78,6 +78,11 @@ impl Failure {
         Self { exit, message: message.into(), place: None, hint: None }
     }
 
+    /// What happened, in a line.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds where it happened: `file`, `file:line` or `file:line:column`.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {
@@ -224,6 +229,7 @@ impl From<GitError> for Failure {
             GitError::Bare(_) => Self::usage(message).hint("work in a clone with files"),
             GitError::OddPath(_) => Self::usage(message).hint("give the directory another name"),
             GitError::NoGit | GitError::TooOld => Self::usage(message).hint("install git 2.32 or newer"),
+            GitError::TooOldToMerge => Self::usage(message).hint("install git 2.40 or newer"),
             GitError::NoCommits => {
                 Self::usage(message).hint("make the first one: git commit --allow-empty -m \"Start\"")
             }
@@ -251,6 +257,13 @@ impl From<GitError> for Failure {
             GitError::BranchGone(branch) => Self::failed(message).hint(format!(
                 "`git branch {branch} COMMIT` makes it again, where git still has a commit of it; else add the task anew"
             )),
+            GitError::Dirty { .. } => Self::failed(message)
+                .hint("nothing was changed. Commit or stash them, or be on another branch; then type the same again"),
+            GitError::WouldOverwrite { .. } => Self::failed(message)
+                .hint("nothing was changed. Move the file away, then type the same again"),
+            GitError::KeepsMoving(_) => {
+                Self::failed(message).hint("nothing was lost: type the same again when it is quiet")
+            }
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
             | GitError::UncommittedWork(_)

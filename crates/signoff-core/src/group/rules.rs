@@ -39,7 +39,12 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         }
         RunEvent::CheckpointReviewed { loop_id } => checkpoint_reviewed(this, &loop_id),
         RunEvent::FinalReviewEnded { outcome } if this.stage == RunStage::Reviewing => {
-            this.stage = looked_at(this, &outcome);
+            this.stage = looked_at(this, &outcome, policy);
+        }
+        RunEvent::Landed => {
+            if let RunStage::Landing(outcome) = this.stage {
+                this.stage = reopened(this).unwrap_or(RunStage::Done(outcome));
+            }
         }
         RunEvent::Cancelled { .. } => cancel(this),
         RunEvent::Started
@@ -99,7 +104,11 @@ fn one_by_one(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
 fn present(this: &Run) -> usize {
     match this.stage {
         RunStage::Working { group } | RunStage::Blocked { group, .. } => group,
-        RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Done(_) => 0,
+        RunStage::Queued
+        | RunStage::Preparing
+        | RunStage::Reviewing
+        | RunStage::Landing(_)
+        | RunStage::Done(_) => 0,
     }
 }
 
@@ -157,6 +166,7 @@ pub fn take_after_the_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         | RunEvent::AttemptSpent { .. }
         | RunEvent::CheckpointReviewed { .. }
         | RunEvent::FinalReviewEnded { .. }
+        | RunEvent::Landed
         | RunEvent::Cancelled { .. } => {}
     }
 }
@@ -187,17 +197,27 @@ fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
 }
 
 /// The whole was looked at. A loop that a person reopened meanwhile is finished first, then looked at too.
-fn looked_at(this: &Run, outcome: &Outcome) -> RunStage {
-    let reopened = this.loops.values().any(|standing| !standing.has_ended());
-    if reopened && *outcome != Outcome::Cancelled {
-        return RunStage::Working { group: this.groups.len().saturating_sub(1) };
+fn looked_at(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunStage {
+    if let Some(stage) = reopened(this).filter(|_| *outcome != Outcome::Cancelled) {
+        return stage;
     }
     if !outcome.carries_on() {
         return RunStage::Done(broken_off(outcome));
     }
     let worth = worth(this);
     let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
-    RunStage::Done(if noted { RunOutcome::Attention } else { worth })
+    finished(if noted { RunOutcome::Attention } else { worth }, policy)
+}
+
+/// Where a run goes on that seemed to be through, if a person reopened one of its loops.
+fn reopened(this: &Run) -> Option<RunStage> {
+    let open = this.loops.values().any(|standing| !standing.has_ended());
+    open.then(|| RunStage::Working { group: this.groups.len().saturating_sub(1) })
+}
+
+/// All is done. What is on the run's branch was signed off, task by task; where that is wanted it goes further.
+fn finished(outcome: RunOutcome, policy: &RunPolicy) -> RunStage {
+    if policy.onto_default { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
 }
 
 fn cancel(this: &mut Run) {
@@ -307,7 +327,7 @@ fn after(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
     {
         RunStage::Reviewing
     } else {
-        RunStage::Done(worth(this))
+        finished(worth(this), policy)
     }
 }
 

@@ -202,6 +202,10 @@ pub enum Failure {
     Unusable {
         message: String,
     },
+    /// It ended well, and what it answered breaks the rules of the answer.
+    BadAnswer {
+        message: String,
+    },
     /// It could not be started.
     NotStarted {
         message: String,
@@ -217,6 +221,7 @@ impl fmt::Display for Failure {
             Self::Silent => f.write_str("said nothing for too long"),
             Self::NothingDone => f.write_str("ended without changing anything"),
             Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
+            Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
         }
     }

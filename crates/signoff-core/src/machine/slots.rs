@@ -1,5 +1,6 @@
 //! The places where attempts run, wherever in the state they are.
 
+use super::event::{Event, WorkReport};
 use super::state::{Fix, FixState, Hold, Loop, Researcher, Seat, Slot, Stage};
 use crate::ids::{AttemptId, QuestionId};
 
@@ -129,6 +130,17 @@ impl Loop {
             | Stage::Done(_) => false,
         };
         writes && self.slots().iter().any(|slot| slot.attempt().is_some())
+    }
+
+    /// Whether this is the end of an attempt to write that did not complete: then it is looked at whether a
+    /// checkpoint review is due.
+    pub fn is_spent_by(&self, event: &Event) -> bool {
+        let (Event::WorkEnded { attempt, report: WorkReport::Incomplete { .. } }
+        | Event::AttemptFailed { attempt, .. }) = event
+        else {
+            return false;
+        };
+        matches!(self.stage, Stage::Working { .. } | Stage::Fixing { .. }) && self.runs(*attempt)
     }
 
     /// What it waits for, each once.

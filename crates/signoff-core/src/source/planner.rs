@@ -9,6 +9,26 @@ use super::json::Strict;
 use super::order;
 use crate::review::{Violation, ViolationCode};
 
+/// What a planner answered, once it was found to be in order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Planned {
+    Tasks(Vec<PlannedTask>),
+    Groups(Vec<Vec<String>>),
+}
+
+impl Planned {
+    /// As its reviewers are shown it: one object, one task or group a line.
+    pub fn shown(&self) -> String {
+        let (key, lines): (_, Vec<_>) = match self {
+            Self::Tasks(tasks) => ("tasks", tasks.iter().map(serde_json::to_string).collect()),
+            Self::Groups(groups) => ("groups", groups.iter().map(serde_json::to_string).collect()),
+        };
+        let lines: Vec<String> = lines.into_iter().flatten().collect();
+        format!("{{\"{key}\": [\n{}\n]}}\n", lines.join(",\n"))
+    }
+}
+
 /// One task of an enumeration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PlannedTask {

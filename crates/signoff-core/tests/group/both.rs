@@ -122,7 +122,9 @@ fn the_log_survives_a_trip_over_the_wire(drive: &Drive) {
     assert_eq!(log, drive.log);
     let run_events = log.iter().filter_map(|recorded| match &recorded.fact {
         Fact::Run(RunFact::Moved(event)) => Some(event.clone()),
-        Fact::Run(RunFact::Opened { .. }) | Fact::Loop(..) | Fact::Task(..) => None,
+        Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) | Fact::Loop(..) | Fact::Task(..) => {
+            None
+        }
     });
     assert_eq!(group::replay(run_events.collect::<Vec<RunEvent>>(), &drive.run_policy), drive.run);
     for (loop_id, this) in &drive.loops {

@@ -64,6 +64,7 @@ impl Drive {
                 let outcome = Outcome::Approved { commit: "m".into() };
                 vec![Next::Run(RunEvent::FinalReviewEnded { outcome })]
             }
+            RunStage::Landing(_) => vec![Next::Run(RunEvent::Landed)],
             RunStage::Working { .. } | RunStage::Blocked { .. } | RunStage::Done(_) => Vec::new(),
         };
         all.extend(group::outstanding(&self.run).into_iter().flat_map(|wish| self.granted(wish)));
@@ -101,6 +102,7 @@ impl Drive {
             | RunEffect::Prepare
             | RunEffect::Pick { .. }
             | RunEffect::ReviewWhole
+            | RunEffect::LandWhole
             | RunEffect::Finish(_) => Vec::new(),
         }
     }

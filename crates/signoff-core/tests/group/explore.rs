@@ -107,6 +107,7 @@ fn told(before: &Node, event: &RunEvent) -> Node {
         | RunEvent::AttemptSpent { .. }
         | RunEvent::CheckpointReviewed { .. }
         | RunEvent::FinalReviewEnded { .. }
+        | RunEvent::Landed
         | RunEvent::Cancelled { .. } => {}
     }
     node
@@ -147,6 +148,7 @@ fn events(node: &Node, world: &World) -> Vec<Possible> {
             let ends = [approved(), Outcome::CompletedWithIssues, Outcome::Failed, Outcome::Cancelled];
             all.extend(ends.map(|outcome| free(RunEvent::FinalReviewEnded { outcome })));
         }
+        RunStage::Landing(_) => all.push(free(RunEvent::Landed)),
         RunStage::Working { .. } | RunStage::Blocked { .. } | RunStage::Done(_) => {}
     }
     if run.picks > 0 {
@@ -245,6 +247,9 @@ fn misfits(node: &Node, world: &World) -> Vec<RunEvent> {
         all.push(RunEvent::GroupsPlanned { groups: vec![vec!["x".into(), "y".into()]] });
         all.push(RunEvent::GroupsPlanned { groups: Vec::new() });
         all.push(RunEvent::PreparationEnded { outcome: Outcome::Failed });
+    }
+    if !matches!(run.stage, RunStage::Landing(_)) {
+        all.push(RunEvent::Landed);
     }
     if run.stage != RunStage::Reviewing {
         all.push(RunEvent::FinalReviewEnded { outcome: approved() });

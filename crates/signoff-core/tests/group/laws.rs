@@ -18,6 +18,7 @@ fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
         keep_going: false,
         before: false,
         after: false,
+        onto_default: false,
     };
     World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
 }
@@ -47,6 +48,7 @@ fn slots_keep_the_laws() {
             world.policy.keep_going = keep_going;
             hold(&world);
             world.policy.after = true;
+            world.policy.onto_default = true;
             world.repeats = 0;
             hold(&world);
         }
@@ -301,6 +303,7 @@ fn rounds_follow_each_other(step: &Taken) {
             | RunEvent::PickingStopped
             | RunEvent::AttemptSpent { .. }
             | RunEvent::FinalReviewEnded { .. }
+            | RunEvent::Landed
             | RunEvent::Cancelled { .. } => None,
         };
         let waits =
@@ -329,7 +332,13 @@ fn picks_respect_the_slots(step: &Taken) {
 
 fn the_end_is_worth_the_worst_loop(step: &Taken) {
     let same = step.before.run.stage == step.after.run.stage;
-    let (RunStage::Done(outcome), false) = (&step.after.run.stage, same) else { return };
+    let (RunStage::Done(outcome) | RunStage::Landing(outcome), false) = (&step.after.run.stage, same) else {
+        return;
+    };
+    if step.before.run.stage == RunStage::Landing(*outcome) {
+        assert_eq!(*step.event, RunEvent::Landed, "done before it landed");
+        return;
+    }
     let standings = || step.after.run.loops.values();
     if *outcome == RunOutcome::Cancelled {
         return;

@@ -9,6 +9,7 @@ use signoff_core::machine::{
     Position, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::source::planner::Planned;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
 use signoff_core::workflow::preset;
@@ -120,7 +121,8 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
         RunEvent::CheckpointReviewed { .. } => {
             RunEvent::FinalReviewEnded { outcome: Outcome::Accepted { by: by() } }
         }
-        RunEvent::FinalReviewEnded { .. } => RunEvent::Cancelled { by: by() },
+        RunEvent::FinalReviewEnded { .. } => RunEvent::Landed,
+        RunEvent::Landed => RunEvent::Cancelled { by: by() },
         RunEvent::Cancelled { .. } => return None,
     })
 }
@@ -146,14 +148,20 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
         }
         LoopFact::Used { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
         LoopFact::Said { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
-        LoopFact::Noted { .. } => LoopFact::Moved(Event::Started { head: head() }),
+        LoopFact::Noted { .. } => {
+            LoopFact::Answered { attempt, answer: Planned::Groups(vec![vec!["a".into(), "b".into()]]) }
+        }
+        LoopFact::Answered { .. } => LoopFact::Moved(Event::Started { head: head() }),
         LoopFact::Moved(event) => LoopFact::Moved(after(event)?),
     })
 }
 
 fn after_run_fact(fact: &RunFact) -> Option<RunFact> {
     Some(match fact {
-        RunFact::Opened { .. } => RunFact::Moved(RunEvent::Started),
+        RunFact::Opened { .. } => {
+            RunFact::Specified { name: "SPEC.md".into(), text: "Two endpoints.\n".into() }
+        }
+        RunFact::Specified { .. } => RunFact::Moved(RunEvent::Started),
         RunFact::Moved(event) => RunFact::Moved(after_run(event)?),
     })
 }

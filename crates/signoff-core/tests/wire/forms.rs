@@ -30,6 +30,7 @@ fn every_kind_has_its_name_and_keys() {
     let forms: Vec<_> = examples::all().iter().map(form).collect();
     insta::assert_snapshot!(forms.join("\n"), @r#"
     run.opened …
+    run.specified {"name":"SPEC.md","text":"Two endpoints.\n"}
     run.started null
     run.preparation_ended {"outcome":"completed_with_issues"}
     run.groups_planned {"groups":[["a","b"],["c"]]}
@@ -40,6 +41,7 @@ fn every_kind_has_its_name_and_keys() {
     run.attempt_spent {"since_checkpoint":{"a":5}}
     run.checkpoint_reviewed {"loop_id":"a"}
     run.final_review_ended {"outcome":{"accepted":{"by":"ann"}}}
+    run.landed null
     run.cancelled {"by":"ann"}
     loop.added {"branch":"signoff/task-29","task":29,"title":"Parse the header"}
     loop.governed {"policy":{"no_ask":false,"workflow":{"after":[],"arrangement":"queue","attempts_exhausted_as":"failed","before":[],"checkpoint_interval":null,"completion":"exit","description":"one task: implement, review, improve until approved","landing":"none","max_attempts":50,"max_conflicts":3,"max_passes":10,"max_recoveries":5,"modes":[],"name":"task","phases":[{"kind":"agent","mode":null,"name":"implement","once":false,"per_item":false,"researchers":0,"role":"implement","timeout":"1h"},{"author_output":false,"depth":"standard","enabled":false,"exhausted_as":"attention","fail_on":"LOW","fix_timeout":"30m","fixer":"fix","kind":"gate","max_cycles":3,"max_noop_fixes":null,"max_same_finding":null,"mode":null,"name":"review","on_discussion":"stop","on_exhausted":"stop","on_failure":"mini-loop","on_fixer_failure":"fail","on_implementer_failure":"fail","on_reviewer_failure":"fail","on_unclear":"request-changes","once":false,"parallel_fixes":false,"per_item":false,"require_nonce":false,"rereview":"full","restart_to":0,"review_timeout":"10m","reviewers":["general"]}],"reviewers":{"general":{"contract":"markdown","kind":"general"}}}}}
@@ -49,6 +51,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.used {"attempt":4,"usage":{"cost_micro_usd":1,"duration_ms":4,"input_tokens":2,"output_tokens":3}}
     loop.said {"attempt":4,"line":"Reading src/a.rs"}
     loop.noted {"attempt":4,"note":"your checkout changed"}
+    loop.answered {"answer":{"groups":[["a","b"]]},"attempt":4}
     loop.started {"head":{"commit":"c1","tree":"t1"}}
     loop.imported {"at":{"item":0,"pass":2,"phase":3},"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"fixes":1,"head":{"commit":"c1","tree":"t1"}}
     loop.items_planned {"count":2}
@@ -131,7 +134,7 @@ fn a_run_opens_with_all_that_holds_for_it() {
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
     insta::assert_snapshot!(parts.map(keys).join("\n"), @"
     policy workflow
-    after arrangement before checkpoint_interval jobs keep_going landing
+    after arrangement before checkpoint_interval jobs keep_going landing onto_default
     no_ask workflow
     after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
     ");

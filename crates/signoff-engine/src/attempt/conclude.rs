@@ -10,10 +10,12 @@ use signoff_core::contract::{self, Answer, MAX_BYTES};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Judged, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::review::{Finding, Judged, Review, Usage, Verdict, Violation, ViolationCode};
 use signoff_core::task::TaskType;
+use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
+use super::planner;
 use super::prepare::{self, Memo};
 use super::reading::Undone;
 use super::{End, Workshop};
@@ -32,6 +34,8 @@ pub struct Concluded {
     pub notes: Vec<String>,
     /// The agent says that there are no more tasks.
     pub stops_picking: bool,
+    /// What is to be put on record with it.
+    pub facts: Vec<LoopFact>,
 }
 
 /// Makes an event of an attempt's end. Doing it twice gives the same.
@@ -49,13 +53,23 @@ pub fn conclude(
         ));
     }
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    if task.is_planning() {
+        let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
+        return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
+    }
     let end = match end(shop, task, (dir, ended), &mut notes) {
         // Whatever it did to its worktree, other tasks are none the worse for it.
         Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => unusable(task, ended, &error),
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
-    Ok(Concluded { end, usage: usage(dir, ended), notes, stops_picking: stops_picking(task, dir) })
+    Ok(Concluded {
+        end,
+        usage: usage(dir, ended),
+        notes,
+        facts: Vec::new(),
+        stops_picking: stops_picking(task, dir),
+    })
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
@@ -127,7 +141,7 @@ fn undo(
     Ok(undone)
 }
 
-fn listed(changes: &[&Change]) -> String {
+pub(super) fn listed(changes: &[&Change]) -> String {
     changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -147,12 +161,12 @@ fn of_the_commit(shop: &Workshop, task: &Assignment, review: Review, undone: &Un
     Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
 }
 
-fn failed(task: &Assignment, failure: Failure) -> End {
+pub(super) fn failed(task: &Assignment, failure: Failure) -> End {
     End::Event(Box::new(Event::AttemptFailed { attempt: task.job.attempt, failure }))
 }
 
 /// How a process ended badly; none if it ended well or was stopped by us.
-fn failure(exit: &Exit) -> Option<Failure> {
+pub(super) fn failure(exit: &Exit) -> Option<Failure> {
     match exit {
         Exit::Code(0) | Exit::Stopped | Exit::Orphaned | Exit::Unkept { .. } => None,
         Exit::Code(code) => Some(Failure::Exit { code: *code }),
@@ -163,7 +177,7 @@ fn failure(exit: &Exit) -> Option<Failure> {
     }
 }
 
-fn is_stopped(exit: &Exit) -> bool {
+pub(super) fn is_stopped(exit: &Exit) -> bool {
     match exit {
         Exit::Stopped | Exit::Orphaned => true,
         Exit::Code(_)
@@ -317,16 +331,33 @@ fn review(
 }
 
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
-    if is_stopped(&ended.exit) {
-        return End::Stopped;
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        return failed(task, failure);
-    }
-    let ran = ran(&stdout(dir));
-    let findings = checks::findings(&ReviewerName::new("checks"), &ran);
-    let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
+    let report = match checked(dir, ended) {
+        Checks::Stopped => return End::Stopped,
+        Checks::Failed(failure) => return failed(task, failure),
+        Checks::Found(findings) if findings.is_empty() => CheckReport::Passed,
+        Checks::Found(findings) => CheckReport::Failed { findings },
+    };
     End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
+}
+
+/// What the project's commands came to.
+#[derive(Debug)]
+pub enum Checks {
+    Stopped,
+    Failed(Failure),
+    /// What is wrong; nothing if they passed.
+    Found(Vec<Finding>),
+}
+
+/// Reads what the project's commands left.
+pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
+    if is_stopped(&ended.exit) {
+        return Checks::Stopped;
+    }
+    match failure(&ended.exit) {
+        Some(failure) => Checks::Failed(failure),
+        None => Checks::Found(checks::findings(&ReviewerName::new("checks"), &ran(&stdout(dir)))),
+    }
 }
 
 fn ran(text: &[u8]) -> Vec<Ran> {
@@ -334,7 +365,7 @@ fn ran(text: &[u8]) -> Vec<Ran> {
 }
 
 /// What the agent wrote to stdout; one byte more than any answer may have tells that there was more.
-fn stdout(dir: &AttemptDir) -> Vec<u8> {
+pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
     start_of(&dir.stdout(), MAX_BYTES as u64 + 1)
 }
 

@@ -1,5 +1,6 @@
 //! What an agent is told through its environment.
 
+use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
 
 use crate::assignment::Assignment;
@@ -9,11 +10,11 @@ use crate::process::AttemptDir;
 pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(String, Option<String>)> {
     let reviewer =
         if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
-    let review_kind = reviewer.is_some().then(|| "task".to_owned());
+    let review_kind = reviewer.is_some().then(|| task.review_kind().to_owned());
     let commit =
         if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
     let task_id = task.task.map(|task| task.to_string());
-    let loop_id = task.task.map(|_| task.loop_id.to_string());
+    let loop_id = task.told_loop().filter(|_| task.task.is_some()).map(ToString::to_string);
     [
         ("SIGNOFF_ROLE", Some(task.launch.role.clone())),
         ("SIGNOFF_PHASE", Some(task.phase_name().to_owned())),
@@ -36,6 +37,18 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
     .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+/// The variables of checks that run on a merge.
+pub fn of_landing(task: &Assignment, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+    of(task, dir, None)
+}
+
+/// The same where no task lands, but something of a run.
+pub fn bare(run: RunId) -> Vec<(String, Option<String>)> {
+    let known = [("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())];
+    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
+    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.

@@ -12,7 +12,7 @@ use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
 use signoff_core::review::Bar;
-use signoff_core::workflow::Role;
+use signoff_core::workflow::{Completion, Role};
 
 use super::{Unstarted, Workshop, directory, environment};
 use crate::agent::{self, CommandLine, Order};
@@ -35,9 +35,7 @@ type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 /// Writes down all that the keeper needs.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
-    // Prompts, answers and the words that bind them are nobody else's business.
-    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
-    private.map_err(|error| EngineError::io("make", dir.path(), error))?;
+    make_directory(&dir)?;
     failpoint::pass("prepare");
     shop.worktree_with_files(task)?;
     let Some(place) = task.job_place() else {
@@ -58,6 +56,12 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
     }
 }
 
+/// Prompts, answers and the words that bind them are nobody else's business.
+pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
+    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
+    private.map_err(|error| EngineError::io("make", dir.path(), error))
+}
+
 fn prepare_work(
     shop: &Workshop,
     task: &Assignment,
@@ -74,7 +78,8 @@ fn prepare_work(
         (None, None) => opening(shop, &[role.word()])?,
     };
     let (unread, last_review) = (unread(shop, task), last_review(shop, task));
-    let material = Material { opening, unread, last_review, ..Material::default() };
+    let previous_message = previous_message(shop, task);
+    let material = Material { opening, unread, last_review, previous_message, ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     shop.readings.writing(&shop.worktree(task)?);
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
@@ -133,6 +138,21 @@ fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
 
 /// The project's own commands, run by signoff itself under the same keeper.
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let gate = task.gate().and_then(|gate| gate.review_timeout);
+    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
+    let environment = environment::of(task, &dir, None);
+    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), (timeout, environment))?;
+    let none = || Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned());
+    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+}
+
+/// How the project's checks are started in a directory; none if there are none.
+pub fn checks_launch(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    directory: &Path,
+    (timeout, environment): (Span, Vec<(String, Option<String>)>),
+) -> Result<Option<Launch>, EngineError> {
     let list: Vec<_> = shop
         .settings
         .checks()
@@ -140,23 +160,18 @@ fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result
         .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
         .collect();
     if list.is_empty() {
-        return Ok(Err(Unstarted(
-            "no checks are configured: name them in [checks] of signoff.toml".to_owned(),
-        )));
+        return Ok(None);
     }
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
-    write_prompt(&dir, "", &Memo::default())?;
+    write_prompt(dir, "", &Memo::default())?;
     let line = CommandLine {
         program: shop.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],
-        environment: Vec::new(),
+        environment,
     };
-    let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    let launch = assemble(shop, task, &dir, line, (timeout, None));
-    Ok(Ok((launch, dir)))
+    Ok(Some(assemble(shop, directory, line, timeout)))
 }
 
 /// What a reviewer is asked, as far as reading its answer depends on it.
@@ -180,7 +195,7 @@ fn ask_of(
         require_nonce: assigned.require_nonce || gate.is_some_and(|gate| gate.require_nonce),
         fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
         commit: Some(commit.clone()),
-        loop_id: Some(task.loop_id.clone()),
+        loop_id: task.told_loop().cloned(),
         task: task.task.map(|task| task.to_string()),
     }
 }
@@ -198,23 +213,18 @@ fn launch(
     let program = shop.program.display().to_string();
     let mut line = adapter.command_line(&Order { agent, model, program: &program });
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-    Ok(assemble(shop, task, dir, line, (timeout, nonce)))
+    line.environment.extend(environment::of(task, dir, nonce));
+    Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 
-fn assemble(
-    shop: &Workshop,
-    task: &Assignment,
-    dir: &AttemptDir,
-    line: CommandLine,
-    (timeout, nonce): (Span, Option<&str>),
-) -> Launch {
+fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
     let CommandLine { program, arguments, environment } = line;
     let limits = shop.settings.limits();
     Launch {
         program: found(&program, shop.repository.checkout()),
         arguments,
-        directory: task.place.worktree.clone().into(),
-        environment: environment.into_iter().chain(environment::of(task, dir, nonce)).collect(),
+        directory: directory.to_owned(),
+        environment,
         writable: None,
         limits: Limits {
             time: Some(duration(timeout)),
@@ -297,6 +307,17 @@ fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
     if !task.gate().is_some_and(|gate| gate.author_output) {
         return None;
     }
+    last_message(shop, task)
+}
+
+/// What the attempt before said, for one that goes on with its work.
+fn previous_message(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let goes_on = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. });
+    let marked = task.policy.workflow.completion == Completion::Marker;
+    if goes_on && marked && task.state.tally.iteration > 1 { last_message(shop, task) } else { None }
+}
+
+fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
     let attempts = shop.layout.attempts(task.run, &task.loop_id);
     let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
     before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))

@@ -4,20 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::config::Place;
-use signoff_core::group::{RunEffect, RunEvent};
+use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Subject};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_core::wire::{Launch, LoopFact};
+use signoff_core::workflow::Landing;
 
 use super::track::Claiming;
 use super::{Dispatcher, Driven, Input, Interrupt, Notice, Todo};
-use crate::assignment::{Assignment, Neighbour};
+use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, failpoint, place};
+use crate::{attempt, failpoint, landing, place};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -77,21 +78,16 @@ impl Dispatcher<'_> {
                 let event = Event::Cancelled { by: "the run".to_owned() };
                 self.loop_event(run, &loop_id, event, Vec::new())
             }
-            RunEffect::ReviewCheckpoint { loops } => {
-                // Nobody is there to look: what waits for the checkpoint goes on.
-                loops.into_iter().try_for_each(|loop_id| {
-                    self.run_event(run, RunEvent::CheckpointReviewed { loop_id }, Vec::new())
-                })
-            }
-            // Who opened the run planned it, and shows what blocks it.
-            RunEffect::Prepare | RunEffect::ReviewWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => {
-                Ok(())
-            }
+            RunEffect::Prepare => self.prepare(run),
+            RunEffect::ReviewCheckpoint { loops } => self.review_checkpoint(run, loops),
+            RunEffect::ReviewWhole => self.review_whole(run),
+            // What blocks a run is in the log; whoever shows it shows it from there.
+            RunEffect::LandWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
         }
     }
 
     /// Makes the worktree of a loop, away from the dispatcher.
-    fn start(&mut self, run: RunId, loop_id: LoopId) {
+    pub(super) fn start(&mut self, run: RunId, loop_id: LoopId) {
         if self.interrupt.is_some() {
             return;
         }
@@ -121,8 +117,11 @@ impl Dispatcher<'_> {
     /// What the loop is asked to do.
     pub(super) fn spec(&self, run: RunId, loop_id: &LoopId) -> Option<TaskSpec> {
         let board = &self.runs.get(&run)?.board;
-        let worked = board.loops.get(loop_id);
-        let Some(task) = worked.and_then(|worked| worked.task) else { return self.shop.subject.clone() };
+        let looked_at = loop_id.of_checkpoint().map(|(of, _)| of);
+        let worked = board.loops.get(looked_at.as_ref().unwrap_or(loop_id));
+        let Some(task) = worked.and_then(|worked| worked.task) else {
+            return board.subject.clone().or_else(|| self.shop.subject.clone());
+        };
         board.specs.get(&task).cloned().or_else(|| self.store.task_spec(task).ok().flatten())
     }
 
@@ -185,7 +184,16 @@ impl Dispatcher<'_> {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
         self.summary.agents += 1;
-        tokio::spawn(attempt::carry_out(self.shop.clone(), Arc::new(task), self.tell.clone()));
+        let (shop, task, tell) = (self.shop.clone(), Arc::new(task), self.tell.clone());
+        match task.job.kind {
+            JobKind::Land => tokio::spawn(landing::carry_out(shop, task, tell)),
+            JobKind::Work { .. }
+            | JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Fix { .. }
+            | JobKind::Combine => tokio::spawn(attempt::carry_out(shop, task, tell)),
+        };
         Ok(())
     }
 
@@ -208,17 +216,24 @@ impl Dispatcher<'_> {
         let board = &self.runs.get(&run)?.board;
         let worked = board.loops.get(loop_id)?;
         let launch = self.launch(run, loop_id, &job);
+        let part = Part::of(loop_id, worked);
+        let about = board.loops.get(part.as_ref().and_then(Part::looks_at).unwrap_or(loop_id))?;
+        let whole = matches!(part, Some(Part::Whole));
+        let policy = board.policy(loop_id)?.clone();
+        let own = policy.workflow.landing != Landing::None;
         Some(Assignment {
             run,
             loop_id: loop_id.clone(),
-            task: worked.task,
+            task: about.task,
+            part,
             spec,
-            branch: worked.branch.clone(),
+            branch: if whole { run.branch() } else { worked.branch.clone() },
             place: worked.place.clone()?,
-            started: worked.started.unwrap_or_else(clock::now),
+            target: own.then(|| run.branch()),
+            started: about.started.unwrap_or_else(clock::now),
             job,
             launch,
-            policy: board.policy(loop_id)?.clone(),
+            policy,
             state: worked.state.clone(),
             last_round: worked.last_round.clone(),
             others: neighbours(board, loop_id),
@@ -284,5 +299,8 @@ fn neighbours(board: &Board, this: &LoopId) -> Vec<Neighbour> {
             iteration: at_work.then_some(worked.state.tally.iteration),
         }
     };
-    board.loops.iter().filter(|(loop_id, _)| *loop_id != this).map(neighbour).collect()
+    let looked_at = this.of_checkpoint().map(|(of, _)| of);
+    let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();
+    let others = board.loops.iter().filter(|(loop_id, _)| beside(loop_id) && !loop_id.serves_the_run());
+    others.map(neighbour).collect()
 }

@@ -42,6 +42,7 @@ impl Dispatcher<'_> {
                 | Input::Lost { .. }
                 | Input::Closed { .. }
                 | Input::Interrupted(_)
+                | Input::Note(_)
                 | Input::Tick => {}
             }
         }

@@ -22,11 +22,22 @@ impl Dispatcher<'_> {
         event: Event,
         before: Vec<LoopFact>,
     ) -> Result<(), EngineError> {
+        self.loop_event_and(run, loop_id, (event, before), Vec::new())
+    }
+
+    /// The same with what the run is told besides, in one transaction.
+    pub(super) fn loop_event_and(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        (event, before): (Event, Vec<LoopFact>),
+        also: Vec<RunEvent>,
+    ) -> Result<(), EngineError> {
         let Some(driven) = self.runs.get(&run) else { return Ok(()) };
         let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
         let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
         let (next, effects) = machine::step(worked.state.clone(), event.clone(), policy);
-        if next == worked.state {
+        if next == worked.state && also.is_empty() {
             // Too late, or said twice.
             return Ok(());
         }
@@ -37,23 +48,52 @@ impl Dispatcher<'_> {
         let worked = &driven.board.loops[loop_id];
         self.summary.tasks.extend(worked.task);
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
+        let spent = self.spent(run, loop_id, &event);
         let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
         facts.extend(self.launches(run, loop_id, &effects).into_iter().map(own));
         let mut wishes: Vec<Todo> =
             effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
         let standing = Standing::of(&next);
-        if standing != Standing::of(&worked.state)
-            && let Some(policy) = driven.board.run_policy()
-        {
-            let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
-            let (_, effects) = group::step(driven.board.machine.clone(), moved.clone(), policy);
-            facts.push(Fact::Run(RunFact::Moved(moved)));
-            wishes.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
-        }
+        let moved = standing != Standing::of(&worked.state) && !loop_id.serves_the_run();
+        let moved = moved.then(|| RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
+        let part_ended = loop_id.serves_the_run() && next.is_done();
+        let (told, effects) = self.told(run, moved.into_iter().chain(spent).chain(also));
+        facts.extend(told);
+        wishes.extend(effects);
         self.append(run, facts)?;
         self.todo.extend(wishes);
         self.give_up_worktree(run, loop_id);
-        Ok(())
+        if part_ended { self.part_ended(run, loop_id) } else { Ok(()) }
+    }
+
+    /// What a run is told, as far as it changes anything, and what follows.
+    fn told(&self, run: RunId, events: impl Iterator<Item = RunEvent>) -> (Vec<Fact>, Vec<Todo>) {
+        let board = &self.runs[&run].board;
+        let (mut facts, mut wishes) = (Vec::new(), Vec::new());
+        let Some(policy) = board.run_policy() else { return (facts, wishes) };
+        let mut machine = board.machine.clone();
+        for event in events {
+            let (next, effects) = group::step(machine.clone(), event.clone(), policy);
+            if next != machine {
+                facts.push(Fact::Run(RunFact::Moved(event)));
+                wishes.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
+                machine = next;
+            }
+        }
+        (facts, wishes)
+    }
+
+    /// An attempt to write that ended without completing: whether a checkpoint is due is looked at then.
+    fn spent(&self, run: RunId, loop_id: &LoopId, event: &Event) -> Option<RunEvent> {
+        let board = &self.runs[&run].board;
+        board.run_policy()?.checkpoint_interval?;
+        if loop_id.serves_the_run() || !board.loops.get(loop_id)?.state.is_spent_by(event) {
+            return None;
+        }
+        let since =
+            |(loop_id, worked): (&LoopId, &Worked)| (loop_id.clone(), worked.state.since_checkpoint());
+        let tasks = board.loops.iter().filter(|(loop_id, _)| !loop_id.serves_the_run());
+        Some(RunEvent::AttemptSpent { since_checkpoint: tasks.map(since).collect() })
     }
 
     /// A loop at which nobody works needs its worktree no longer.
@@ -114,7 +154,10 @@ impl Dispatcher<'_> {
         let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
         let spec = self.spec(run, loop_id).unwrap_or_default();
         let started = worked.started.unwrap_or_else(clock::now);
-        let about = About { run, task: worked.task, spec: &spec, started };
+        let looked_at = loop_id.of_checkpoint().and_then(|(of, _)| driven.board.loops.get(&of));
+        let task = looked_at.unwrap_or(worked).task;
+        let started = looked_at.and_then(|of| of.started).unwrap_or(started);
+        let about = About { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
         let name = artifact_name(&about, artifact::Gate { workflow, pass: round.pass, phase, cycle });
         artifact::write_merged(&self.shop.layout.reviews(), &name, &round.reviews, bar)

@@ -2,7 +2,7 @@
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Hold, Job, Loss, Policy, Stage};
+use signoff_core::machine::{self, Effect, Event, Hold, Job, JobKind, Loss, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
@@ -18,6 +18,7 @@ impl Dispatcher<'_> {
             self.govern(run, loop_id)?;
             self.notice_foreign_commits(run, loop_id)?;
             self.recover_loop(run, loop_id)?;
+            self.tidy(run, loop_id);
         }
         self.remember_called(run);
         let wishes = group::outstanding(&self.runs[&run].board.machine);
@@ -119,6 +120,8 @@ impl Dispatcher<'_> {
         }
         let found = process::settle(&AttemptDir::new(&path));
         match found.map_err(|error| EngineError::io("look after the agent of", &path, error))? {
+            // What the checks of a merge said holds only for a target that has not moved since.
+            Found::Ended(_) if job.kind == JobKind::Land => self.lost(run, loop_id, job.attempt),
             Found::Ended(ended) => {
                 self.conclude(run, loop_id, job, ended);
                 Ok(())

@@ -117,6 +117,34 @@ impl Repository {
         Ok(self.known(branch)?.tip)
     }
 
+    /// Where a branch of ours is; if there is none it begins at `start`.
+    pub fn begin_branch(
+        &self,
+        branch: &str,
+        start: impl FnOnce() -> Result<Commit, GitError>,
+    ) -> Result<Commit, GitError> {
+        let tip = || Tips::of_common(self.common()).of_file(branch).map(Commit::new);
+        if let Some(tip) = tip() {
+            return Ok(tip);
+        }
+        self.in_turn(|| {
+            // Another thread may have been faster.
+            if let Some(tip) = tip()
+                .map_or_else(|| Ok(self.head_of(branch)?.map(|head| head.commit)), |tip| Ok(Some(tip)))?
+            {
+                return Ok(tip);
+            }
+            let start = start()?;
+            self.create_branch(branch, &start)?;
+            Ok(start)
+        })
+    }
+
+    /// The commit a branch of ours began at.
+    pub fn begun_at(&self, branch: &str) -> Result<Option<Commit>, GitError> {
+        Ok(self.known(branch)?.base)
+    }
+
     pub fn has_branch(&self, branch: &str) -> Result<bool, GitError> {
         Ok(self.known(branch)?.tip.is_some())
     }

@@ -167,12 +167,23 @@ impl Worktree {
     }
 }
 
+impl Worktree {
+    /// The worktree as it is, while somebody works in it: all that is uncommitted, as a commit on top of its head.
+    pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
+        self.there()?;
+        self.repository.snapshot_at(self.place())
+    }
+}
+
 impl Repository {
     /// The person's checkout with all that is uncommitted and untracked, as a commit on top of `HEAD`.
     ///
     /// Only objects are written: no ref, no index, no file.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
-        let here = self.here();
+        self.snapshot_at(self.here())
+    }
+
+    fn snapshot_at(&self, here: Place<'_>) -> Result<Commit, GitError> {
         let scratch = self.scratch_index(here.git_dir)?;
         let place = Place { index: Some(&scratch.path), ..here };
         let status = self.status(place)?;

@@ -20,6 +20,8 @@ pub enum GitError {
     NoGit,
     #[error("this git is too old: 2.32 or newer is needed")]
     TooOld,
+    #[error("this git is too old to merge without a worktree: 2.40 or newer is needed")]
+    TooOldToMerge,
     #[error("the repository has no commits yet")]
     NoCommits,
     #[error("git knows no commit `{0}`")]
@@ -49,6 +51,14 @@ pub enum GitError {
     Unfinished { worktree: PathBuf, operation: Operation },
     #[error("{} holds work that is not committed", .0.display())]
     UncommittedWork(PathBuf),
+    /// The person's own changes are in the way of a checkout that is to follow its branch.
+    #[error("{} has changes that are not committed: {files}", .checkout.display())]
+    Dirty { checkout: PathBuf, files: String },
+    #[error("{} in {} is not known to git, and would be overwritten", .file.display(), .checkout.display())]
+    WouldOverwrite { checkout: PathBuf, file: PathBuf },
+    /// Each time it was to be moved it had moved.
+    #[error("{0} moves all the time: somebody else keeps committing to it")]
+    KeepsMoving(String),
     #[error("{} leads out of the worktree", .0.display())]
     OutsideWorktree(PathBuf),
     /// Whatever was put back came back: something is still writing.
@@ -100,11 +110,15 @@ impl GitError {
             | Self::OddPath(_)
             | Self::NoGit
             | Self::TooOld
+            | Self::TooOldToMerge
             | Self::NoCommits
             | Self::UnknownRevision(_)
             | Self::Locked { .. }
             | Self::BadBranchName(_)
             | Self::UncommittedWork(_)
+            | Self::Dirty { .. }
+            | Self::WouldOverwrite { .. }
+            | Self::KeepsMoving(_)
             | Self::DiskFull => false,
         }
     }

@@ -48,6 +48,13 @@ impl<'a> Invocation<'a> {
         self
     }
 
+    /// A path as it is, whatever its name would mean as a pattern.
+    pub(super) fn arg_path(self, path: &Path) -> Self {
+        let mut literal = OsString::from(":(top,literal)");
+        literal.push(path);
+        self.args([literal])
+    }
+
     pub(super) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self

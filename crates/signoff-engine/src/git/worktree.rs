@@ -55,6 +55,30 @@ impl Repository {
         made?.filled()
     }
 
+    /// The throw-away worktree at `path`, or a new one of the commit.
+    pub fn detached(
+        &self,
+        path: &Path,
+        commit: impl FnOnce() -> Result<Commit, GitError>,
+    ) -> Result<Worktree, GitError> {
+        let path = settle(path)?;
+        // Killed before the marker was written: nobody but us leaves a worktree without an index.
+        let is_ours = |git_dir: &PathBuf| match marked(git_dir) {
+            Some(branch) => branch.is_none(),
+            None => !git_dir.join("index").exists(),
+        };
+        match self.registered(&path)? {
+            Some(git_dir) if is_ours(&git_dir) && is_directory(&path) => {
+                self.in_turn(|| self.own(&path, git_dir, None))?.filled()
+            }
+            Some(git_dir) if is_ours(&git_dir) && !is_in_the_way(&path) => {
+                self.in_turn(|| remove_if_there(&git_dir))?;
+                self.add_detached(&path, &commit()?)
+            }
+            Some(_) | None => self.add_detached(&path, &commit()?),
+        }
+    }
+
     /// The worktree this program made at `path`.
     pub fn worktree(&self, path: &Path) -> Result<Worktree, GitError> {
         let path = settle(path)?;

@@ -1,7 +1,8 @@
 //! An attempt that is under way, as the program sees it.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeReader, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
@@ -41,6 +43,13 @@ pub struct Running {
 /// Ends an attempt early.
 #[derive(Debug, Clone)]
 pub struct Stopper(Weak<File>);
+
+/// Something of the program's own that can be stopped as an agent can.
+#[derive(Debug)]
+pub struct Stoppable {
+    control: Arc<File>,
+    asked: PipeReader,
+}
 
 /// What the agent says, line by line, while it says it.
 ///
@@ -125,6 +134,24 @@ async fn complaint(stderr: Option<ChildStderr>) -> String {
     }
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     if said.is_empty() { "the keeper ended without a word".to_owned() } else { said }
+}
+
+impl Stoppable {
+    pub fn new() -> io::Result<Self> {
+        let (asked, control) = io::pipe()?;
+        Ok(Self { control: Arc::new(File::from(OwnedFd::from(control))), asked })
+    }
+
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::downgrade(&self.control))
+    }
+
+    /// Whether it was asked to stop.
+    pub fn is_asked(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut asked = [PollFd::new(&self.asked, PollFlags::IN)];
+        poll(&mut asked, Some(&now)).is_ok_and(|count| count > 0)
+    }
 }
 
 impl Stopper {

@@ -67,12 +67,13 @@ pub(crate) struct IssueRecord {
 
 impl IssueRecord {
     pub fn columns(&self) -> Vec<Column> {
+        let of_loop = !self.loop_id.serves_the_run();
         let own = || Some(self.finding.id.as_str()).filter(|id| !id.is_empty());
         let id = self.entry.as_ref().map(|(id, _)| id.as_str()).or_else(own);
         let mut columns = vec![
             ("run_id", self.run.0.into()),
-            ("loop_id", self.loop_id.as_str().into()),
-            ("loop_review_id", self.review.as_str().into()),
+            ("loop_id", of_loop.then_some(self.loop_id.as_str()).into()),
+            ("loop_review_id", of_loop.then_some(self.review.as_str()).into()),
             ("task_id", self.task.map(|task| task.0).into()),
             ("state", self.entry.as_ref().map(|(_, state)| word(*state)).into()),
             ("finding_id", id.into()),

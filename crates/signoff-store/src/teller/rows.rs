@@ -59,7 +59,8 @@ impl Teller {
             | RunStage::Preparing
             | RunStage::Working { .. }
             | RunStage::Blocked { .. }
-            | RunStage::Reviewing => true,
+            | RunStage::Reviewing
+            | RunStage::Landing(_) => true,
             RunStage::Done(outcome) => {
                 self.view.owes_a_tracker() || self.loops.keys().any(|id| self.has_work(id, *outcome))
             }
@@ -88,8 +89,13 @@ impl Teller {
             let approved = self.view.loop_state(loop_id).and_then(Loop::approved_commit);
             rows.push(Row::TaskMoved(task_moved(task, &view, track, approved)));
         }
-        rows.extend(self.loop_row(view, track).map(Row::Loop));
-        rows.extend(track.issues.iter().cloned().map(Row::Issue));
+        if !loop_id.serves_the_run() {
+            rows.extend(self.loop_row(view, track).map(Row::Loop));
+        }
+        // What a checkpoint found is told of the loop it looked at.
+        if loop_id.of_checkpoint().is_none() {
+            rows.extend(track.issues.iter().cloned().map(Row::Issue));
+        }
         rows.extend(self.findings(loop_id, track));
         rows.extend(track.questions.iter().cloned().map(Row::Question));
         rows

@@ -5,7 +5,11 @@ use signoff_core::machine::{GateEnd, Loop, Outcome, Stage};
 
 pub(super) fn of_run(stage: &RunStage) -> &'static str {
     match stage {
-        RunStage::Queued | RunStage::Preparing | RunStage::Working { .. } | RunStage::Reviewing => "running",
+        RunStage::Queued
+        | RunStage::Preparing
+        | RunStage::Working { .. }
+        | RunStage::Reviewing
+        | RunStage::Landing(_) => "running",
         RunStage::Blocked { .. } => "blocked",
         RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => "completed",
         RunStage::Done(RunOutcome::Failed) => "failed",

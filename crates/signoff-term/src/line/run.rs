@@ -21,6 +21,7 @@ impl LineRenderer {
                 self.policy = Some(policy.clone());
                 Vec::new()
             }
+            RunFact::Specified { .. } => Vec::new(),
             RunFact::Moved(event) => {
                 if let RunEvent::GroupsPlanned { groups } = event {
                     self.groups.clone_from(groups);
@@ -40,6 +41,7 @@ impl LineRenderer {
             RunStage::Working { group } => self.group_begins(*group, before),
             RunStage::Blocked { by, .. } => self.blocked(by),
             RunStage::Reviewing => vec!["All tasks are through: looking at the whole".to_owned()],
+            RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
             RunStage::Done(outcome) => self.over(*outcome, before),
         }
     }
@@ -49,7 +51,11 @@ impl LineRenderer {
         let grouped = self.policy.as_ref().is_some_and(|policy| policy.arrangement == Arrangement::Groups);
         let new = match before {
             RunStage::Working { group: old } | RunStage::Blocked { group: old, .. } => *old != group,
-            RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Done(_) => true,
+            RunStage::Queued
+            | RunStage::Preparing
+            | RunStage::Reviewing
+            | RunStage::Landing(_)
+            | RunStage::Done(_) => true,
         };
         let Some(loops) = self.groups.get(group).filter(|_| grouped && new) else { return Vec::new() };
         vec![format!("Group {} of {}: {}", group + 1, self.groups.len(), self.names(loops))]

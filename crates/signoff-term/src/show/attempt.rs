@@ -181,6 +181,7 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::Silent => "silent",
         Failure::NothingDone => "nothing_done",
         Failure::Unusable { .. } => "unusable",
+        Failure::BadAnswer { .. } => "bad_answer",
         Failure::NotStarted { .. } => "not_started",
     }
 }

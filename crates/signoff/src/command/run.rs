@@ -1,6 +1,8 @@
-//! `signoff run`: the tasks of a plan file in order, or those of a tracker or the queue in slots.
+//! `signoff run`: the tasks of a plan file in order, those of a specification group by group, or those of a tracker or
+//! the queue in slots.
 
 mod slots;
+mod spec;
 
 use std::path::{Path, PathBuf};
 
@@ -22,18 +24,23 @@ use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::{door, preflight, words};
 
-/// Work the tasks of a plan file, of a tracker or of the queue
+/// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
-/// Of a plan file each task begins at the approved end of the one before, on one branch. It is implemented, committed, and reviewed
-/// by all reviewers at once; their findings are fixed and all review again. After a task that needs you, the later
-/// ones wait. `beads` and `queue` fill slots: up to N tasks at once, each in its own worktree, each landed on the
-/// run's branch when it is signed off.
+/// The tasks of a plan follow each other on one branch: each is implemented, committed, and reviewed by all reviewers
+/// at once; their findings are fixed and all review again. After a task that needs you, the later ones wait.
+///
+/// Any other text is a specification: a planner lists its tasks and another puts them into groups, each reviewed.
+/// All tasks of a group are worked at once, each in its own worktree; when all are signed off they land one by one on
+/// the branch signoff/run-ID, and the next group begins there. In the end the whole is reviewed.
+///
+/// `beads` and `queue` fill slots: up to N tasks at once, each in its own worktree, each landed on the branch
+/// signoff/run-ID as soon as it is signed off.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run beads -j 4 --review\n  signoff run --resume"
+    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run SPEC.md --effort high -j 8\n  signoff run beads -j 4 --review\n  signoff run --resume"
 )]
 pub struct Args {
-    /// A plan file, `beads`, or `queue`
+    /// A plan file, a specification, `beads`, or `queue`
     #[arg(required_unless_present = "resume")]
     source: Option<PathBuf>,
     /// Go on with this run, or with whatever is unfinished
@@ -54,6 +61,9 @@ pub struct Args {
     /// Tick what is done in the plan file itself too
     #[arg(long)]
     tick: bool,
+    /// Bring the run's branch onto the default branch when all is done
+    #[arg(long)]
+    land: bool,
     #[command(flatten)]
     slots: SlotArgs,
 }
@@ -119,7 +129,15 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     if let Some(flag) = args.slots.given() {
         return Err(Failure::usage(format!("{flag} is for the slots of `beads` and `queue`"))
             .at(path.display().to_string())
-            .hint("leave it out, or set the same in [gate] or [presets.plan] of signoff.toml"));
+            .hint("leave it out, or set the same in [gate] of signoff.toml"));
+    }
+    let name = path.display().to_string();
+    if file.format == Format::Text {
+        return match args.dry_run {
+            true if console.json => dry_run(&file, console),
+            true => console.text(&spec::understood(&name, &text)).map(|()| Exit::Done),
+            false => spec::run((&name, &text), args, console),
+        };
     }
     if args.dry_run {
         return dry_run(&file, console);
@@ -163,13 +181,8 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let file = file.map_err(|error| Failure::from(error).hint(mend))?;
     // A tracker may be caught while it writes a character; any other file is text to its end.
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    if file.format == Format::Beads {
+    if file.format == Format::Text || file.format == Format::Beads {
         return Ok((file, text));
-    }
-    if file.format == Format::Text {
-        return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
-            .at(format!("{name}:1"))
-            .hint("write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`"));
     }
     if file.tasks.is_empty() {
         return Err(Failure::usage(format!("{name} contains no tasks"))
@@ -197,10 +210,10 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<
     let open = order
         .filter_map(|id| file.task(id))
         .filter(|task| task.state == State::Open || task.state == State::InProgress);
-    Ok(open.map(|task| spec(task, file, (&shown, text))).collect())
+    Ok(open.map(|task| task_spec(task, file, (&shown, text))).collect())
 }
 
-fn spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
+fn task_spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
     TaskSpec {
         title: task.title.clone(),
         description: task.description(),

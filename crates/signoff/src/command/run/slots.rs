@@ -131,6 +131,7 @@ impl<'a> Slots<'a> {
             flags: self.flags.clone(),
             keep_going: self.args.slots.keep_going,
             stop_marker: true,
+            onto_default: self.args.land,
             ..RunPolicy::of(workflow, self.jobs())
         }
     }

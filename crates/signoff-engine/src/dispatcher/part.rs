@@ -1,0 +1,187 @@
+//! The parts of a run that carry no task: planning it, looking at loops while they work, looking at the whole.
+//!
+//! Each is a loop of the same machine under a workflow of its own, so it is recorded, resumed and bounded like any
+//! other. What it comes to is told to the run when it ends; a program that was killed in between tells it then.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use signoff_core::group::{self, RunEvent};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::{Event, Outcome, Policy, Stage};
+use signoff_core::review::{Bar, Finding};
+use signoff_core::source::planner::PlannedTask;
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
+use signoff_core::workflow::Workflow;
+
+use super::{Dispatcher, Todo, loop_id};
+use crate::board::Worked;
+use crate::error::EngineError;
+use crate::git::Uncommitted;
+
+impl Dispatcher<'_> {
+    /// Finds the tasks of a run and arranges them.
+    pub(super) fn prepare(&mut self, run: RunId) -> Result<(), EngineError> {
+        let workflow = self.workflow(run, &LoopId::planning());
+        match workflow.filter(|workflow| !workflow.before.is_empty()) {
+            Some(workflow) => self.part(run, LoopId::planning(), workflow.part(&workflow.before)),
+            // Who opened the run planned it.
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at all that the run changed.
+    pub(super) fn review_whole(&mut self, run: RunId) -> Result<(), EngineError> {
+        match self.workflow(run, &LoopId::whole()) {
+            Some(workflow) => self.part(run, LoopId::whole(), workflow.part(&workflow.after)),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at these loops as they stand; nobody is interrupted.
+    pub(super) fn review_checkpoint(&mut self, run: RunId, loops: Vec<LoopId>) -> Result<(), EngineError> {
+        for of in loops {
+            let Some(board) = self.runs.get(&run).map(|driven| &driven.board) else { return Ok(()) };
+            let Some(worked) = board.loops.get(&of).filter(|_| board.machine.checkpoint.waits_for(&of))
+            else {
+                continue;
+            };
+            let part = of.checkpoint(worked.checkpoints + 1);
+            if let Some(workflow) = self.workflow(run, &of) {
+                self.part(run, part, workflow.checkpoint())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The workflow of a loop; for a part that is yet to begin that of the run.
+    fn workflow(&self, run: RunId, loop_id: &LoopId) -> Option<Workflow> {
+        let board = &self.runs.get(&run)?.board;
+        let of_run = || board.under.as_ref().map(|(_, policy)| policy);
+        let policy = if loop_id.serves_the_run() { of_run() } else { board.policy(loop_id) };
+        policy.map(|policy| policy.workflow.clone())
+    }
+
+    /// Begins a part, or goes on with it from wherever it is.
+    fn part(&mut self, run: RunId, loop_id: LoopId, workflow: Workflow) -> Result<(), EngineError> {
+        let stage = self.runs[&run].board.loops.get(&loop_id).map(|worked| &worked.state.stage);
+        match stage {
+            Some(Stage::Done(_)) => return self.part_ended(run, &loop_id),
+            Some(Stage::Queued) => {}
+            // Its own wishes are outstanding.
+            Some(_) => return Ok(()),
+            None => {
+                let policy = Box::new(Policy { workflow, no_ask: self.drive.no_ask });
+                self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy })])?;
+            }
+        }
+        self.start(run, loop_id);
+        Ok(())
+    }
+
+    /// Tells the run what a part came to.
+    pub(super) fn part_ended(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id)).cloned();
+        let Some(worked) = worked else { return Ok(()) };
+        let Stage::Done(ending) = &worked.state.stage else { return Ok(()) };
+        let outcome = ending.outcome.clone();
+        if *loop_id == LoopId::planning() {
+            self.clear_away(&worked);
+            return self.planned(run, &worked, outcome);
+        }
+        match loop_id.of_checkpoint() {
+            Some((of, _)) => {
+                self.clear_away(&worked);
+                self.checkpoint_ended(run, &of, &worked)
+            }
+            None => self.run_event(run, RunEvent::FinalReviewEnded { outcome }, Vec::new()),
+        }
+    }
+
+    /// Takes away what a program that was killed had no time to.
+    pub(super) fn tidy(&mut self, run: RunId, loop_id: &LoopId) {
+        let worked = self.runs[&run].board.loops.get(loop_id).cloned().unwrap_or_default();
+        let copy = loop_id.serves_the_run() && *loop_id != LoopId::whole() && worked.state.is_done();
+        if copy && worked.place.as_ref().is_some_and(|place| Path::new(&place.worktree).exists()) {
+            self.clear_away(&worked);
+        }
+    }
+
+    /// A copy that was made to be thrown away is.
+    fn clear_away(&mut self, worked: &Worked) {
+        let Some(place) = worked.place.clone() else { return };
+        let shop = self.shop.clone();
+        self.chores.spawn_blocking(move || {
+            // What cannot be taken away now is no reason to fail.
+            shop.repository.remove_worktree(place.worktree.as_ref(), Uncommitted::Discard).ok();
+        });
+    }
+
+    /// The tasks are found and arranged: they become the run's.
+    fn planned(&mut self, run: RunId, worked: &Worked, outcome: Outcome) -> Result<(), EngineError> {
+        let carries_on = outcome.carries_on();
+        let mut facts = vec![Fact::Run(RunFact::Moved(RunEvent::PreparationEnded { outcome }))];
+        if carries_on {
+            facts.extend(self.tasks_of(run, worked)?);
+        }
+        self.record_all(run, facts)
+    }
+
+    /// The first facts of planned tasks, numbered group by group.
+    fn tasks_of(&self, run: RunId, worked: &Worked) -> Result<Vec<Fact>, EngineError> {
+        let order: Vec<&String> = worked.groups.iter().flatten().collect();
+        let numbers: BTreeMap<&str, TaskId> =
+            order.iter().map(|id| id.as_str()).zip(self.store.reserve_tasks(order.len())?).collect();
+        let Some((_, policy)) = &self.runs[&run].board.under else { return Ok(Vec::new()) };
+        let judges = || policy.workflow.phases.iter().filter(|phase| !phase.is_off());
+        let gate = judges().find_map(|phase| phase.judge());
+        let bound = gate.and_then(|judge| judge.gate.bound.reviews());
+        let mut facts = Vec::new();
+        let known = |id: &&String| worked.tasks.iter().find(|task| task.id == **id);
+        for planned in order.iter().filter_map(known) {
+            let Some(task) = numbers.get(planned.id.as_str()).copied() else { continue };
+            let spec = spec(planned, &numbers);
+            let (title, branch) = (spec.title.clone(), spec.branch(task));
+            let (spec, auto_review) = (Box::new(spec), gate.is_some());
+            facts.push(Fact::Task(task, TaskFact::Added { spec, auto_review, max_review_cycles: bound }));
+            facts.push(Fact::Loop(loop_id(task), LoopFact::Added { task, title, branch }));
+        }
+        let number = |id: &String| numbers.get(id.as_str()).copied().map(loop_id);
+        let groups = worked.groups.iter().map(|group| group.iter().filter_map(number).collect()).collect();
+        facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
+        Ok(facts)
+    }
+
+    /// What was seen of a loop at work goes into its next attempt.
+    fn checkpoint_ended(&mut self, run: RunId, of: &LoopId, worked: &Worked) -> Result<(), EngineError> {
+        let reviews = worked.last_round.iter().flat_map(|round| round.reviews.clone());
+        let told = reviews.map(|review| LoopFact::CheckpointReviewed { review: Box::new(review) }).collect();
+        let findings: Vec<Finding> =
+            worked.state.ledger.open(Bar::Low).map(|entry| entry.finding.clone()).collect();
+        let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
+        self.loop_event_and(run, of, (Event::CheckpointEnded { findings }, told), vec![reviewed])
+    }
+
+    /// Records facts, and wishes for whatever follows from all of them.
+    fn record_all(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
+        let before = group::outstanding(&self.runs[&run].board.machine);
+        self.append(run, facts)?;
+        let now = group::outstanding(&self.runs[&run].board.machine);
+        let new = now.into_iter().filter(|wish| !before.contains(wish));
+        self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
+        Ok(())
+    }
+}
+
+/// A planned task as one to be worked.
+fn spec(planned: &PlannedTask, numbers: &BTreeMap<&str, TaskId>) -> TaskSpec {
+    let number = |id: &String| numbers.get(id.as_str()).copied();
+    TaskSpec {
+        title: planned.title.clone(),
+        description: planned.description.clone(),
+        auto_review: Some(true),
+        depends_on: planned.depends_on.iter().filter_map(number).collect(),
+        ..TaskSpec::default()
+    }
+}

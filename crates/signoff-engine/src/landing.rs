@@ -1,0 +1,186 @@
+//! Landing: signed-off work joins its target branch, one at a time, proven before anything is taken away.
+//!
+//! The merge is made without a worktree, checked in one of its own, and only then the branch moves. What does not fit
+//! becomes a commit on the loop's own branch, with findings, for its fixer. Everything can be done again after a kill.
+
+mod bring;
+mod checks;
+mod direct;
+mod sent_back;
+mod turn;
+
+pub use bring::Brought;
+pub use direct::{Direct, land};
+
+use std::path::Path;
+use std::sync::Arc;
+
+use signoff_core::ids::Commit;
+use signoff_core::machine::{Event, Failure, Head, LandReport};
+use signoff_core::review::Usage;
+use signoff_core::wire::LoopFact;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::assignment::Assignment;
+use crate::attempt::{self, End, Report, Workshop};
+use crate::dispatcher::Input;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::git::{GitError, Uncommitted};
+use bring::Wish;
+use sent_back::Back;
+use turn::Turn;
+
+/// How a landing ended, with what is recorded besides and what people should be told.
+struct Landed {
+    end: End,
+    facts: Vec<LoopFact>,
+    notes: Vec<String>,
+}
+
+impl Landed {
+    fn of(end: End) -> Self {
+        Self { end, facts: Vec::new(), notes: Vec::new() }
+    }
+
+    fn event(event: Event) -> Self {
+        Self::of(End::Event(Box::new(event)))
+    }
+}
+
+/// Brings a loop's work into its target branch, or sends it back.
+pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
+    let landed = land_loop(&shop, &task, &tell).await;
+    let Landed { end, facts, notes } = landed.unwrap_or_else(|error| Landed::of(End::Trouble(error)));
+    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    let report =
+        Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts, stops_picking: false };
+    tell.send(Input::Reported(Box::new(report))).ok();
+}
+
+async fn land_loop(
+    shop: &Arc<Workshop>,
+    task: &Arc<Assignment>,
+    tell: &UnboundedSender<Input>,
+) -> Result<Landed, EngineError> {
+    let Some(_turn) = Turn::wait(shop, Some((task, tell))).await? else {
+        return Ok(Landed::of(End::Stopped));
+    };
+    let looking = (shop.clone(), task.clone());
+    let wish = match attempt::blocking(move || before(&looking.0, &looking.1)).await? {
+        Before::Ready(wish) => wish,
+        Before::Ended(landed) => return Ok(landed),
+    };
+    let brought = bring::bring(shop, &wish, Some((task, tell))).await?;
+    let ending = (shop.clone(), task.clone());
+    attempt::blocking(move || after(&ending.0, &ending.1, (&wish.target, brought))).await
+}
+
+/// Whether there is something to land.
+enum Before {
+    Ready(Wish),
+    /// No: this is to be said instead.
+    Ended(Landed),
+}
+
+/// Looks whether the branch is as it was approved.
+fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
+    shop.repository.finish_forward()?;
+    shop.revive_branch(task)?;
+    let tip = shop.repository.head_of(&task.branch)?;
+    let tip = tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?;
+    let back = Back::read(shop, task);
+    if tip.commit != task.state.head.commit {
+        return Ok(Before::Ended(match back.filter(|back| back.head.commit == tip.commit) {
+            // Killed after the branch was moved: what followed is done again.
+            Some(back) => give_back(shop, task, &back)?,
+            None => Landed::event(Event::HeadMoved { head: tip }),
+        }));
+    }
+    let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
+    match unresolved.filter(|findings| !findings.is_empty()) {
+        None => Ok(Before::Ready(Wish::of(shop, task)?)),
+        Some(findings) => {
+            let report = LandReport::SentBack { head: tip, findings };
+            Ok(Before::Ended(Landed::event(Event::LandingEnded { attempt: task.job.attempt, report })))
+        }
+    }
+}
+
+/// What follows from how the work and its target went together.
+fn after(
+    shop: &Workshop,
+    task: &Assignment,
+    (target, brought): (&str, Brought),
+) -> Result<Landed, EngineError> {
+    let attempt = task.job.attempt;
+    match brought {
+        Brought::In { commit, .. } => {
+            failpoint::pass("landed");
+            let notes = clean_up(shop, task);
+            let report = LandReport::Landed { commit };
+            Ok(Landed { notes, ..Landed::event(Event::LandingEnded { attempt, report }) })
+        }
+        Brought::Conflicting { onto, head, files } => {
+            let back = Back::of_conflict((shop, task), target, (onto, head), &files)?;
+            send_back(shop, task, &back)
+        }
+        Brought::Red { onto, head, findings } => {
+            send_back(shop, task, &Back::of_checks(onto, head, findings))
+        }
+        Brought::Unchecked(failure) => Ok(Landed::event(Event::AttemptFailed { attempt, failure })),
+        Brought::Stopped => Ok(Landed::of(End::Stopped)),
+    }
+}
+
+/// Makes the merge the head of the loop's branch.
+fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
+    if let Ok(worktree) = shop.repository.worktree(Path::new(&task.place.worktree)) {
+        worktree.check_nothing_to_lose()?;
+    }
+    back.write(shop, task)?;
+    failpoint::pass("sent_back");
+    if !shop.repository.advance(&task.branch, &task.state.head.commit, &back.head.commit)? {
+        let gone = || GitError::BranchGone(task.branch.clone());
+        let head: Head = shop.repository.head_of(&task.branch)?.ok_or_else(gone)?;
+        return Ok(Landed::event(Event::HeadMoved { head }));
+    }
+    give_back(shop, task, back)
+}
+
+/// The branch is where it is to be: the files follow, and the loop is told.
+fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
+    let place = &task.place;
+    if let Ok(worktree) = shop.repository.worktree(Path::new(&place.worktree)) {
+        worktree.follow_branch(&back.head.commit)?;
+        shop.readings.writing(&worktree);
+    }
+    // From here on reviewers are shown what this loop adds to what landed before it.
+    let placed = LoopFact::Placed { base: back.onto.clone(), worktree: place.worktree.clone() };
+    let report = LandReport::SentBack { head: back.head.clone(), findings: back.findings.clone() };
+    let event = Event::LandingEnded { attempt: task.job.attempt, report };
+    Ok(Landed { facts: vec![placed], ..Landed::event(event) })
+}
+
+/// Takes the loop's worktree away; its branch stays. What cannot be taken away is no reason to fail.
+fn clean_up(shop: &Workshop, task: &Assignment) -> Vec<String> {
+    Back::forget(shop, task);
+    let worktree = Path::new(&task.place.worktree);
+    shop.readings.forget(worktree);
+    match shop.repository.remove_worktree(worktree, Uncommitted::Keep) {
+        Err(error @ (GitError::UncommittedWork(_) | GitError::Astray { .. })) => {
+            vec![format!("{error}; it did not land, and stays there")]
+        }
+        Ok(()) | Err(_) => Vec::new(),
+    }
+}
+
+/// An attempt at landing that did not get so far as to tell whether it fits.
+fn unchecked(message: impl Into<String>) -> Failure {
+    Failure::NotStarted { message: message.into() }
+}
+
+/// How a commit is shown in a sentence.
+fn short(commit: &Commit) -> &str {
+    commit.as_str().get(..7).unwrap_or(commit.as_str())
+}

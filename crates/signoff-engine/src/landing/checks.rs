@@ -1,0 +1,75 @@
+//! The project's checks, run on a merge before anybody else sees it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use signoff_core::ids::Commit;
+use signoff_core::machine::Failure;
+use signoff_core::review::Finding;
+
+use super::bring::{Driven, Wish};
+use super::unchecked;
+use crate::attempt::{self, Workshop};
+use crate::dispatcher::Input;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::process::{AttemptDir, Launch};
+
+/// What the checks say.
+#[derive(Debug)]
+pub enum Checked {
+    Green,
+    Red(Vec<Finding>),
+    /// They ended in a way that says nothing about the work.
+    Failed(Failure),
+    Stopped,
+}
+
+/// Runs the checks on a commit, in the worktree that is kept for that. `again` counts the times.
+pub async fn run(
+    shop: &Arc<Workshop>,
+    wish: &Wish,
+    (commit, again): (&Commit, usize),
+    driven: Driven<'_>,
+) -> Result<Checked, EngineError> {
+    if shop.settings.checks().is_empty() {
+        return Ok(Checked::Green);
+    }
+    // Each time has files of its own; the first ones are where a restart looks for a keeper.
+    let directory = &wish.directory;
+    let path = if again == 0 { directory.clone() } else { directory.join(format!("again-{again}")) };
+    let (dir, preparing) = (AttemptDir::new(path), (shop.clone(), wish.clone(), commit.clone()));
+    let prepared = {
+        let dir = dir.clone();
+        attempt::blocking(move || prepare(&preparing.0, &preparing.1, &preparing.2, &dir)).await?
+    };
+    let Some(launch) = prepared else { return Ok(Checked::Failed(unchecked("no checks are configured"))) };
+    failpoint::pass("land_checks");
+    let running = shop.keeper.start(&launch, &dir).await;
+    let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
+    if let Some((task, tell)) = driven {
+        let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+        tell.send(Input::Running { run, loop_id, attempt, stopper: running.stopper() }).ok();
+    }
+    let ended = running.wait().await;
+    Ok(match attempt::checked(&dir, &ended) {
+        attempt::Checks::Stopped => Checked::Stopped,
+        attempt::Checks::Failed(failure) => Checked::Failed(failure),
+        attempt::Checks::Found(findings) if findings.is_empty() => Checked::Green,
+        attempt::Checks::Found(findings) => Checked::Red(findings),
+    })
+}
+
+fn prepare(
+    shop: &Workshop,
+    wish: &Wish,
+    commit: &Commit,
+    dir: &AttemptDir,
+) -> Result<Option<Launch>, EngineError> {
+    attempt::make_directory(dir)?;
+    let path = shop.layout.landing_worktree();
+    let worktree = shop.repository.integration(&path, commit)?;
+    worktree.copy_files(shop.settings.copied_into_worktrees())?;
+    let timeout = shop.settings.limits().attempt;
+    attempt::checks_launch(shop, dir, Path::new(&path), (timeout, wish.environment.clone()))
+}

@@ -1,0 +1,138 @@
+//! What a landing sends back: a commit to go on from, and what is wrong with it.
+//!
+//! It is written down before the loop's branch moves, so that a program that was killed in between is not taken for a
+//! foreign commit; and kept until the work has landed, because markers that nobody took out are told from it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use signoff_core::ids::{Commit, ReviewerName};
+use signoff_core::machine::Head;
+use signoff_core::review::{Finding, Severity};
+
+use super::short;
+use crate::assignment::Assignment;
+use crate::attempt::Workshop;
+use crate::error::EngineError;
+use crate::git::Conflict;
+
+/// What the merge queue is called where its findings are told.
+const SOURCE: &str = "landing";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Back {
+    /// The tip of the target.
+    pub onto: Commit,
+    /// Where the loop's branch goes on.
+    pub head: Head,
+    pub findings: Vec<Finding>,
+    /// The words behind our conflict markers, and the files they were written into; none where checks failed.
+    marks: Vec<String>,
+    files: Vec<PathBuf>,
+}
+
+impl Back {
+    /// Files that both sides changed.
+    pub fn of_conflict(
+        (shop, task): (&Workshop, &Assignment),
+        target: &str,
+        (onto, head): (Commit, Head),
+        files: &[Conflict],
+    ) -> Result<Self, EngineError> {
+        let own = &task.state.head.commit;
+        let marks = vec![own.to_string(), onto.to_string()];
+        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
+        let lines = shop.repository.marked_lines(&head.commit, &marks, &paths)?;
+        let sides = Sides { own, onto: &onto, target };
+        let findings = files.iter().map(|file| sides.finding(file, lines.get(&file.path).copied())).collect();
+        Ok(Self { onto, head, findings, marks, files: paths })
+    }
+
+    /// Checks that fail only together.
+    pub fn of_checks(onto: Commit, head: Head, findings: Vec<Finding>) -> Self {
+        let together = |mut finding: Finding| {
+            let said = finding.description;
+            let why = format!("together with what landed before it ({}), checks fail: ", short(&onto));
+            finding.description = why + &said;
+            finding.sources = vec![ReviewerName::new(SOURCE)];
+            finding
+        };
+        let findings = findings.into_iter().map(together).collect();
+        Self { onto, head, findings, marks: Vec::new(), files: Vec::new() }
+    }
+
+    /// The findings about files that still have the markers which were written into them.
+    pub fn unresolved(&self, shop: &Workshop, commit: &Commit) -> Result<Vec<Finding>, EngineError> {
+        if self.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lines: BTreeMap<PathBuf, u32> = shop.repository.marked_lines(commit, &self.marks, &self.files)?;
+        let still = |finding: &Finding| {
+            let line = *lines.get(Path::new(finding.file.as_deref()?))?;
+            let description = format!("conflict markers are left. {}", finding.description);
+            Some(Finding { line: Some(line), description, ..finding.clone() })
+        };
+        Ok(self.findings.iter().filter_map(still).collect())
+    }
+
+    /// What was last sent back to a loop.
+    pub fn read(shop: &Workshop, task: &Assignment) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path(shop, task)).ok()?).ok()
+    }
+
+    pub fn write(&self, shop: &Workshop, task: &Assignment) -> Result<(), EngineError> {
+        let path = path(shop, task);
+        let failed = |error| EngineError::io("write", &path, error);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        let draft = path.with_extension("draft");
+        fs::write(&draft, serde_json::to_vec(self).unwrap_or_default()).map_err(failed)?;
+        fs::rename(&draft, &path).map_err(failed)
+    }
+
+    pub fn forget(shop: &Workshop, task: &Assignment) {
+        fs::remove_file(path(shop, task)).ok();
+    }
+}
+
+fn path(shop: &Workshop, task: &Assignment) -> PathBuf {
+    shop.layout.attempts(task.run, &task.loop_id).join("sent_back.json")
+}
+
+/// The two sides of a conflict.
+struct Sides<'a> {
+    own: &'a Commit,
+    onto: &'a Commit,
+    target: &'a str,
+}
+
+impl Sides<'_> {
+    fn finding(&self, file: &Conflict, line: Option<u32>) -> Finding {
+        let Self { own, onto, target } = self;
+        let what = file.what.replace(own.as_str(), "this task").replace(onto.as_str(), target);
+        let what = if what.is_empty() { "both sides changed it".to_owned() } else { what };
+        let landed = format!("it cannot be merged with what landed on {target} before ({})", short(onto));
+        let how = if line.is_some() {
+            format!(
+                "Between the markers stands first this task's side (<<<<<<< {}), then what landed (>>>>>>> {}). \
+                 Edit the file so that it does what both are for, and leave no marker",
+                short(own),
+                short(onto)
+            )
+        } else {
+            format!(
+                "The worktree holds the merge as far as git could make it; `git show {}` and `git show {}` have \
+                 the sides. Make of the file what both are for",
+                short(own),
+                short(onto)
+            )
+        };
+        let description = format!("{landed}: {what}. {how}");
+        Finding {
+            file: Some(file.path.to_string_lossy().into_owned()),
+            line,
+            ..Finding::of(&ReviewerName::new(SOURCE), "conflict", Severity::Critical, description)
+        }
+    }
+}
