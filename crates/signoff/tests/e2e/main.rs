@@ -28,6 +28,8 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
+#[cfg(test)]
+mod slots;
 mod surroundings;
 mod tasks;
 #[cfg(test)]
