@@ -262,11 +262,12 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };
+    // What is closed makes other tasks ready, so it comes before picking.
+    wishes.extend(closings(this));
     wishes.extend(this.called.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
     wishes.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
     wishes.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
     wishes.extend(this.checkpoint.wish());
-    wishes.extend(closings(this));
     wishes
 }
 

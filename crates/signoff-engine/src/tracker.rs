@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 use signoff_core::group::Supply;
 use signoff_core::source::{self, MAX_BYTES, SourceError, SourceTask, State, TaskFile};
 use signoff_core::task::{TaskSpec, Tracked};
@@ -113,9 +113,10 @@ impl Tracker {
                     said: said(&stdout),
                 };
                 // A file may be caught while it is written; an answer is whole, or it is none.
-                serde_json::from_slice::<IgnoredAny>(&stdout).map_err(|error| nonsense(error.to_string()))?;
-                let list = if stdout.trim_ascii() == b"null" { b"[]" } else { &stdout[..] };
-                let read = source::read_tracker(&command, list, now, done);
+                let answer: Value =
+                    serde_json::from_slice(&stdout).map_err(|error| nonsense(error.to_string()))?;
+                let list = listed(&answer).ok_or_else(|| nonsense("expected a list of issues".to_owned()))?;
+                let read = source::read_tracker(&command, list.to_string().as_bytes(), now, done);
                 read.map_err(|error| nonsense(error.message))
             }
         }
@@ -207,6 +208,19 @@ impl Tracker {
 
     fn command(&self, arguments: &[&str]) -> String {
         format!("{} {}", self.program(), arguments.join(" "))
+    }
+}
+
+/// The list in an answer, whatever it is wrapped in. Nothing at all is an empty one.
+fn listed(answer: &Value) -> Option<Value> {
+    let list = match answer {
+        Value::Object(members) => members.get("data").or_else(|| members.get("issues"))?,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => answer,
+    };
+    match list {
+        Value::Null => Some(json!([])),
+        Value::Array(_) => Some(list.clone()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
     }
 }
 

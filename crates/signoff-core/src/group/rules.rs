@@ -24,9 +24,7 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
             this.picking = this.picking.max(Picking::Dry);
         }
         RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
-        RunEvent::TaskClosed { loop_id } => {
-            this.unclosed.remove(&loop_id);
-        }
+        RunEvent::TaskClosed { loop_id } => closed(this, &loop_id),
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let due = |(loop_id, since): (&LoopId, &u32)| {
@@ -147,6 +145,13 @@ fn owe_the_tracker(this: &mut Run, loop_id: &LoopId, standing: &Standing, policy
         this.unclosed.remove(loop_id);
     } else if policy.supply.is_told() && !this.loops.get(loop_id).is_some_and(through) {
         this.unclosed.insert(loop_id.clone());
+    }
+}
+
+/// A task that is closed may make others ready.
+fn closed(this: &mut Run, loop_id: &LoopId) {
+    if this.unclosed.remove(loop_id) && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
     }
 }
 

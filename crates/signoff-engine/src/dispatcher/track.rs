@@ -7,6 +7,7 @@ use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Event;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, TaskFact};
+use signoff_core::workflow::Landing;
 
 use super::pick::loop_id;
 use super::{Dispatcher, Input, Notice};
@@ -80,7 +81,9 @@ impl Dispatcher<'_> {
         let room = self.room();
         let Some(driven) = self.runs.get_mut(&run) else { return };
         let tracking = &mut driven.tracking;
-        if self.interrupt.is_some() || tracking.asking || tracking.broken {
+        // What is being closed may make others ready.
+        let waits = tracking.asking || !tracking.closing.is_empty();
+        if self.interrupt.is_some() || waits || tracking.broken {
             return;
         }
         if room == 0 {
@@ -175,8 +178,9 @@ impl Dispatcher<'_> {
         let Some(id) = self.tracked_id(run, &loop_id) else { return };
         let Some(driven) = self.runs.get_mut(&run) else { return };
         let Some(policy) = driven.board.run_policy() else { return };
-        let branch = driven.board.loops.get(&loop_id).map(|worked| worked.branch.clone()).unwrap_or_default();
-        let reason = format!("signed off by signoff: task {loop_id}, run {run}, branch {branch}");
+        let own = driven.board.loops.get(&loop_id).map(|worked| worked.branch.clone()).unwrap_or_default();
+        let branch = if policy.landing == Landing::None { own } else { run.branch() };
+        let reason = format!("done by signoff: task {loop_id} of run {run}, on the branch {branch}");
         let (tracker, tell) = (self.shop.tracker(&policy.supply), self.tell.clone());
         driven.tracking.closing.insert(loop_id.clone());
         tokio::task::spawn_blocking(move || {
@@ -192,16 +196,14 @@ impl Dispatcher<'_> {
         loop_id: LoopId,
         result: Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        if let Some(driven) = self.runs.get_mut(&run) {
-            driven.tracking.closing.remove(&loop_id);
-        }
+        let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
+        driven.tracking.closing.remove(&loop_id);
         match result {
-            Ok(()) => self.run_event(run, RunEvent::TaskClosed { loop_id }, Vec::new()),
-            Err(error) => {
-                self.trouble(run, &loop_id, error);
-                Ok(())
-            }
+            Ok(()) => self.run_event(run, RunEvent::TaskClosed { loop_id }, Vec::new())?,
+            Err(error) => self.trouble(run, &loop_id, error),
         }
+        let wanted = self.runs.get(&run).map_or(0, |driven| driven.board.machine.picks);
+        if wanted > 0 { self.pick(run) } else { Ok(()) }
     }
 
     /// An agent says that there are no more tasks: no new one is picked. What is at work goes on.

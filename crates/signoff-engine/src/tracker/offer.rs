@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::TaskId;
-use signoff_core::source::TaskFile;
+use signoff_core::source::{State, TaskFile};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_store::Store;
@@ -18,7 +18,7 @@ pub struct Offer {
     pub file: TaskFile,
     /// What can be begun, the most urgent first.
     pub ready: Vec<TaskSpec>,
-    /// What would be ready if an earlier task had not been the same.
+    /// What would be ready if an earlier task had not been the same, and what earlier tasks failed at.
     pub taken: Vec<Taken>,
 }
 
@@ -42,16 +42,14 @@ pub fn offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, EngineError>
         false => claims.iter().filter(|(_, by)| through(by)).map(|(id, _)| id.clone()).collect(),
     };
     let file = tracker.read(&done)?;
-    let (mut free, mut taken) = (Vec::new(), Vec::new());
-    for spec in ready(&file) {
-        let claim = spec.tracked.as_ref().and_then(|tracked| claims.get_key_value(&tracked.id));
-        match claim {
-            Some((id, by)) => {
-                let status = row(*by).map_or(Status::Pending, |row| row.status);
-                taken.push(Taken { id: id.clone(), by: *by, status });
-            }
-            None => free.push(spec),
-        }
-    }
+    let claim = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(|one| claims.contains_key(&one.id));
+    let (listed, free): (Vec<_>, Vec<_>) = ready(&file).into_iter().partition(claim);
+    let status = |by: TaskId| row(by).map_or(Status::Pending, |row| row.status);
+    let is_listed =
+        |id: &str| listed.iter().any(|spec| spec.tracked.as_ref().is_some_and(|one| one.id == id));
+    let failed = |by: TaskId| matches!(status(by), Status::Failed | Status::Stuck);
+    let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == State::Done);
+    let taken = claims.iter().filter(|(id, by)| is_listed(id) || (failed(**by) && !is_done(id)));
+    let taken = taken.map(|(id, by)| Taken { id: id.clone(), by: *by, status: status(*by) }).collect();
     Ok(Offer { file, ready: free, taken })
 }

@@ -7,8 +7,8 @@ mod tracker;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use signoff_testkit::Project;
 use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
 
@@ -74,6 +74,13 @@ fn beads(project: &Project, state: &str) -> Vec<String> {
 /// Every task has a file of its own.
 fn works() -> Rule {
     Rule::role("implement").write("{task}.txt", "work\n").say("Wrote {task}.txt.\n")
+}
+
+/// What the program said, without the ids of commits.
+fn said(output: &Output) -> String {
+    let is_id = |word: &str| word.len() == 40 && word.chars().all(|char| char.is_ascii_hexdigit());
+    let word = |word: &str| if is_id(word.trim_end()) { "[COMMIT]\n".to_owned() } else { word.to_owned() };
+    output.to_string().split_inclusive(' ').flat_map(|part| part.split_inclusive('\n')).map(word).collect()
 }
 
 fn well(script: Script) -> Script {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use signoff_testkit::{Output, Project};
 
-use super::{BD, asked, bead, beads, install, tracked, well, works};
+use super::{BD, asked, bead, beads, install, said, tracked, well, works};
 use crate::PROGRAM;
 
 /// Two programs with sixteen slots each.
@@ -49,10 +49,8 @@ fn a_hundred_beads_of_a_program() {
 #[test]
 fn a_hundred_beads_of_a_file() {
     let project = Project::with_agent(PROGRAM, well);
-    let lines: String = (1..)
-        .zip(hundred())
-        .map(|(number, title)| bead(&format!("b-{number}"), &title, 2) + "\n")
-        .collect();
+    let lines: String =
+        (1..).zip(hundred()).map(|(number, title)| bead(&format!("b-{number}"), &title, 2) + "\n").collect();
     project.env.write("issues.jsonl", lines);
     let outputs = two_programs(&project, &["issues.jsonl"]);
     assert_each_once(&project, &outputs);
@@ -73,7 +71,7 @@ fn what_somebody_else_has_is_left_to_them() {
     // The claim succeeds, and yet the first bead is Bob's.
     let program = BD.replace("show)\n", "show)\n[ $2 = b-1 ] && { sed 's/\"open\"/\"in_progress\",\"assignee\":\"Bob\"/' begun/b-1; exit; }\n");
     install(&project, &program);
-    insta::assert_snapshot!(project.run(&["run", "beads", "-j", "1"]), @"
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
     --- stdout
     – Task #1 cancelled
@@ -81,7 +79,7 @@ fn what_somebody_else_has_is_left_to_them() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as 24df6e4063601f46f631f487cd295448083e815c
+      Landed as [COMMIT]
     ✓ Task #2 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 1 cancelled, 1 completed
     --- stderr
@@ -101,13 +99,13 @@ fn a_cancelled_task_gives_its_bead_back() {
     });
     project.env.write("issues.jsonl", bead("b-1", "One", 2));
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(1));
-    insta::assert_snapshot!(project.run(&["run", "issues.jsonl"]), @"
+    insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
     exit 0
     --- stderr
     b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
     Nothing is ready in issues.jsonl
     ");
-    insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
+    insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
     exit 0
     --- stdout
     Task #1 cancelled
