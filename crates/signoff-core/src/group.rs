@@ -35,7 +35,7 @@ pub struct RunPolicy {
     /// Slots: where the tasks come from, and what the command line says about each of them.
     #[serde(default)]
     pub supply: Supply,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "TaskFlags::is_empty")]
     pub flags: TaskFlags,
     /// Slots: whether an agent may say that there are no more tasks.
     #[serde(default)]

@@ -26,6 +26,13 @@ pub struct TaskFlags {
     pub reviewer_prompt: Option<String>,
 }
 
+impl TaskFlags {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What a task can expect when it is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {

@@ -208,9 +208,18 @@ fn the_keys_of_slots_hold_for_that_preset_alone() {
     let keys = "reviewEnabled = true\nreviewMaxFixAttempts = 2\ndeveloperPromptPath = \"dev.md\"\nreviewerPromptPath = \"rev.md\"\n";
     let slots = TaskFlags { preset: Some("slots".to_owned()), ..TaskFlags::default() };
     let plain = task(TaskType::Implement);
-    insta::assert_snapshot!(of("", &plain, &slots), @"");
-    insta::assert_snapshot!(of(keys, &plain, &slots), @"");
-    insta::assert_snapshot!(of(keys, &plain, &TaskFlags::default()), @"");
+    insta::assert_snapshot!(of("", &plain, &slots), @"
+    implement: implement 1h
+    review: off MiniLoop MaxFixes(5) 1h 1h
+    ");
+    insta::assert_snapshot!(of(keys, &plain, &slots), @"
+    implement: implement 1h
+    review: on MiniLoop MaxFixes(2) 1h 1h
+    ");
+    insta::assert_snapshot!(of(keys, &plain, &TaskFlags::default()), @"
+    implement: implement 1h
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
     let prompts = |task: &TaskSpec, flags: &TaskFlags| {
         configured(keys)
             .task_workflow(task, flags)

@@ -264,15 +264,18 @@ fn done_is_final(step: &Taken) {
     if !step.before.run.is_done() {
         return;
     }
-    let Run { loops, stage, .. } = step.after.run.clone();
+    let Run { loops, stage, unclosed, .. } = step.after.run.clone();
     // What a person reopened and that ended anew may be worth something else.
     let anew = matches!(step.event, RunEvent::LoopMoved { .. }) && loops.values().all(Standing::has_ended);
     let own_end = step.world.policy.after || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
     assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
-    let same = Run { loops, stage, ..step.before.run.clone() };
+    // Whatever becomes of a task, its tracker is told.
+    assert!(unclosed.is_empty() || step.world.policy.supply.is_told());
+    let same = Run { loops, stage, unclosed, ..step.before.run.clone() };
     assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
     assert!(step.after.run.is_done());
-    let cancels = |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. });
+    let cancels =
+        |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
     assert!(
         step.effects.iter().all(cancels),
         "{:?} made an ended run ask for {:?}",
@@ -361,6 +364,7 @@ fn rounds_follow_each_other(step: &Taken) {
             | RunEvent::TaskPicked { .. }
             | RunEvent::NothingToPick
             | RunEvent::PickingStopped
+            | RunEvent::TaskClosed { .. }
             | RunEvent::AttemptSpent { .. }
             | RunEvent::FinalReviewEnded { .. }
             | RunEvent::Landed
