@@ -135,7 +135,7 @@ fn a_run_opens_with_all_that_holds_for_it() {
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
     insta::assert_snapshot!(parts.map(keys).join("\n"), @"
     policy workflow
-    after arrangement before checkpoint_interval flags jobs keep_going landing onto_default stop_marker supply
+    after arrangement before checkpoint_interval jobs keep_going landing onto_default stop_marker supply
     no_ask workflow
     after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_recoveries modes name phases reviewers
     ");
