@@ -180,6 +180,13 @@ impl Settings {
         self.written.prompts.of(role).map(|setting| (setting.value.as_str(), &setting.origin))
     }
 
+    /// Where the prompt that a workflow has for a role was named, in words.
+    pub fn laid_prompt_origin(&self, role: &str) -> String {
+        let written = &self.written;
+        let key = if role == "review" { &written.reviewerPromptPath } else { &written.developerPromptPath };
+        key.as_ref().map_or_else(|| "the command line".to_owned(), |setting| setting.origin.to_string())
+    }
+
     /// Files that git does not know but a worktree needs.
     pub fn copied_into_worktrees(&self) -> &[String] {
         &self.written.worktree.copy.value.0

@@ -6,6 +6,7 @@
 mod checkpoint;
 mod rules;
 mod standing;
+mod supply;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,9 @@ use serde::{Deserialize, Serialize};
 
 pub use checkpoint::Checkpoint;
 pub use standing::Standing;
+pub use supply::Supply;
 
+use crate::config::TaskFlags;
 use crate::ids::LoopId;
 use crate::machine::Outcome;
 use crate::workflow::{Arrangement, Landing, Workflow};
@@ -29,6 +32,14 @@ pub struct RunPolicy {
     pub checkpoint_interval: Option<u32>,
     /// Slots: pick new tasks even after one failed.
     pub keep_going: bool,
+    /// Slots: where the tasks come from, and what the command line says about each of them.
+    #[serde(default)]
+    pub supply: Supply,
+    #[serde(default, skip_serializing_if = "TaskFlags::is_empty")]
+    pub flags: Box<TaskFlags>,
+    /// Slots: whether an agent may say that there are no more tasks.
+    #[serde(default)]
+    pub stop_marker: bool,
     /// Whether tasks have to be found first, and the whole looked at in the end.
     pub before: bool,
     pub after: bool,
@@ -45,6 +56,9 @@ impl RunPolicy {
             jobs: jobs.max(1),
             checkpoint_interval: workflow.checkpoint_interval,
             keep_going: false,
+            supply: Supply::Queue,
+            flags: Box::default(),
+            stop_marker: false,
             before: !workflow.before.is_empty(),
             after: !workflow.after.is_empty(),
             onto_default: false,
@@ -69,6 +83,9 @@ pub struct Run {
     /// Slots: how many picks are under way, and whether there may be more.
     pub picks: usize,
     pub picking: Picking,
+    /// Loops that are through and whose tracker has not been told.
+    #[serde(default)]
+    pub unclosed: BTreeSet<LoopId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -136,6 +153,10 @@ pub enum RunEvent {
     NothingToPick,
     /// An agent said that there are no more tasks.
     PickingStopped,
+    /// The tracker was told that a task is done.
+    TaskClosed {
+        loop_id: LoopId,
+    },
     /// A loop's state says something new.
     LoopMoved {
         loop_id: LoopId,
@@ -173,6 +194,10 @@ pub enum RunEffect {
         wanted: usize,
     },
     GrantLanding {
+        loop_id: LoopId,
+    },
+    /// Tell the tracker that a task is done.
+    CloseTask {
         loop_id: LoopId,
     },
     /// Review these loops as they stand.
@@ -218,9 +243,7 @@ pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) ->
 /// What a fact makes of a run, for those who only look.
 pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     if this.is_done() {
-        if let RunEvent::LoopMoved { loop_id, standing } = event {
-            rules::moved_after_the_end(this, &loop_id, standing, policy);
-        }
+        rules::take_after_the_end(this, event, policy);
         return;
     }
     rules::take(this, event, policy);
@@ -230,18 +253,27 @@ pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
 /// Everything the run is waiting for somebody else to do.
 pub fn outstanding(this: &Run) -> Vec<RunEffect> {
     let mut wishes = match &this.stage {
-        RunStage::Queued | RunStage::Done(_) => return cancellations(this),
+        RunStage::Queued | RunStage::Done(_) => {
+            return cancellations(this).into_iter().chain(closings(this)).collect();
+        }
         RunStage::Preparing => vec![RunEffect::Prepare],
         RunStage::Reviewing => vec![RunEffect::ReviewWhole],
         RunStage::Landing(_) => vec![RunEffect::LandWhole],
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };
+    // What is closed makes other tasks ready, so it comes before picking.
+    wishes.extend(closings(this));
     wishes.extend(this.called.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
     wishes.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
     wishes.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
     wishes.extend(this.checkpoint.wish());
     wishes
+}
+
+/// What a tracker is still to be told.
+fn closings(this: &Run) -> impl Iterator<Item = RunEffect> {
+    this.unclosed.iter().cloned().map(|loop_id| RunEffect::CloseTask { loop_id })
 }
 
 /// After a run was cancelled its loops are.

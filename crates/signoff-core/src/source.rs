@@ -21,6 +21,8 @@ mod task_master;
 mod text;
 mod tick;
 
+use std::collections::BTreeSet;
+
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as DeriveSerialize};
 
@@ -191,6 +193,16 @@ pub struct SourceTask {
 }
 
 impl SourceTask {
+    /// What whoever works on it is told.
+    pub fn description(&self) -> String {
+        let mut description = self.body.trim().to_owned();
+        if !self.acceptance.is_empty() {
+            description += "\n\nAcceptance criteria:\n";
+            description += &self.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>();
+        }
+        description
+    }
+
     pub(crate) fn new(id: impl Into<String>, title: impl Into<String>, line: u32) -> Self {
         Self {
             id: id.into(),
@@ -294,6 +306,9 @@ impl Serialize for TaskFile {
     }
 }
 
+/// No file says less than is true of it, unless somebody tells.
+static NOTHING: BTreeSet<String> = BTreeSet::new();
+
 const NOT_UTF8: &str = "not UTF-8 text";
 
 /// What a reader gets to see.
@@ -307,6 +322,8 @@ pub(crate) struct Source<'a> {
     pub now: Option<jiff::Timestamp>,
     /// The file ends within a character, which `text` leaves out.
     pub cut: bool,
+    /// What is done although the file does not say so.
+    pub done: &'a BTreeSet<String>,
 }
 
 impl Source<'_> {
@@ -348,6 +365,17 @@ pub fn read_as(
     read_source(format, &open(path, bytes, now)?)
 }
 
+/// Reads what a tracker says. `done` are the issues that are done although it does not say so yet: what they
+/// held up is ready.
+pub fn read_tracker(
+    path: &str,
+    bytes: &[u8],
+    now: Option<jiff::Timestamp>,
+    done: &BTreeSet<String>,
+) -> Result<TaskFile, SourceError> {
+    read_source(Format::Beads, &Source { done, ..open(path, bytes, now)? })
+}
+
 fn read_source(format: Format, source: &Source<'_>) -> Result<TaskFile, SourceError> {
     // A tracker may be caught while it writes; any other file should be whole.
     if source.cut && format != Format::Beads {
@@ -383,7 +411,7 @@ fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Res
         return Err(SourceError::new(path, lines::line_at(bytes, at), "a NUL byte: this is not a text file"));
     }
     let text = whole.strip_prefix('\u{feff}').unwrap_or(whole);
-    Ok(Source { path, text, start: whole.len() - text.len(), now, cut })
+    Ok(Source { path, text, start: whole.len() - text.len(), now, cut, done: &NOTHING })
 }
 
 fn valid_start(bytes: &[u8], error: std::str::Utf8Error) -> &str {

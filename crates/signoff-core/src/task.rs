@@ -79,6 +79,9 @@ pub struct TaskSpec {
     pub guidance: Option<String>,
     /// Where in a plan file it stands.
     pub origin: Option<Origin>,
+    /// The tracker it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracked: Option<Tracked>,
 }
 
 /// A plan as it was read when the task was added.
@@ -95,6 +98,15 @@ pub struct Origin {
     pub id: String,
     /// What to tick when it is done.
     pub marks: Vec<Mark>,
+}
+
+/// A task as a tracker knows it. No two tasks that are not called off have the same tracker and id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tracked {
+    pub tracker: String,
+    pub id: String,
+    /// 0 is highest, 4 lowest.
+    pub priority: Option<u8>,
 }
 
 impl TaskSpec {

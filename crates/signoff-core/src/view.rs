@@ -189,6 +189,11 @@ impl RunView {
         }
     }
 
+    /// Whether its tracker is still to be told that a task is done.
+    pub fn owes_a_tracker(&self) -> bool {
+        !self.machine.unclosed.is_empty()
+    }
+
     pub fn stage(&self) -> &RunStage {
         &self.machine.stage
     }

@@ -177,6 +177,9 @@ pub struct Workflow {
     pub attempts_exhausted_as: ExhaustedAs,
     pub modes: Vec<String>,
     pub reviewers: BTreeMap<ReviewerName, Reviewer>,
+    /// Files with a person's own prompts, by role: `implement`, `fix`, `review`, ….
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, String>,
     /// What a run does before its tasks: find and arrange them.
     pub before: Vec<Phase>,
     pub phases: Vec<Phase>,
@@ -185,6 +188,16 @@ pub struct Workflow {
 }
 
 impl Workflow {
+    /// Gives whoever writes, or whoever reviews, a prompt of the person's own.
+    pub fn lay_prompts(&mut self, developer: Option<&str>, reviewer: Option<&str>) {
+        let of = |roles: &[&str], path: Option<&str>| -> Vec<(String, String)> {
+            let pair = |path: &str| roles.iter().map(|role| ((*role).to_owned(), path.to_owned())).collect();
+            path.map(pair).unwrap_or_default()
+        };
+        self.prompts.extend(of(&["implement", "fix"], developer));
+        self.prompts.extend(of(&["review"], reviewer));
+    }
+
     /// Sets the bound, depth and checkpoint interval that belong to an effort.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {

@@ -35,6 +35,8 @@ pub struct Assignment {
     pub others: Vec<Neighbour>,
     /// How many agents work on the repository now, this one included.
     pub at_once: usize,
+    /// Whether a writer may say that there are no more tasks.
+    pub stop_marker: bool,
 }
 
 /// A part of a run that carries no task.

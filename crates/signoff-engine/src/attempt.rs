@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::config::Settings;
+use signoff_core::group::Supply;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::limited::Refused;
 use signoff_core::machine::{Event, Failure};
@@ -36,6 +37,7 @@ use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 use crate::reports::Reports;
+use crate::tracker::{Manners, Tracker};
 
 /// What all attempts share.
 pub struct Workshop {
@@ -50,6 +52,8 @@ pub struct Workshop {
     /// What a loop without a task is about, and what its changes are counted from.
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
+    /// How trackers are asked.
+    pub manners: Manners,
     pub readings: Readings,
     pub reports: Arc<Reports>,
     /// Held while a worktree that somebody deleted is made again.
@@ -66,6 +70,8 @@ pub struct Report {
     pub usage: Usage,
     /// What people should be told.
     pub notes: Vec<String>,
+    /// The agent says that there are no more tasks.
+    pub stops_picking: bool,
     /// What is to be put on record with it.
     pub facts: Vec<LoopFact>,
 }
@@ -82,6 +88,12 @@ pub enum End {
 }
 
 impl Workshop {
+    /// The tracker that a run takes its tasks from.
+    pub fn tracker(&self, supply: &Supply) -> Tracker {
+        let (repository, manners) = (self.repository.clone(), self.manners.clone());
+        Tracker { supply: supply.clone(), repository, manners }
+    }
+
     /// The worktree of an assignment.
     fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
         match self.repository.worktree(Path::new(&task.place.worktree)) {
@@ -215,10 +227,10 @@ pub async fn conclude(
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes: more, facts }) => {
+        Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes, facts };
+            let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
             tell.send(Input::Reported(Box::new(report))).ok();
         }
         Err(error) => report(&task, End::Trouble(error), notes, &tell),
@@ -242,7 +254,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts: Vec::new() };
+    let (usage, facts, stops_picking) = (Usage::default(), Vec::new(), false);
+    let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

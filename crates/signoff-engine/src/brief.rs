@@ -97,19 +97,31 @@ fn entries<'a>(task: &'a Assignment, findings: &[FindingId]) -> Vec<&'a Finding>
     findings.iter().filter_map(|id| task.state.ledger.get(id)).map(|entry| &entry.finding).collect()
 }
 
-fn brief<'a>(task: &'a Assignment, id: &'a str) -> TaskBrief<'a> {
+fn brief<'a>(task: &'a Assignment, called: &'a Called) -> TaskBrief<'a> {
     TaskBrief {
-        id,
+        id: &called.id,
         title: &task.spec.title,
         description: &task.spec.description,
         status: "in_progress",
-        priority: "",
+        priority: &called.priority,
         plan: task.spec.plan.as_ref().map(|plan| plan.text.as_str()),
     }
 }
 
-fn id(task: &Assignment) -> String {
-    task.task.map(|task| task.to_string()).unwrap_or_default()
+/// What a task is called: by its tracker, where it comes from one.
+struct Called {
+    id: String,
+    priority: String,
+}
+
+fn called(task: &Assignment) -> Called {
+    let number = || task.task.map(|task| task.to_string()).unwrap_or_default();
+    let tracked = task.spec.tracked.as_ref();
+    let priority = tracked.and_then(|tracked| tracked.priority);
+    Called {
+        id: tracked.map_or_else(number, |tracked| tracked.id.clone()),
+        priority: priority.map(|priority| format!("{priority} (0 is highest)")).unwrap_or_default(),
+    }
 }
 
 fn others(task: &Assignment) -> Vec<OtherLoop<'_>> {
@@ -121,10 +133,10 @@ fn other_loop(one: &Neighbour) -> OtherLoop<'_> {
 }
 
 fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
-    let id = id(task);
+    let called = called(task);
     prompt::implement(&ImplementContext {
         opening: material.opening.as_deref(),
-        task: brief(task, &id),
+        task: brief(task, &called),
         worktree: &task.place.worktree,
         other_loops: &others(task),
         agents_at_once: task.at_once,
@@ -132,15 +144,15 @@ fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> S
         previous_message: material.previous_message.as_deref(),
         findings,
         ends_with_marker: task.policy.workflow.completion == Completion::Marker,
-        may_stop_picking: false,
+        may_stop_picking: task.stop_marker,
     })
 }
 
 fn plan(task: &Assignment, material: &Material) -> String {
-    let id = id(task);
+    let called = called(task);
     prompt::plan_document(&PlanDocumentContext {
         opening: material.opening.as_deref(),
-        task: brief(task, &id),
+        task: brief(task, &called),
         worktree: &task.place.worktree,
         preparation: None,
         pass: task.job.pass,
@@ -150,7 +162,7 @@ fn plan(task: &Assignment, material: &Material) -> String {
 }
 
 fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
-    let id = id(task);
+    let called = called(task);
     let merged = task.last_round.as_ref().map(|round| merge(&round.reviews, Bar::Low));
     let issue = |index: usize| merged.as_ref().and_then(|merged| merged.issues.get(index));
     let conflicts: Vec<(&Finding, &Finding)> = merged
@@ -161,7 +173,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
     let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
-        task: brief(task, &id),
+        task: brief(task, &called),
         worktree: &task.place.worktree,
         findings,
         conflicts: &conflicts,
@@ -173,7 +185,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         settled: &settled(task),
         only_files: &[],
         diff: material.diff.as_deref().map(|diff| context(task, diff, &left_out)),
-        may_stop_picking: false,
+        may_stop_picking: task.stop_marker,
     })
 }
 
@@ -224,12 +236,12 @@ fn context<'a>(task: &'a Assignment, diff: &'a Diff, left_out: &'a [LeftOut<'a>]
 
 /// The prompt of a reviewer.
 pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contract, &Ask)) -> String {
-    let (id, others) = (id(task), others(task));
+    let (called, others) = (called(task), others(task));
     let empty = Diff::default();
     let diff = material.diff.as_deref().unwrap_or(&empty);
     let left_out = left_out(diff);
     let work = Work {
-        task: brief(task, &id),
+        task: brief(task, &called),
         worktree: &task.place.worktree,
         other_loops: &others,
         agents_at_once: task.at_once,

@@ -11,6 +11,7 @@ mod queueing;
 mod record;
 mod recover;
 mod request;
+mod track;
 
 pub use pick::{is_through, loop_id, ready};
 
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use signoff_core::group::{RunEffect, RunStage};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Effect, Event, Loss};
+use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -32,6 +34,7 @@ use crate::error::EngineError;
 use crate::occupied::Occupied;
 use crate::process::Stopper;
 use crate::tick;
+use track::Tracking;
 
 /// What people are told while it runs.
 #[derive(Debug)]
@@ -70,6 +73,8 @@ pub struct Drive {
     pub no_ask: bool,
     /// Tick what is done in the plan file itself too.
     pub tick: bool,
+    /// What a tracker was just heard to have, for the run that is opened.
+    pub offer: Option<Vec<TaskSpec>>,
 }
 
 /// A person's wish to end.
@@ -110,6 +115,24 @@ pub enum Input {
         run: RunId,
         loop_id: LoopId,
         hold: machine::Hold,
+    },
+    /// What a tracker has for the free slots of a run.
+    Offered {
+        run: RunId,
+        result: Result<Vec<TaskSpec>, EngineError>,
+    },
+    /// Somebody else has what a loop was to work on.
+    Lost {
+        run: RunId,
+        loop_id: LoopId,
+        id: String,
+        why: String,
+    },
+    /// A tracker was told that a task is done.
+    Closed {
+        run: RunId,
+        loop_id: LoopId,
+        result: Result<(), EngineError>,
     },
     Interrupted(Interrupt),
     /// Something people should know.
@@ -158,12 +181,15 @@ struct Driven {
     occupied: BTreeMap<LoopId, Occupied>,
     /// Its branch is being brought onto the default branch.
     landing: bool,
+    /// What is under way with its tracker.
+    tracking: Tracking,
 }
 
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        Self { lease, board, at_work, placing: BTreeSet::new(), occupied, landing: false }
+        let (placing, tracking) = (BTreeSet::new(), Tracking::default());
+        Self { lease, board, at_work, placing, occupied, landing: false, tracking }
     }
 }
 
@@ -246,7 +272,8 @@ impl<'r> Dispatcher<'r> {
         let board = Board::new(run);
         self.runs.insert(run, Driven::new(lease, board));
         match pick::begun(&facts) {
-            Some(begun) => self.record_and_pick(run, facts, begun),
+            Some((_, policy)) if policy.supply.is_tracker() => self.open_for_tracker(run, facts, policy),
+            Some(begun) => self.record_and_pick(run, facts, begun, None),
             None => self.append(run, facts),
         }
     }
@@ -302,7 +329,10 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let is_quiet = |run: &Driven| run.at_work.is_empty() && run.placing.is_empty() && !run.landing;
+        let is_quiet = |run: &Driven| {
+            let still = run.tracking.is_still() && !run.landing;
+            run.at_work.is_empty() && run.placing.is_empty() && still
+        };
         let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
@@ -342,6 +372,9 @@ impl<'r> Dispatcher<'r> {
             Input::Elapsed { run, loop_id, hold } => {
                 self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
             }
+            Input::Offered { run, result } => self.offered(run, result),
+            Input::Lost { run, loop_id, id, why } => self.lost_to_others(run, &loop_id, (id, why)),
+            Input::Closed { run, loop_id, result } => self.closed(run, loop_id, result),
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
                 Ok(())
@@ -422,7 +455,7 @@ impl<'r> Dispatcher<'r> {
 
     /// An attempt ended.
     fn reported(&mut self, report: Report) -> Result<(), EngineError> {
-        let Report { run, loop_id, attempt, end, usage, notes, facts } = report;
+        let Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking } = report;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
@@ -430,6 +463,9 @@ impl<'r> Dispatcher<'r> {
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in &notes {
             self.renderer.take(&Notice::Note(note));
+        }
+        if stops_picking {
+            self.stop_picking(run)?;
         }
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
         let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).chain(facts).collect();

@@ -7,6 +7,7 @@ use signoff_core::config::ConfigError;
 use signoff_store::StoreError;
 
 use crate::git::GitError;
+use crate::tracker::TrackerError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -16,6 +17,8 @@ pub enum EngineError {
     Git(#[from] GitError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Tracker(#[from] TrackerError),
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io { what: &'static str, path: PathBuf, error: io::Error },
     /// Another task of the same branch is being worked there.

@@ -55,7 +55,8 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     let landed = land_loop(&shop, &task, &tell).await;
     let Landed { end, facts, notes } = landed.unwrap_or_else(|error| Landed::of(End::Trouble(error)));
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let report = Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts };
+    let report =
+        Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts, stops_picking: false };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 

@@ -21,3 +21,4 @@ pub mod place;
 pub mod process;
 pub mod reports;
 mod tick;
+pub mod tracker;

@@ -25,9 +25,18 @@ pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>
     Ok(opened(policy, Policy { workflow, no_ask }))
 }
 
+/// A run that fills its slots from a tracker or the queue, as `policy` says.
+pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
+    opened(policy, Policy { workflow, no_ask })
+}
+
 /// A run over the tasks of a plan, one after the other on one branch.
-pub fn chain(run: RunId, workflow: Workflow, tasks: Vec<(TaskId, TaskSpec)>, no_ask: bool) -> Vec<Fact> {
-    let policy = RunPolicy::of(&workflow, 1);
+pub fn chain(
+    run: RunId,
+    (workflow, policy): (Workflow, RunPolicy),
+    tasks: Vec<(TaskId, TaskSpec)>,
+    no_ask: bool,
+) -> Vec<Fact> {
     let reviewed = workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off());
     let bound =
         workflow.phases.iter().find_map(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews());

@@ -7,6 +7,7 @@
 //! because it was itself killed, [`settle()`] and [`end_strays`] find by process number and start time, and by
 //! a variable in the environment of everything the agent started.
 
+mod ask;
 mod attempt_dir;
 mod door;
 mod keep;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;
 pub use keep::keep;

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::wire::Recorded;
 
-use crate::StoreError;
 use crate::record::{Cell, Key, Row, Table};
 use crate::teller::Numbered;
+use crate::{Claims, StoreError};
 
 type Outcome<T> = Result<T, StoreError>;
 
@@ -57,6 +57,8 @@ pub(crate) trait Book {
     fn record(&mut self, recorded: &Recorded) -> Outcome<()>;
 
     fn holder(&self, task: TaskId) -> Outcome<Option<Holder>>;
+    /// The tasks of a tracker that were not called off, by how they are called there: all, or the one with this id.
+    fn claims(&self, tracker: &str, id: Option<&str>) -> Outcome<Claims>;
     fn numbered(&self, run: RunId) -> Outcome<Numbered>;
     /// The number of the last question in any run.
     fn last_question(&self) -> Outcome<u64>;

@@ -16,6 +16,9 @@ pub enum StoreError {
     /// Another run has it, or it was called off.
     #[error("task {0} is no longer in the queue")]
     Taken(TaskId),
+    /// An earlier task has what this one was to be, and was not called off.
+    #[error("{id} is task {by} already")]
+    Claimed { id: String, by: TaskId },
     #[error("the disk is full")]
     Full,
     /// Somebody held the database for too long.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::task::{TaskSpec, Tracked};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded, TaskFact};
 
 use crate::book::{Book, Counter, Holder, Rows};
@@ -27,6 +28,7 @@ pub(crate) fn add_tasks(
     tasks: &[NewTask],
 ) -> Result<Vec<TaskId>, StoreError> {
     let ids = reserve(book, tasks.len())?;
+    claim_tracked(book, tasks.iter().map(|task| &task.spec))?;
     let added = |task: &NewTask| TaskFact::Added {
         spec: Box::new(task.spec.clone()),
         auto_review: task.auto_review,
@@ -124,6 +126,7 @@ pub(crate) fn no_request(request: u64) -> StoreError {
 /// Sees to it that every task the facts add is new, and every task they take is free.
 fn claim(book: &mut dyn Book, run: RunId, facts: &[Fact]) -> Result<(), StoreError> {
     let mut own = BTreeSet::new();
+    claim_tracked(book, facts.iter().filter_map(spec))?;
     for fact in facts {
         match fact {
             Fact::Task(task, TaskFact::Added { .. }) => {
@@ -146,6 +149,28 @@ fn claim(book: &mut dyn Book, run: RunId, facts: &[Fact]) -> Result<(), StoreErr
     let most = own.last().map_or(0, |task| task.0);
     if most > book.counter(Counter::Task)? {
         book.set_counter(Counter::Task, most)?;
+    }
+    Ok(())
+}
+
+/// What is asked for, in a fact that adds a task.
+fn spec(fact: &Fact) -> Option<&TaskSpec> {
+    match fact {
+        Fact::Task(_, TaskFact::Added { spec, .. }) => Some(spec),
+        Fact::Task(_, TaskFact::Withdrawn { .. }) | Fact::Run(_) | Fact::Loop(..) => None,
+    }
+}
+
+/// Sees to it that what a tracker knows becomes one task, whoever else is about to take it.
+fn claim_tracked<'a>(book: &dyn Book, specs: impl Iterator<Item = &'a TaskSpec>) -> Result<(), StoreError> {
+    let mut own = BTreeSet::new();
+    for Tracked { tracker, id, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
+        if let Some(by) = book.claims(tracker, Some(id))?.get(id) {
+            return Err(StoreError::Claimed { id: id.clone(), by: *by });
+        }
+        if !own.insert((tracker, id)) {
+            return Err(StoreError::Other(format!("{id} cannot be two tasks")));
+        }
     }
     Ok(())
 }

@@ -79,6 +79,9 @@ pub struct Request {
     pub command: Command,
 }
 
+/// The tasks of a tracker, by how they are called there.
+pub type Claims = std::collections::BTreeMap<String, TaskId>;
+
 /// Where a finding stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingPlace {
@@ -128,7 +131,8 @@ pub trait Store: Send + Sync {
     ///
     /// A [`signoff_core::wire::LoopFact::Added`] takes its task: if another run has it already or it was called
     /// off, nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if nobody added it.
-    /// A [`signoff_core::wire::TaskFact::Added`] in a run's log gives the task to that run; its number must be new.
+    /// A [`signoff_core::wire::TaskFact::Added`] in a run's log gives the task to that run; its number must be new,
+    /// and if it is a tracker's, no other task may be the same: [`StoreError::Claimed`].
     fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError>;
 
     /// The log of a run, in order, its facts numbered from 1; of the queue with [`signoff_core::wire::QUEUE`].
@@ -154,6 +158,9 @@ pub trait Store: Send + Sync {
     /// Tasks that no run has taken up and that were not withdrawn, by number, each with what it depends on: at
     /// most so many of those after the one named.
     fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
+
+    /// The tasks of a tracker that were not called off.
+    fn claims(&self, tracker: &str) -> Result<Claims, StoreError>;
 
     /// The loop that works a task, and its run.
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;

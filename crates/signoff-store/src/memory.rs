@@ -14,7 +14,9 @@ use signoff_core::wire::{Fact, Recorded, TaskFact};
 
 use crate::book::{Book, Holder};
 use crate::journal::{self, Tellers};
-use crate::{FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError};
+use crate::{
+    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+};
 use book::Shelf;
 
 /// Clones share one store, as programs share one database.
@@ -177,6 +179,10 @@ impl Store for MemoryStore {
             }
         }
         Ok(queued.into_iter().take(most).collect())
+    }
+
+    fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
+        lock(&self.inner).shelf.claims(tracker, None)
     }
 
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

@@ -22,7 +22,9 @@ use signoff_core::wire::{Fact, Recorded};
 
 use crate::book::Book as _;
 use crate::journal::{self, Tellers};
-use crate::{FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError};
+use crate::{
+    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+};
 use book::Pages;
 use connection::Link;
 use lease_file::LeaseFiles;
@@ -180,6 +182,10 @@ impl Store for SqliteStore {
 
     fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
         self.read(|connection| query::queued(connection, after, most))
+    }
+
+    fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
+        self.read(|connection| Pages(connection).claims(tracker, None))
     }
 
     fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

@@ -59,6 +59,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
             max_review_cycles: *max_review_cycles,
             depends_on: spec.depends_on.clone(),
             continues: spec.continues,
+            tracked: spec.tracked.clone(),
             at,
         }),
         TaskFact::Withdrawn { .. } => Row::TaskMoved(TaskMoved {

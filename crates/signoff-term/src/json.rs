@@ -17,6 +17,7 @@ pub use command::{
 };
 
 use crate::show::Report;
+use crate::slots::SlotsReport;
 
 /// The version of every shape here. It changes when a key changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -140,6 +141,13 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
+        (
+            "slots",
+            of(
+                "`run beads --dry-run --json` and `run queue --dry-run --json`, version 1",
+                printed::<SlotsReport>,
+            ),
+        ),
         ("show", of("`show --json`, version 1", printed::<Report>)),
         ("status", of("`status --json`, version 1", printed::<StatusReport>)),
     ]

@@ -4,12 +4,13 @@
 
 pub mod attention;
 pub mod exit;
-mod fit;
+pub mod fit;
 pub mod json;
 pub mod line;
 pub mod progress;
 mod round;
 mod runs;
 pub mod show;
+pub mod slots;
 pub mod status;
 mod words;

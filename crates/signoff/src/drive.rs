@@ -3,6 +3,7 @@
 mod reporting;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{RunId, TaskId};
@@ -15,6 +16,7 @@ use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, r
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
 use signoff_engine::process::Keeper;
+use signoff_engine::tracker::Manners;
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
@@ -109,10 +111,19 @@ fn shop(
         jobs,
         subject,
         base,
+        manners: manners(),
         readings: Readings::default(),
         reports: Arc::default(),
         mending: Mutex::default(),
     }))
+}
+
+/// How trackers are asked here.
+pub fn manners() -> Manners {
+    let names =
+        ["BD_ACTOR", "BEADS_ACTOR", "USER", "LOGNAME", "USERNAME"].into_iter().filter_map(door::variable);
+    let limit = door::test_number("SIGNOFF_TEST_TRACKER_MS").map(Duration::from_millis);
+    Manners::new(names.map(|name| name.to_string_lossy().into_owned()).collect(), limit)
 }
 
 /// Whether more than one task may be at work at once: then every line says from the start whose it is.
@@ -123,7 +134,11 @@ fn naming(store: &dyn Store, wanted: &Wanted, jobs: usize) -> Result<Naming, Fai
         if wanted.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
     tasks += wanted.opened.len();
     if wanted.opened.iter().any(|(_, facts)| facts.iter().any(picks)) {
-        tasks += ready(store, &wanted.drive.only, 2)?.len().saturating_sub(1);
+        let more = match &wanted.drive.offer {
+            Some(offer) => offer.len(),
+            None => ready(store, &wanted.drive.only, 2)?.len(),
+        };
+        tasks += more.saturating_sub(1);
     }
     Ok(if jobs > 1 && tasks > 1 { Naming::Always } else { Naming::WhenNeeded })
 }

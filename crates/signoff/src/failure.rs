@@ -9,6 +9,7 @@ use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
+use signoff_engine::tracker::TrackerError;
 use signoff_store::StoreError;
 
 use crate::console::plain_text;
@@ -153,6 +154,9 @@ impl From<StoreError> for Failure {
             StoreError::Taken(task) => {
                 Self::usage(message).hint(format!("`signoff show {task}` shows where it stands"))
             }
+            StoreError::Claimed { by, .. } => {
+                Self::usage(message).hint(format!("`signoff show {by}` shows where it stands"))
+            }
             StoreError::Held(_) | StoreError::Fenced(_) => {
                 Self::failed(message).hint("wait for it to end, or stop it with Ctrl-C where it runs")
             }
@@ -187,12 +191,31 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Git(error) => error.into(),
             EngineError::Config(error) => error.into(),
+            EngineError::Tracker(error) => error.into(),
             EngineError::Occupied { .. } => Self::failed(error.to_string())
                 .hint("another task of the same branch is at work: `signoff status` shows it; try again when it is done"),
             EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
             EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }
+        }
+    }
+}
+
+impl From<TrackerError> for Failure {
+    fn from(error: TrackerError) -> Self {
+        let message = error.to_string();
+        match error {
+            TrackerError::File(error) => error.into(),
+            TrackerError::Unreadable { .. } => {
+                Self::usage(message).hint("check the path, and that you may read it")
+            }
+            TrackerError::Unasked { command, .. }
+            | TrackerError::Failed { command, .. }
+            | TrackerError::Nonsense { command, .. } => Self::failed(message).hint(format!(
+                "type `{command}` yourself at the top of the main checkout; once it works, type the same again, \
+                 or `signoff run --resume` where a run was begun"
+            )),
         }
     }
 }

@@ -61,6 +61,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
+        builds_on_approved(&bench, (&row, &rows), &commit)?;
         wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
@@ -150,6 +151,28 @@ pub fn approved(row: &TaskRow, rows: &[TaskRow]) -> Result<Commit, Failure> {
         }
         Some(_) | None => Err(refused(task, "is", row)),
     }
+}
+
+/// Work that began at its run's branch brings along what had landed there; all of that must be approved too.
+fn builds_on_approved(
+    bench: &Bench,
+    (row, rows): (&TaskRow, &[TaskRow]),
+    commit: &Commit,
+) -> Result<(), Failure> {
+    let unapproved = |one: &&TaskRow| {
+        let beside = one.run_id == row.run_id && one.id != row.id && one.branch != row.branch;
+        beside && one.status == Status::Completed && one.final_verdict.as_deref() != Some("APPROVED")
+    };
+    for one in rows.iter().filter(unapproved) {
+        let Some(branch) = one.branch.as_deref() else { continue };
+        let Some(head) = bench.repository.head_of(branch)? else { continue };
+        // A branch on which nothing happened is in every other.
+        let idle = one.base.as_deref() == Some(head.commit.as_str());
+        if !idle && bench.repository.is_ancestor(head.commit.as_str(), commit.as_str())? {
+            return Err(refused(row.id, &format!("builds on task {}, which is", one.id), one));
+        }
+    }
+    Ok(())
 }
 
 fn refused(task: u64, how: &str, row: &TaskRow) -> Failure {

@@ -63,6 +63,9 @@ fn unborn(bench: &Bench) -> Option<Failure> {
 }
 
 pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Result<(), Failure> {
+    for (role, path) in &workflow.prompts {
+        check_prompt(bench, path, bench.settings.laid_prompt_origin(role))?;
+    }
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
         let place = Place { workflow, phase, task };
         match &phase.kind {

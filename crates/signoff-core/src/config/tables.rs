@@ -18,6 +18,7 @@ use crate::workflow::table::Checked;
 
 table! {
     /// The whole file.
+    #[expect(non_snake_case, reason = "keys of the slots preset, as people have them in their files")]
     Written, "the configuration" {
         preset: Setting<Text> = Setting::built_in("task".into()),
         jobs: Setting<Jobs> = Setting::built_in(Whole(4)),
@@ -26,6 +27,10 @@ table! {
         landing: Setting<LandBy> = Setting::built_in(LandBy::Merge),
         review_workspace: Setting<ReviewWorkspace> = Setting::built_in(ReviewWorkspace::Shared),
         sandbox: Setting<bool> = Setting::built_in(true),
+        reviewEnabled: Option<Setting<bool>> = None,
+        reviewMaxFixAttempts: Option<Setting<Whole<0, 1000>>> = None,
+        developerPromptPath: Option<Setting<Text>> = None,
+        reviewerPromptPath: Option<Setting<Text>> = None,
         agents: Named<AgentSettings> = Named::default(),
         roles: Roles = Roles::default(),
         reviewers: Named<ReviewerSettings> = Named::default(),

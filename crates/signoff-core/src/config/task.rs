@@ -1,5 +1,7 @@
 //! The workflow of one task: its type's phases, with what the task and the command line say.
 
+use serde::{Deserialize, Serialize};
+
 use super::tables::TaskTypeSettings;
 use super::value::Minutes;
 use super::workflows::the_gate;
@@ -9,7 +11,8 @@ use crate::task::{TaskSpec, TaskType};
 use crate::workflow::{GateWords, Phase, PhaseKind, Restarting, Role, Workflow};
 
 /// What the command line says about a task.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskFlags {
     /// The workflow, where it is not the configured one.
     pub preset: Option<String>,
@@ -18,6 +21,16 @@ pub struct TaskFlags {
     pub effort: Option<Effort>,
     /// Words for every gate: `--fail-on`, `--max-cycles`.
     pub gate: GateWords,
+    /// Files with prompts: `--developer-prompt`, `--reviewer-prompt`.
+    pub developer_prompt: Option<String>,
+    pub reviewer_prompt: Option<String>,
+}
+
+impl TaskFlags {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a task can expect when it is added.
@@ -38,6 +51,10 @@ impl Settings {
         let of_task = GateWords { max_cycles: task.max_review_cycles.map(Count::Of), ..GateWords::default() };
         workflow = lay_wishes(workflow, task.effort, &of_task);
         workflow = lay_wishes(workflow, flags.effort, &flags.gate);
+        if task.prompt.is_some() {
+            workflow.prompts.remove(Role::Implement.word());
+        }
+        workflow.lay_prompts(flags.developer_prompt.as_deref(), flags.reviewer_prompt.as_deref());
         let asked = flags.review.or(task.auto_review);
         switch(&mut workflow, asked, kind);
         let workflow = match task.kind {

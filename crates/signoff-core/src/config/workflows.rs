@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::gate::{GateSettings, PresetSettings};
 use super::tables::ReviewerSettings;
-use super::{ConfigError, Origin, Settings};
+use super::value::Text;
+use super::{ConfigError, Origin, Setting, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Bound, OnExhausted, OnFailure};
@@ -12,6 +13,9 @@ use crate::review::ReviewerKind;
 use crate::workflow::problem::nearest;
 use crate::workflow::words::Reviewers;
 use crate::workflow::{self, PRESETS, Phase, PhaseKind, Restarting, Reviewer, Workflow};
+
+/// The preset whose keys may stand at the top of the file.
+const SLOTS: &str = "slots";
 
 impl Settings {
     /// A preset, or a workflow of one's own, with what the configuration says about it.
@@ -21,6 +25,9 @@ impl Settings {
         if name == self.preset() {
             self.lay_defaults(&mut workflow);
             each_judge(&mut workflow, |phase| self.written.gate.lay_over(phase));
+        }
+        if name == SLOTS {
+            self.lay_slot_keys(&mut workflow);
         }
         if let Some(preset) = self.written.presets.0.get(name) {
             workflow = lay_preset(workflow, preset);
@@ -86,6 +93,21 @@ impl Settings {
         }
     }
 
+    /// The keys at the top of the file that speak of one preset.
+    fn lay_slot_keys(&self, workflow: &mut Workflow) {
+        let written = &self.written;
+        if let Some(policy) = the_gate(workflow) {
+            policy.gate.enabled = written.reviewEnabled.as_ref().map_or(policy.gate.enabled, |set| set.value);
+            if let Some(fixes) = &written.reviewMaxFixAttempts {
+                policy.gate.bound = Bound::MaxFixes(fixes.value.small());
+            }
+        }
+        let path =
+            |setting: &Option<Setting<Text>>| setting.as_ref().map(|set| set.value.as_str().to_owned());
+        let (developer, reviewer) = (path(&written.developerPromptPath), path(&written.reviewerPromptPath));
+        workflow.lay_prompts(developer.as_deref(), reviewer.as_deref());
+    }
+
     /// Who decided a key of a gate, if it was not the workflow itself.
     pub(super) fn gate_origin(&self, workflow: &str, gate: &str, key: &str) -> Option<Origin> {
         let preset = self.written.presets.0.get(workflow);
@@ -98,7 +120,22 @@ impl Settings {
         };
         let [named, all, general] =
             sources.map(|source| source.and_then(|gate: &GateSettings| gate.origin(key)).cloned());
-        named.or(all).or_else(by_effort).or(general).or_else(|| self.default_origin(workflow, key))
+        let by_slot_key = || self.slot_key_origin(key).filter(|_| workflow == SLOTS);
+        named
+            .or(all)
+            .or_else(by_effort)
+            .or_else(by_slot_key)
+            .or(general)
+            .or_else(|| self.default_origin(workflow, key))
+    }
+
+    fn slot_key_origin(&self, key: &str) -> Option<Origin> {
+        let written = &self.written;
+        match key {
+            "enabled" => written.reviewEnabled.as_ref().map(|set| set.origin.clone()),
+            "max_fixes" => written.reviewMaxFixAttempts.as_ref().map(|set| set.origin.clone()),
+            _ => None,
+        }
     }
 
     fn default_origin(&self, workflow: &str, key: &str) -> Option<Origin> {

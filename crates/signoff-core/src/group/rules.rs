@@ -24,6 +24,7 @@ pub fn take(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
             this.picking = this.picking.max(Picking::Dry);
         }
         RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
+        RunEvent::TaskClosed { loop_id } => closed(this, &loop_id),
         RunEvent::LoopMoved { loop_id, standing } => moved(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
             let due = |(loop_id, since): (&LoopId, &u32)| {
@@ -133,14 +134,56 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     } else if standing.has_ended() && this.picking == Picking::Dry {
         this.picking = Picking::Open;
     }
+    owe_the_tracker(this, &loop_id, &standing, policy);
     this.loops.insert(loop_id, standing);
+}
+
+/// A task that is through is closed where it came from.
+fn owe_the_tracker(this: &mut Run, loop_id: &LoopId, standing: &Standing, policy: &RunPolicy) {
+    let through = |standing: &Standing| matches!(standing, Standing::Ended(outcome) if outcome.carries_on());
+    if !through(standing) {
+        this.unclosed.remove(loop_id);
+    } else if policy.supply.is_told() && !this.loops.get(loop_id).is_some_and(through) {
+        this.unclosed.insert(loop_id.clone());
+    }
+}
+
+/// A task that is closed may make others ready.
+fn closed(this: &mut Run, loop_id: &LoopId) {
+    if this.unclosed.remove(loop_id) && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
+    }
+}
+
+/// After the end little is taken in.
+pub fn take_after_the_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    match event {
+        RunEvent::LoopMoved { loop_id, standing } => moved_after_the_end(this, &loop_id, standing, policy),
+        RunEvent::TaskClosed { loop_id } => {
+            this.unclosed.remove(&loop_id);
+        }
+        RunEvent::Started
+        | RunEvent::PreparationEnded { .. }
+        | RunEvent::GroupsPlanned { .. }
+        | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
+        | RunEvent::AttemptSpent { .. }
+        | RunEvent::CheckpointReviewed { .. }
+        | RunEvent::FinalReviewEnded { .. }
+        | RunEvent::Landed
+        | RunEvent::Cancelled { .. } => {}
+    }
 }
 
 /// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again;
 /// a run that was called off, or whose whole was looked at, keeps its own end.
-pub fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
-    let Some(known) = this.loops.get_mut(loop_id) else { return };
-    *known = standing;
+fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
+    if !this.loops.contains_key(loop_id) {
+        return;
+    }
+    owe_the_tracker(this, loop_id, &standing, policy);
+    this.loops.insert(loop_id.clone(), standing);
     let own_end = policy.after || this.stage == RunStage::Done(RunOutcome::Cancelled);
     if !own_end && this.loops.values().all(Standing::has_ended) {
         this.stage = RunStage::Done(worth(this));
@@ -168,7 +211,7 @@ fn looked_at(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunStage {
     }
     let worth = worth(this);
     let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
-    finished(if noted { RunOutcome::Attention } else { worth }, policy)
+    finished(this, if noted { RunOutcome::Attention } else { worth }, policy)
 }
 
 /// Where a run goes on that seemed to be through, if a person reopened one of its loops.
@@ -177,9 +220,10 @@ fn reopened(this: &Run) -> Option<RunStage> {
     open.then(|| RunStage::Working { group: this.groups.len().saturating_sub(1) })
 }
 
-/// All is done. What is on the run's branch was signed off, task by task; where that is wanted it goes further.
-fn finished(outcome: RunOutcome, policy: &RunPolicy) -> RunStage {
-    if policy.onto_default { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
+/// All is done. Where that is wanted it goes further, if all of it was approved and there is anything.
+fn finished(this: &Run, outcome: RunOutcome, policy: &RunPolicy) -> RunStage {
+    let goes_on = policy.onto_default && outcome == RunOutcome::Approved && !this.loops.is_empty();
+    if goes_on { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
 }
 
 fn cancel(this: &mut Run) {
@@ -198,7 +242,7 @@ pub fn settle(this: &mut Run, policy: &RunPolicy) {
         call(this, &open, policy);
         pick(this, policy);
         land(this, &open, policy);
-        if !open.is_empty() || !is_complete(this, policy) {
+        if !open.is_empty() || !is_complete(this, policy) || !this.unclosed.is_empty() {
             this.stage = stage_of(this, group, &open, policy);
             return;
         }
@@ -289,7 +333,7 @@ fn after(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
     {
         RunStage::Reviewing
     } else {
-        finished(worth(this), policy)
+        finished(this, worth(this), policy)
     }
 }
 

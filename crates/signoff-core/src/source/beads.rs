@@ -18,7 +18,10 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(Format::Beads);
     let whole = is_lines(source.text);
     let issues = if whole { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
-    let issues = last_of_each(&mut file, issues);
+    let mut issues = last_of_each(&mut file, issues);
+    for issue in issues.iter_mut().filter(|issue| source.done.contains(&issue.id.0)) {
+        issue.status = Some("closed".to_owned());
+    }
     let states = ready::states(source, &mut file, &issues, whole);
     let mut ages = std::collections::HashMap::new();
     for (issue, state) in issues.into_iter().zip(states) {

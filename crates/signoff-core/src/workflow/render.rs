@@ -37,6 +37,10 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
     if !workflow.modes.is_empty() {
         rows.push(("modes", workflow.modes.join(", ")));
     }
+    if !workflow.prompts.is_empty() {
+        let prompts = workflow.prompts.iter().map(|(role, path)| format!("{role} {path}"));
+        rows.push(("prompts", prompts.collect::<Vec<_>>().join(", ")));
+    }
     rows
 }
 

@@ -69,6 +69,7 @@ pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Wo
         limits,
         attempts_exhausted_as: words.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
         reviewers: named(known, [&before, &phases, &after], shared),
+        prompts: std::collections::BTreeMap::new(),
         modes,
         before,
         phases,

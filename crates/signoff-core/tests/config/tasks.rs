@@ -202,3 +202,75 @@ fn a_task_knows_what_to_expect_when_it_is_added() {
     assert_eq!(expected("", &task(TaskType::Plan)), off(None));
     assert_eq!(expected("preset = \"slots\"\n", &implement), off(Some(6)));
 }
+
+#[test]
+fn the_keys_of_slots_hold_for_that_preset_alone() {
+    let keys = "reviewEnabled = true\nreviewMaxFixAttempts = 2\ndeveloperPromptPath = \"dev.md\"\nreviewerPromptPath = \"rev.md\"\n";
+    let slots = TaskFlags { preset: Some("slots".to_owned()), ..TaskFlags::default() };
+    let plain = task(TaskType::Implement);
+    insta::assert_snapshot!(of("", &plain, &slots), @"
+    implement: implement 1h
+    review: off MiniLoop MaxFixes(5) 1h 1h
+    ");
+    insta::assert_snapshot!(of(keys, &plain, &slots), @"
+    implement: implement 1h
+    review: on MiniLoop MaxFixes(2) 1h 1h
+    ");
+    insta::assert_snapshot!(of(keys, &plain, &TaskFlags::default()), @"
+    implement: implement 1h
+    review: off MiniLoop MaxCycles(3) 10m 30m
+    ");
+    let prompts = |task: &TaskSpec, flags: &TaskFlags| {
+        configured(keys)
+            .task_workflow(task, flags)
+            .expect("a workflow")
+            .prompts
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    let pair = |role: &str, path: &str| (role.to_owned(), path.to_owned());
+    let [fix, review] = [pair("fix", "dev.md"), pair("review", "rev.md")];
+    let all = [fix.clone(), pair("implement", "dev.md"), review.clone()];
+    assert_eq!(prompts(&plain, &slots), all);
+    assert_eq!(prompts(&plain, &TaskFlags::default()), []);
+    let own = TaskSpec { prompt: Some("Do it.".to_owned()), ..plain.clone() };
+    assert_eq!(prompts(&own, &slots), [fix, review], "the task's own comes before the file's");
+    let flag = TaskFlags { developer_prompt: Some("flag.md".to_owned()), ..slots };
+    assert_eq!(prompts(&own, &flag)[1], pair("implement", "flag.md"), "a flag comes before all");
+}
+
+#[test]
+fn of_two_words_about_slots_the_nearer_counts() {
+    let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
+    let gate = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
+        let workflow = configured(text).task_workflow(task, flags).expect("a workflow");
+        let gate = workflow.phases[1].judge().expect("a gate").gate.clone();
+        (gate.enabled, gate.bound)
+    };
+    let plain = task(TaskType::Implement);
+    let asks = TaskSpec { auto_review: Some(true), ..plain.clone() };
+    let fixes = Bound::MaxFixes;
+    for (text, task, review, expected) in [
+        ("", &plain, None, (false, fixes(5))),
+        ("reviewEnabled = true", &plain, None, (true, fixes(5))),
+        ("reviewEnabled = true", &plain, Some(false), (false, fixes(5))),
+        ("reviewEnabled = false", &asks, None, (true, fixes(5))),
+        ("reviewEnabled = false", &asks, Some(false), (false, fixes(5))),
+        (
+            "reviewEnabled = true\n[task_types.implement]\nauto_review = false",
+            &plain,
+            None,
+            (false, fixes(5)),
+        ),
+        ("reviewMaxFixAttempts = 2\n[presets.slots]\nmax_fixes = 3", &plain, None, (false, fixes(3))),
+        ("reviewMaxFixAttempts = 0", &plain, Some(true), (true, fixes(0))),
+        (
+            "preset = \"slots\"\nreviewMaxFixAttempts = 2\n[gate]\nmax_fixes = 4",
+            &plain,
+            None,
+            (false, fixes(2)),
+        ),
+    ] {
+        assert_eq!(gate(text, task, &slots(review)), expected, "{text}");
+    }
+}

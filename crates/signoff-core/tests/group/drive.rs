@@ -103,6 +103,7 @@ impl Drive {
             | RunEffect::Pick { .. }
             | RunEffect::ReviewWhole
             | RunEffect::LandWhole
+            | RunEffect::CloseTask { .. }
             | RunEffect::Finish(_) => Vec::new(),
         }
     }

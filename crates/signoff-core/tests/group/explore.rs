@@ -104,6 +104,7 @@ fn told(before: &Node, event: &RunEvent) -> Node {
         | RunEvent::GroupsPlanned { .. }
         | RunEvent::TaskPicked { .. }
         | RunEvent::NothingToPick
+        | RunEvent::TaskClosed { .. }
         | RunEvent::AttemptSpent { .. }
         | RunEvent::CheckpointReviewed { .. }
         | RunEvent::FinalReviewEnded { .. }
@@ -158,6 +159,8 @@ fn events(node: &Node, world: &World) -> Vec<Possible> {
             all.push(free(RunEvent::TaskPicked { loop_id }));
         }
     }
+    let closed = |loop_id: &LoopId| free(RunEvent::TaskClosed { loop_id: loop_id.clone() });
+    all.extend(run.unclosed.iter().map(closed));
     if slots(world) && run.active() > 0 && !run.is_done() {
         all.push(free(RunEvent::PickingStopped));
     }
@@ -237,6 +240,7 @@ fn misfits(node: &Node, world: &World) -> Vec<RunEvent> {
     let mut all = vec![
         RunEvent::LoopMoved { loop_id: nobody(), standing: Standing::Active },
         RunEvent::CheckpointReviewed { loop_id: nobody() },
+        RunEvent::TaskClosed { loop_id: nobody() },
         RunEvent::AttemptSpent { since_checkpoint: [(nobody(), 99)].into() },
         RunEvent::GroupsPlanned { groups: vec![vec!["a".into()], vec!["a".into()]] },
     ];

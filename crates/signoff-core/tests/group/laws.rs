@@ -1,7 +1,9 @@
 //! Laws that hold in every state a run can reach.
 
+use signoff_core::config::TaskFlags;
 use signoff_core::group::{
-    Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, Standing, outstanding, replay, step,
+    Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, Standing, Supply, outstanding,
+    replay, step,
 };
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
@@ -16,6 +18,9 @@ fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
         jobs,
         checkpoint_interval: None,
         keep_going: false,
+        supply: Supply::Queue,
+        flags: TaskFlags::default(),
+        stop_marker: false,
         before: false,
         after: false,
         onto_default: false,
@@ -53,6 +58,61 @@ fn slots_keep_the_laws() {
             hold(&world);
         }
     }
+}
+
+#[test]
+fn slots_of_a_tracker_keep_the_laws() {
+    for (jobs, keep_going) in [(1, true), (2, false)] {
+        let mut world = world(Arrangement::Slots, Landing::Each, jobs);
+        world.policy.supply = Supply::Program { name: "bd".to_owned() };
+        world.policy.keep_going = keep_going;
+        hold(&World { supply: 2, ..world });
+    }
+}
+
+#[test]
+fn a_tracker_is_told_of_every_task_that_is_through() {
+    let mut policy = world(Arrangement::Slots, Landing::None, 2).policy;
+    policy.supply = Supply::Program { name: "bd".to_owned() };
+    let moved = |id: &str, standing| RunEvent::LoopMoved { loop_id: id.into(), standing };
+    let events = [
+        RunEvent::Started,
+        RunEvent::TaskPicked { loop_id: "a".into() },
+        RunEvent::TaskPicked { loop_id: "b".into() },
+        moved("a", Standing::Active),
+        moved("b", Standing::Active),
+        moved("a", Standing::Ended(Outcome::Failed)),
+        moved("b", Standing::Ended(approved())),
+    ];
+    let run = replay(events, &policy);
+    assert_eq!(outstanding(&run), [RunEffect::CloseTask { loop_id: "b".into() }]);
+    let closed = |id: &str| RunEvent::TaskClosed { loop_id: id.into() };
+    let (run, effects) = step(run, closed("b"), &policy);
+    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "it ends when the tracker knows");
+    let reopened =
+        replay_on(run, [moved("a", Standing::Active), moved("a", Standing::Ended(approved()))], &policy);
+    assert_eq!(outstanding(&reopened), [RunEffect::CloseTask { loop_id: "a".into() }]);
+    assert_eq!(outstanding(&step(reopened, closed("a"), &policy).0), []);
+}
+
+fn replay_on(run: Run, events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) -> Run {
+    events.into_iter().fold(run, |run, event| step(run, event, policy).0)
+}
+
+#[test]
+fn what_is_closed_makes_others_ready() {
+    let mut policy = world(Arrangement::Slots, Landing::None, 1).policy;
+    policy.supply = Supply::Program { name: "bd".to_owned() };
+    let events = [
+        RunEvent::Started,
+        RunEvent::TaskPicked { loop_id: "a".into() },
+        RunEvent::LoopMoved { loop_id: "a".into(), standing: Standing::Ended(approved()) },
+        RunEvent::NothingToPick,
+    ];
+    let run = replay(events, &policy);
+    assert_eq!((run.picks, run.picking), (0, Picking::Dry));
+    let run = step(run, RunEvent::TaskClosed { loop_id: "a".into() }, &policy).0;
+    assert_eq!((run.picks, run.picking), (1, Picking::Open));
 }
 
 #[test]
@@ -204,15 +264,18 @@ fn done_is_final(step: &Taken) {
     if !step.before.run.is_done() {
         return;
     }
-    let Run { loops, stage, .. } = step.after.run.clone();
+    let Run { loops, stage, unclosed, .. } = step.after.run.clone();
     // What a person reopened and that ended anew may be worth something else.
     let anew = matches!(step.event, RunEvent::LoopMoved { .. }) && loops.values().all(Standing::has_ended);
     let own_end = step.world.policy.after || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
     assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
-    let same = Run { loops, stage, ..step.before.run.clone() };
+    // Whatever becomes of a task, its tracker is told.
+    assert!(unclosed.is_empty() || step.world.policy.supply.is_told());
+    let same = Run { loops, stage, unclosed, ..step.before.run.clone() };
     assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
     assert!(step.after.run.is_done());
-    let cancels = |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. });
+    let cancels =
+        |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
     assert!(
         step.effects.iter().all(cancels),
         "{:?} made an ended run ask for {:?}",
@@ -301,6 +364,7 @@ fn rounds_follow_each_other(step: &Taken) {
             | RunEvent::TaskPicked { .. }
             | RunEvent::NothingToPick
             | RunEvent::PickingStopped
+            | RunEvent::TaskClosed { .. }
             | RunEvent::AttemptSpent { .. }
             | RunEvent::FinalReviewEnded { .. }
             | RunEvent::Landed

@@ -112,7 +112,8 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
         RunEvent::GroupsPlanned { .. } => RunEvent::TaskPicked { loop_id: loop_id() },
         RunEvent::TaskPicked { .. } => RunEvent::NothingToPick,
         RunEvent::NothingToPick => RunEvent::PickingStopped,
-        RunEvent::PickingStopped => RunEvent::LoopMoved {
+        RunEvent::PickingStopped => RunEvent::TaskClosed { loop_id: loop_id() },
+        RunEvent::TaskClosed { .. } => RunEvent::LoopMoved {
             loop_id: loop_id(),
             standing: Standing::Ended(Outcome::Approved { commit: "c1".into() }),
         },

@@ -37,6 +37,7 @@ fn every_kind_has_its_name_and_keys() {
     run.task_picked {"loop_id":"a"}
     run.nothing_to_pick null
     run.picking_stopped null
+    run.task_closed {"loop_id":"a"}
     run.loop_moved {"loop_id":"a","standing":{"ended":{"approved":{"commit":"c1"}}}}
     run.attempt_spent {"since_checkpoint":{"a":5}}
     run.checkpoint_reviewed {"loop_id":"a"}
@@ -135,7 +136,7 @@ fn a_run_opens_with_all_that_holds_for_it() {
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
     insta::assert_snapshot!(parts.map(keys).join("\n"), @"
     policy workflow
-    after arrangement before checkpoint_interval jobs keep_going landing onto_default
+    after arrangement before checkpoint_interval jobs keep_going landing onto_default stop_marker supply
     no_ask workflow
     after arrangement attempts_exhausted_as before checkpoint_interval completion description landing max_attempts max_conflicts max_passes max_rate_limits max_recoveries modes name phases reviewers
     ");

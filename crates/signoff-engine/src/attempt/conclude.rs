@@ -34,6 +34,8 @@ pub struct Concluded {
     pub end: End,
     pub usage: Usage,
     pub notes: Vec<String>,
+    /// The agent says that there are no more tasks.
+    pub stops_picking: bool,
     /// What is to be put on record with it.
     pub facts: Vec<LoopFact>,
 }
@@ -55,7 +57,7 @@ pub fn conclude(
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     if task.is_planning() {
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
-        return Ok(Concluded { end, usage: usage(dir, ended), notes, facts });
+        return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
     }
     let end = match end(shop, task, (dir, ended), &mut notes) {
         // Whatever it did to its worktree, other tasks are none the worse for it.
@@ -63,7 +65,27 @@ pub fn conclude(
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
-    Ok(Concluded { end, usage: usage(dir, ended), notes, facts: Vec::new() })
+    Ok(Concluded {
+        end,
+        usage: usage(dir, ended),
+        notes,
+        facts: Vec::new(),
+        stops_picking: stops_picking(task, dir),
+    })
+}
+
+/// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
+fn stops_picking(task: &Assignment, dir: &AttemptDir) -> bool {
+    match task.job.kind {
+        JobKind::Work { .. } | JobKind::Fix { .. } => {
+            task.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&stdout(dir)))
+        }
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine
+        | JobKind::Land => false,
+    }
 }
 
 fn end(

@@ -10,7 +10,7 @@ use signoff_core::wire::LoopFact;
 use signoff_core::workflow::Role;
 
 use super::conclude::{failed, failure, is_stopped, listed, stdout};
-use super::{End, Workshop};
+use super::{End, Workshop, limited};
 use crate::assignment::{Assignment, Part};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Ended};
@@ -28,7 +28,8 @@ pub fn conclude(
         return Ok((End::Stopped, Vec::new()));
     }
     if let Some(failure) = failure(&ended.exit) {
-        return Ok((failed(task, failure), Vec::new()));
+        let refused = limited::refused(shop, task, dir, ended);
+        return Ok((refused.map_or_else(|| failed(task, failure), End::Limited), Vec::new()));
     }
     let attempt = task.job.attempt;
     let text = reports::planned(dir).unwrap_or_else(|| stdout(dir));

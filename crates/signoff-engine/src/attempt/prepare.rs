@@ -76,7 +76,10 @@ fn prepare_work(
         Err(error) => return Ok(Err(Unstarted(error.to_string()))),
     };
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
-    let opening = own.or(opening(shop, &[role.word()])?);
+    let opening = match (laid(shop, task, role.word())?, own) {
+        (Some(text), _) | (None, Some(text)) => Some(text),
+        (None, None) => opening(shop, &[role.word()])?,
+    };
     let (unread, last_review) = (unread(shop, task), last_review(shop, task));
     let previous_message = previous_message(shop, task);
     let material = Material { opening, unread, last_review, previous_message, ..Material::default() };
@@ -108,9 +111,10 @@ fn prepare_review(
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
     let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()) };
     let material = Material {
-        opening: match &assigned.prompt {
-            Some(path) => Some(prompt_file(shop, path)?),
-            None => opening(shop, &[name.as_str(), "review"])?,
+        opening: match (laid(shop, task, "review")?, &assigned.prompt) {
+            (Some(text), _) => Some(text),
+            (None, Some(path)) => Some(prompt_file(shop, path)?),
+            (None, None) => opening(shop, &[name.as_str(), "review"])?,
         },
         author_output: author_output(shop, task),
         diff: Some(diff),
@@ -280,6 +284,12 @@ fn found(program: &str, checkout: &Path) -> String {
 
 fn duration(span: Span) -> Duration {
     Duration::from_secs(span.seconds)
+}
+
+/// The prompt that the workflow has for a role.
+fn laid(shop: &Workshop, task: &Assignment, role: &str) -> Result<Option<String>, EngineError> {
+    let path = task.policy.workflow.prompts.get(role);
+    path.map(|path| prompt_file(shop, path)).transpose()
 }
 
 /// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.

@@ -13,7 +13,8 @@ use signoff_core::wire::{Launch, LoopFact};
 use signoff_core::workflow::Landing;
 
 use super::queueing::Waiting;
-use super::{Dispatcher, Input, Interrupt, Todo};
+use super::track::Claiming;
+use super::{Dispatcher, Driven, Input, Interrupt, Todo};
 use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
@@ -75,6 +76,10 @@ impl Dispatcher<'_> {
             RunEffect::GrantLanding { loop_id } => {
                 self.loop_event(run, &loop_id, Event::LandingGranted, Vec::new())
             }
+            RunEffect::CloseTask { loop_id } => {
+                self.close(run, loop_id);
+                Ok(())
+            }
             RunEffect::CancelLoop { loop_id } => {
                 let event = Event::Cancelled { by: "the run".to_owned() };
                 self.loop_event(run, &loop_id, event, Vec::new())
@@ -106,8 +111,13 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.placing.insert(loop_id.clone());
         }
+        let claiming = self.claiming(run, &loop_id);
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
+            if let Some(refused) = claiming.and_then(Claiming::refusal) {
+                tell.send(refused).ok();
+                return;
+            }
             let result = place::make(&shop, &*store, &wish);
             failpoint::pass("placed");
             tell.send(Input::Placed { run, loop_id, result }).ok();
@@ -265,7 +275,8 @@ impl Dispatcher<'_> {
             state: worked.state.clone(),
             last_round: worked.last_round.clone(),
             others: neighbours(board, loop_id),
-            at_once: self.runs.values().map(|driven| driven.at_work.len()).sum::<usize>().max(1),
+            at_once: self.runs.values().map(at_once).sum::<usize>().max(1),
+            stop_marker: board.run_policy().is_some_and(|policy| policy.stop_marker),
         })
     }
 
@@ -307,6 +318,11 @@ pub(crate) fn role_word(job: &Job) -> &'static str {
         JobKind::Combine => "combine",
         JobKind::Land => "land",
     }
+}
+
+/// How many agents of a run work at once: those that do, and those whose loops are about to.
+fn at_once(driven: &Driven) -> usize {
+    driven.at_work.len().max(driven.board.machine.active() + driven.board.machine.called.len())
 }
 
 /// The loops beside one, as agents are told of them.

@@ -39,6 +39,9 @@ impl Dispatcher<'_> {
                 | Input::Said { .. }
                 | Input::Elapsed { .. }
                 | Input::Landed { .. }
+                | Input::Offered { .. }
+                | Input::Lost { .. }
+                | Input::Closed { .. }
                 | Input::Interrupted(_)
                 | Input::Note(_)
                 | Input::Tick => {}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::config::TaskFlags;
-use signoff_core::group::{self, Run, RunEffect, RunEvent, RunPolicy};
+use signoff_core::group::{self, Picking, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
@@ -20,27 +20,50 @@ const PAGE: usize = 64;
 /// Facts, and what was asked for in the tasks they take.
 type Picks = (Vec<Fact>, Vec<(TaskId, TaskSpec)>);
 
+/// What a slot can be filled with.
+enum Candidate {
+    /// A task of the queue.
+    Queued(TaskId),
+    /// One that a tracker has, under a number of its own.
+    Tracked(TaskId, TaskSpec),
+}
+
 impl Dispatcher<'_> {
     /// Fills the free slots of a run with tasks that are ready.
     pub(super) fn pick(&mut self, run: RunId) -> Result<(), EngineError> {
         let Some(board) = self.runs.get(&run).map(|driven| &driven.board) else { return Ok(()) };
         let Some(policy) = board.run_policy().cloned() else { return Ok(()) };
-        self.record_and_pick(run, Vec::new(), (board.machine.clone(), policy))
+        if policy.supply.is_tracker() && board.machine.picking != Picking::Closed {
+            self.ask_tracker(run, &policy.supply);
+            return Ok(());
+        }
+        self.record_and_pick(run, Vec::new(), (board.machine.clone(), policy), None)
     }
 
     /// Records `first`, which make `machine` of the run, and in the same transaction the tasks that fill its free
-    /// slots. Another program may be faster: then other tasks are chosen, as long as there are any.
+    /// slots. Another program may be faster: then other tasks are chosen, as long as there are any. `offer` is what
+    /// its tracker has.
     pub(super) fn record_and_pick(
         &mut self,
         run: RunId,
         first: Vec<Fact>,
         (machine, policy): (Run, RunPolicy),
+        offer: Option<Vec<TaskSpec>>,
     ) -> Result<(), EngineError> {
         let before = group::outstanding(&self.runs[&run].board.machine);
+        let mut offer = offer.unwrap_or_default();
+        let numbers = match offer.len().min(machine.picks).min(self.room()) {
+            0 => Vec::new(),
+            wanted => self.store.reserve_tasks(wanted)?,
+        };
         let specs = loop {
-            let (picks, specs) = self.picks(machine.clone(), &policy)?;
+            let candidates = self.candidates(&machine, &policy, (&numbers, &offer))?;
+            let (picks, specs) = self.picks(run, machine.clone(), &policy, candidates)?;
             match self.append(run, first.iter().cloned().chain(picks).collect()) {
                 Err(EngineError::Store(StoreError::Taken(_))) => {}
+                Err(EngineError::Store(StoreError::Claimed { id, .. })) => {
+                    offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
+                }
                 Err(error) => return Err(error),
                 Ok(()) => break specs,
             }
@@ -59,6 +82,24 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
+    /// The tasks that may fill the slots: none once no more are to be picked.
+    fn candidates(
+        &self,
+        machine: &Run,
+        policy: &RunPolicy,
+        (numbers, offer): (&[TaskId], &[TaskSpec]),
+    ) -> Result<Vec<Candidate>, EngineError> {
+        if machine.picking == Picking::Closed {
+            return Ok(Vec::new());
+        }
+        if policy.supply.is_tracker() {
+            let tracked = |(task, spec): (&TaskId, &TaskSpec)| Candidate::Tracked(*task, spec.clone());
+            return Ok(numbers.iter().zip(offer).map(tracked).collect());
+        }
+        let most = machine.picks.min(self.room());
+        Ok(ready(&*self.store, &self.drive.only, most)?.into_iter().map(Candidate::Queued).collect())
+    }
+
     /// How many more tasks may be worked. A run knows only its own; several may be driven.
     pub(super) fn room(&self) -> usize {
         let worked = |driven: &Driven| {
@@ -69,22 +110,32 @@ impl Dispatcher<'_> {
     }
 
     /// What fills the free slots: tasks that are ready, and nothing where there are not enough.
-    fn picks(&self, mut machine: Run, policy: &RunPolicy) -> Result<Picks, EngineError> {
+    fn picks(
+        &self,
+        run: RunId,
+        mut machine: Run,
+        policy: &RunPolicy,
+        candidates: Vec<Candidate>,
+    ) -> Result<Picks, EngineError> {
         let (mut facts, mut specs) = Picks::default();
         if self.interrupt.is_some() || machine.picks == 0 {
             return Ok((facts, specs));
         }
-        let room = self.room();
-        let mut tasks = ready(&*self.store, &self.drive.only, machine.picks.min(room))?.into_iter();
+        let closed = machine.picking == Picking::Closed;
+        let room = if closed { machine.picks } else { self.room() };
+        let mut candidates = candidates.into_iter();
         let mut taken = 0;
         while machine.picks > 0 && taken < room {
             taken += 1;
-            let (event, own) = match tasks.next() {
-                Some(task) => {
+            let (event, own) = match candidates.next() {
+                Some(Candidate::Queued(task)) => {
                     let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
-                    let own = self.taken(task, &spec)?;
+                    let own = self.taken(task, &spec, &policy.flags)?;
                     specs.push((task, spec));
                     (RunEvent::TaskPicked { loop_id: loop_id(task) }, own)
+                }
+                Some(Candidate::Tracked(task, spec)) => {
+                    (RunEvent::TaskPicked { loop_id: loop_id(task) }, self.claimed(run, task, spec))
                 }
                 None => (RunEvent::NothingToPick, Vec::new()),
             };
@@ -96,8 +147,8 @@ impl Dispatcher<'_> {
     }
 
     /// The facts that make a task ours.
-    fn taken(&self, task: TaskId, spec: &TaskSpec) -> Result<Vec<Fact>, EngineError> {
-        let workflow = self.shop.settings.task_workflow(spec, &TaskFlags::default())?;
+    fn taken(&self, task: TaskId, spec: &TaskSpec, flags: &TaskFlags) -> Result<Vec<Fact>, EngineError> {
+        let workflow = self.shop.settings.task_workflow(spec, flags)?;
         let policy = Policy { workflow, no_ask: self.drive.no_ask };
         let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);

@@ -20,6 +20,7 @@ impl Dispatcher<'_> {
             self.recover_loop(run, loop_id)?;
             self.tidy(run, loop_id);
         }
+        self.remember_called(run);
         let wishes = group::outstanding(&self.runs[&run].board.machine);
         self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
         Ok(())

@@ -129,7 +129,7 @@ impl GitError {
         if stderr.contains("No space left on device") {
             return Self::DiskFull;
         }
-        match (lock_in(&stderr), branch_in_the_way(&stderr)) {
+        match (lock_in(&stderr).or_else(|| half_made(&stderr)), branch_in_the_way(&stderr)) {
             (Some(file), _) => Self::Locked { file },
             (None, Some(branch)) => Self::BranchTaken { branch, by: None },
             (None, None) => Self::Failed { command, stderr },
@@ -149,6 +149,13 @@ fn lock_in(stderr: &str) -> Option<PathBuf> {
     file.ends_with(".lock").then(|| PathBuf::from(file))
 }
 
+/// A worktree that somebody is just making: until its first files are written, git cannot list the others either.
+fn half_made(stderr: &str) -> Option<PathBuf> {
+    let (_, after) = stderr.split_once("failed to read ")?;
+    let (worktree, _) = after.trim_start_matches('\'').split_once("/commondir")?;
+    worktree.contains("/worktrees/").then(|| PathBuf::from(worktree))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,6 +170,7 @@ mod tests {
         insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
         insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a is taken");
         insta::assert_snapshot!(of("error: unable to write file a: No space left on device"), @"the disk is full");
+        insta::assert_snapshot!(of("fatal: failed to read /r/.git/worktrees/task-3/commondir: Success"), @"/r/.git/worktrees/task-3 is held by another program");
         insta::assert_snapshot!(of("fatal: no\n"), @"`git x` failed: fatal: no");
     }
 }

@@ -108,6 +108,12 @@ impl Repository {
         &self.inner.checkout
     }
 
+    /// The person's name, as their commits have it.
+    pub fn person(&self) -> Option<String> {
+        let asked = self.sealed(self.here()).ok()?.args(["config", "user.name"]);
+        asked.read_line().ok().filter(|name| !name.is_empty())
+    }
+
     /// Starts git, and counts how often.
     pub fn git(&self) -> &Git {
         &self.inner.git

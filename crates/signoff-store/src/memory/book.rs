@@ -12,7 +12,7 @@ use crate::record::{
     Cell, Cells, FINDING_COLUMNS, Key, Part, QUESTION_COLUMNS, RUN_COLUMNS, Row, TASK_COLUMNS, Table,
 };
 use crate::teller::Numbered;
-use crate::{FindingPlace, QuestionPlace, RunRow, StoreError, journal};
+use crate::{Claims, FindingPlace, QuestionPlace, RunRow, StoreError, journal};
 
 #[derive(Default)]
 pub(super) struct Shelf {
@@ -161,6 +161,22 @@ impl Book for Shelf {
             Cell::Null | Cell::Real(_) | Cell::Text(_) if waits => Holder::Nobody,
             Cell::Null | Cell::Real(_) | Cell::Text(_) => Holder::Withdrawn,
         }))
+    }
+
+    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<Claims, StoreError> {
+        let mut claims = Claims::new();
+        for row in self.table(Table::Tasks) {
+            let (named, known) = (cell(row, "tracker"), cell(row, "tracker_id"));
+            let called_off = cell(row, "status") == Status::Cancelled.word().into();
+            if let (Cell::Text(named), Cell::Text(known), [Part::Number(task)]) = (named, known, &row.0[..])
+                && named == tracker
+                && id.is_none_or(|id| id == known)
+                && !called_off
+            {
+                claims.insert(known, TaskId(*task));
+            }
+        }
+        Ok(claims)
     }
 
     fn numbered(&self, run: RunId) -> Result<Numbered, StoreError> {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::review::Usage;
-use signoff_core::task::TaskType;
+use signoff_core::task::{TaskType, Tracked};
 use signoff_core::view::Status;
 
 use super::run::{dollars, unless_empty};
@@ -21,6 +21,7 @@ pub(crate) struct TaskAdded {
     pub max_review_cycles: Option<u32>,
     pub depends_on: Vec<TaskId>,
     pub continues: Option<TaskId>,
+    pub tracked: Option<Tracked>,
     pub at: Timestamp,
 }
 
@@ -38,6 +39,8 @@ impl TaskAdded {
             ("max_review_cycles", self.max_review_cycles.into()),
             ("depends_on", serde_json::json!(depends_on).to_string().into()),
             ("continues", self.continues.map(|task| task.0).into()),
+            ("tracker", self.tracked.as_ref().map(|tracked| tracked.tracker.as_str()).into()),
+            ("tracker_id", self.tracked.as_ref().map(|tracked| tracked.id.as_str()).into()),
             ("added_at", self.at.into()),
         ];
         columns.extend(TaskMoved::untouched(self.id).columns());

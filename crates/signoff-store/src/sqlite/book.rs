@@ -14,7 +14,7 @@ use super::{fault, query};
 use crate::book::{Book, Counter, Holder, Rows};
 use crate::record::{Cell, Part, Row, Table, Write};
 use crate::teller::Numbered;
-use crate::{StoreError, journal};
+use crate::{Claims, StoreError, journal};
 
 pub(super) const EVENT_COLUMNS: &str = "run_id, seq, at, version, kind, loop_id, task_id, body";
 
@@ -169,6 +169,16 @@ impl Book for Pages<'_> {
             })
         })?;
         Ok(found.into_iter().next())
+    }
+
+    fn claims(&self, tracker: &str, id: Option<&str>) -> Result<Claims, StoreError> {
+        let which = if id.is_some() { "tracker_id = ?2" } else { "?2 IS NULL" };
+        let sql = format!("SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {which} AND status <> ?3");
+        let found = select(self.0, &sql, params![tracker, id, Status::Cancelled.word()], |row| {
+            let mut cells = cells(row);
+            Ok((cells.text()?, TaskId(cells.number()?)))
+        })?;
+        Ok(found.into_iter().collect())
     }
 
     fn numbered(&self, run: RunId) -> Result<Numbered, StoreError> {

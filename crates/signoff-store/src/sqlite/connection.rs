@@ -142,6 +142,7 @@ fn is_of_the_database(error: &StoreError) -> bool {
         | StoreError::Held(_)
         | StoreError::Fenced(_)
         | StoreError::Taken(_)
+        | StoreError::Claimed { .. }
         | StoreError::Gone
         | StoreError::Replaced
         | StoreError::Newer { .. }

@@ -9,9 +9,10 @@ use super::left_behind::LeftBehind;
 use crate::book::{Book as _, Counter};
 use crate::{StoreError, journal};
 
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
+    include_str!("../../migrations/sqlite/0003_trackers.sql"),
     include_str!("../../migrations/sqlite/0004_run_stage.sql"),
 ];
 

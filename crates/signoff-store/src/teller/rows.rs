@@ -67,7 +67,9 @@ impl Teller {
             | RunStage::Blocked { .. }
             | RunStage::Reviewing
             | RunStage::Landing(_) => true,
-            RunStage::Done(outcome) => self.loops.keys().any(|id| self.has_work(id, *outcome)),
+            RunStage::Done(outcome) => {
+                self.view.owes_a_tracker() || self.loops.keys().any(|id| self.has_work(id, *outcome))
+            }
         }
     }
 

@@ -1,10 +1,12 @@
 //! Tasks before a run has them.
 
+use signoff_core::group::RunEvent;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::task::TaskSpec;
+use signoff_core::machine::Event;
+use signoff_core::task::{TaskSpec, Tracked};
 use signoff_core::view::Status;
-use signoff_core::wire::{Fact, QUEUE, TaskFact};
-use signoff_store::{NewTask, Store, StoreError};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, TaskFact};
+use signoff_store::{Claims, NewTask, Store, StoreError};
 
 use crate::house::House;
 use crate::say;
@@ -114,4 +116,89 @@ pub fn an_unknown_task_cannot_be_taken(house: &dyn House) {
     let lease = store.open_run(say::at(1)).expect("a run");
     let facts = [say::opened("task"), say::taken("A", TaskId(5))];
     assert!(matches!(store.append(&lease, say::at(2), &facts), Err(StoreError::NoTask(TaskId(5)))));
+}
+
+/// A task that a tracker knows by this name.
+fn bead(id: &str) -> TaskSpec {
+    let tracked = Tracked { tracker: "beads".to_owned(), id: id.to_owned(), priority: Some(1) };
+    TaskSpec { tracked: Some(tracked), ..TaskSpec::of(id) }
+}
+
+fn claimed(task: TaskId, id: &str) -> [Fact; 2] {
+    let fact = TaskFact::Added { spec: Box::new(bead(id)), auto_review: false, max_review_cycles: None };
+    [Fact::Task(task, fact), say::taken(&task.to_string(), task)]
+}
+
+pub fn what_a_tracker_knows_is_one_task(house: &dyn House) {
+    let (one, other) = (house.program(), house.program());
+    let (mine, yours) =
+        (one.open_run(say::at(1)).expect("a run"), other.open_run(say::at(1)).expect("a run"));
+    let ids = one.reserve_tasks(4).expect("numbers");
+    let facts = [&[say::opened("slots")][..], &claimed(ids[0], "b-1")].concat();
+    one.append(&mine, say::at(2), &facts).expect("claimed");
+
+    let both = [&[say::opened("slots")][..], &claimed(ids[1], "b-2"), &claimed(ids[2], "b-1")].concat();
+    let refused = other.append(&yours, say::at(3), &both).expect_err("somebody has it");
+    assert!(
+        matches!(refused, StoreError::Claimed { ref id, by } if id == "b-1" && by == ids[0]),
+        "{refused}"
+    );
+    assert!(other.log(yours.run()).expect("a log").is_empty(), "all of it, or nothing");
+    let queued = NewTask { spec: bead("b-1"), ..say::task("b-1") };
+    assert!(matches!(other.add_tasks(say::at(3), &[queued]), Err(StoreError::Claimed { .. })));
+    let twice = [&[say::opened("slots")][..], &claimed(ids[1], "b-2"), &claimed(ids[2], "b-2")].concat();
+    assert!(other.append(&yours, say::at(3), &twice).is_err());
+    other.append(&yours, say::at(3), &both[..3]).expect("another one is free");
+
+    let known = |claims: Claims| claims.into_iter().collect::<Vec<_>>();
+    let claims = [("b-1".to_owned(), ids[0]), ("b-2".to_owned(), ids[1])];
+    assert_eq!(known(one.claims("beads").expect("claims")), claims);
+    assert_eq!(known(one.claims("others").expect("claims")), []);
+    one.rebuild().expect("rebuilt");
+    assert_eq!(known(other.claims("beads").expect("claims")), claims);
+    assert_eq!(one.check().expect("checked"), [""; 0]);
+}
+
+pub fn a_cancelled_task_gives_its_claim_up(house: &dyn House) {
+    let store = house.program();
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let ids = store.reserve_tasks(2).expect("numbers");
+    let begin = [say::opened("slots"), say::run(RunEvent::Started)];
+    let facts = [&begin[..], &claimed(ids[0], "b-1")].concat();
+    store.append(&lease, say::at(2), &facts).expect("claimed");
+    let again = claimed(ids[1], "b-1");
+    assert!(matches!(store.append(&lease, say::at(3), &again), Err(StoreError::Claimed { .. })));
+    let cancelled = LoopFact::Moved(Event::Cancelled { by: "ann".to_owned() });
+    let cancelled = Fact::Loop(ids[0].to_string().as_str().into(), cancelled);
+    store.append(&lease, say::at(4), &[cancelled]).expect("cancelled");
+    assert_eq!(store.claims("beads").expect("claims").len(), 0);
+    store.append(&lease, say::at(5), &again).expect("it is free again");
+    store.rebuild().expect("rebuilt");
+    assert_eq!(store.claims("beads").expect("claims").into_iter().next(), Some(("b-1".to_owned(), ids[1])));
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+pub fn a_hundred_claims_are_raced_and_each_is_had_once(house: &dyn House) {
+    let work = |_: usize| {
+        let store = house.program();
+        let lease = store.open_run(say::at(1)).expect("a run");
+        store.append(&lease, say::at(1), &[say::opened("slots")]).expect("opened");
+        let mut had = Vec::new();
+        for number in 0..100 {
+            let (id, task) = (format!("b-{number}"), store.reserve_tasks(1).expect("a number")[0]);
+            match store.append(&lease, say::at(2), &claimed(task, &id)) {
+                Ok(_) => had.push((id, task)),
+                Err(StoreError::Claimed { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        had
+    };
+    let mut had: Vec<(String, TaskId)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || work(number))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a thread")).collect()
+    });
+    had.sort();
+    assert_eq!(had.len(), 100);
+    assert_eq!(house.program().claims("beads").expect("claims").into_iter().collect::<Vec<_>>(), had);
 }

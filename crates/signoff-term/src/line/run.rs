@@ -168,11 +168,12 @@ impl LineRenderer {
         let branch = self.view.branch().filter(|_| lands && landed)?;
         let further = self.policy.as_ref().is_some_and(|policy| policy.onto_default);
         Some(match outcome {
-            RunOutcome::Approved | RunOutcome::Attention if further => {
-                format!("    It is on {branch} and on the default branch")
-            }
-            RunOutcome::Approved | RunOutcome::Attention => {
+            RunOutcome::Approved if further => format!("    It is on {branch} and on the default branch"),
+            RunOutcome::Approved => {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
+            }
+            RunOutcome::Attention => {
+                format!("    It is on {branch}; signoff land brings what is approved to the default branch")
             }
             RunOutcome::Failed | RunOutcome::Cancelled => format!("    What landed is on {branch}"),
         })

@@ -11,6 +11,7 @@ use signoff_term::json::{
     AddReport, AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport,
     LogLine, Look, RunReport, StatusReport, VERSION, event, schemas,
 };
+use signoff_term::slots::{LeftOut, ReadyTask, SlotsReport};
 
 use crate::fits::{directory, fits, schema};
 use crate::rows::{all, question};
@@ -102,7 +103,11 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         text: text(),
     };
     let dispute = DisputeReport { version: VERSION, finding: text(), task_id: None, state: "refuted" };
+    let ready = ReadyTask { id: text(), title: text(), priority: None, auto_review: true };
+    let left_out = LeftOut { id: text(), title: text(), reason: text() };
+    let slots = SlotsReport::of("bd", vec![ready], vec![left_out], vec![text()]);
     vec![
+        ("slots", json!(slots)),
         ("config", json!(ConfigReport::of(settings))),
         ("doctor", json!(DoctorReport::of(looks))),
         ("init", json!(init)),

@@ -1,11 +1,14 @@
-//! `signoff run`: the tasks of a plan file in order, or those of a specification group by group.
+//! `signoff run`: the tasks of a plan file in order, those of a specification group by group, or those of a tracker or
+//! the queue in slots.
 
+mod slots;
 mod spec;
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::config::TaskFlags;
+use signoff_core::group::RunPolicy;
 use signoff_core::ids::RunId;
 use signoff_core::policy::Effort;
 use signoff_core::source::{self, Format, SourceTask, State, TaskFile};
@@ -14,6 +17,7 @@ use signoff_engine::dispatcher::Drive;
 use signoff_engine::{clock, open};
 use signoff_store::Store;
 
+use self::slots::SlotArgs;
 use super::work;
 use crate::console::Console;
 use crate::desk::Bench;
@@ -21,7 +25,7 @@ use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 use crate::{door, preflight, words};
 
-/// Work the tasks of a plan file in order, or those of a specification side by side
+/// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
 /// The tasks of a plan follow each other on one branch: each is implemented, committed, and reviewed by all reviewers
 /// at once; their findings are fixed and all review again. After a task that needs you, the later ones wait.
@@ -29,12 +33,15 @@ use crate::{door, preflight, words};
 /// Any other text is a specification: a planner lists its tasks and another puts them into groups, each reviewed.
 /// All tasks of a group are worked at once, each in its own worktree; when all are signed off they land one by one on
 /// the branch signoff/run-ID, and the next group begins there. In the end the whole is reviewed.
+///
+/// `beads` and `queue` fill slots: up to N tasks at once, each in its own worktree, each landed on the branch
+/// signoff/run-ID as soon as it is signed off.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run SPEC.md --effort high -j 8\n  signoff run --resume"
+    after_help = "Example:\n  signoff run docs/plan.md --dry-run\n  signoff run docs/plan.md\n  signoff run SPEC.md --effort high -j 8\n  signoff run beads -j 4 --review\n  signoff run --resume"
 )]
 pub struct Args {
-    /// A plan file, a specification, or `queue`
+    /// A plan file, a specification, `beads`, or `queue`
     #[arg(required_unless_present = "resume")]
     source: Option<PathBuf>,
     /// Go on with this run, or with whatever is unfinished
@@ -58,6 +65,8 @@ pub struct Args {
     /// Bring the run's branch onto the default branch when all is done
     #[arg(long)]
     land: bool,
+    #[command(flatten)]
+    slots: SlotArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,9 +92,8 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match &args.source {
         None => resume(args, console),
-        Some(source) if source == Path::new("queue") => {
-            work::work(Bench::open()?, (&[], false, args.jobs.map(usize::from)), console)
-        }
+        Some(source) if source == Path::new("queue") => slots::queue(args, console),
+        Some(source) if source == Path::new("beads") => slots::beads(args, console),
         Some(source) => plan(source, args, console),
     }
 }
@@ -116,6 +124,14 @@ fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (file, text) = read(path, args)?;
+    if file.format == Format::Beads {
+        return slots::file(path, args, console);
+    }
+    if let Some(flag) = args.slots.given() {
+        return Err(Failure::usage(format!("{flag} is for the slots of `beads` and `queue`"))
+            .at(path.display().to_string())
+            .hint("leave it out, or set the same in [gate] of signoff.toml"));
+    }
     let name = path.display().to_string();
     if file.format == Format::Text {
         return match args.dry_run {
@@ -144,7 +160,8 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     let lease = bench.store.open_run(clock::now())?;
     let numbers = bench.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();
-    let facts = open::chain(lease.run(), workflow, tasks, no_ask);
+    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::of(&workflow, 1) };
+    let facts = open::chain(lease.run(), (workflow, policy), tasks, no_ask);
     let wanted = Wanted {
         opened: vec![(lease, facts)],
         drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
@@ -155,8 +172,7 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let name = path.display().to_string();
-    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, or `queue`"))?;
-    let text = door::utf8(&name, &bytes)?.to_owned();
+    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, `beads`, or `queue`"))?;
     let file = match args.kind {
         Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now())),
         Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now())),
@@ -165,13 +181,10 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     };
     let mend = format!("mend the file, or say what it is with --as: {}", KINDS.join(", "));
     let file = file.map_err(|error| Failure::from(error).hint(mend))?;
-    if file.format == Format::Text {
+    // A tracker may be caught while it writes a character; any other file is text to its end.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if file.format == Format::Text || file.format == Format::Beads {
         return Ok((file, text));
-    }
-    if file.format == Format::Beads {
-        return Err(Failure::usage(format!("{name} is no plan: {} cannot be run yet", file.format.name()))
-            .at(format!("{name}:1"))
-            .hint("write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`"));
     }
     if file.tasks.is_empty() {
         return Err(Failure::usage(format!("{name} contains no tasks"))
@@ -203,14 +216,9 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<
 }
 
 fn task_spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
-    let mut description = task.body.trim().to_owned();
-    if !task.acceptance.is_empty() {
-        description += "\n\nAcceptance criteria:\n";
-        description += &task.acceptance.iter().map(|line| format!("- {line}\n")).collect::<String>();
-    }
     TaskSpec {
         title: task.title.clone(),
-        description,
+        description: task.description(),
         auto_review: Some(true),
         plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
         origin: Some(Origin {

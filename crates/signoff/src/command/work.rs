@@ -50,7 +50,7 @@ pub fn work(
 ) -> Result<Exit, Failure> {
     let no_ask = console.no_ask || bench.settings.no_ask();
     let mut wanted = Wanted {
-        drive: Drive { only: tasks.to_vec(), watch, no_ask, tick: false },
+        drive: Drive { only: tasks.to_vec(), watch, no_ask, ..Drive::default() },
         jobs,
         resumed: resumable(&bench, tasks)?,
         ..Wanted::default()
@@ -83,7 +83,7 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
 }
 
 /// Nothing could be done: because there is nothing, or because it waits for something.
-fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
+pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
     let all = bench.desk().tasks()?;
     let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
     let rows: Vec<&TaskRow> = all.iter().filter(named).collect();

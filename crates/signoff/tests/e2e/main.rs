@@ -36,6 +36,8 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
+#[cfg(test)]
+mod slots;
 mod surroundings;
 mod tables;
 mod tasks;

@@ -1,0 +1,83 @@
+//! What a tracker says of one task when it is asked again.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// As far as it matters whose the task is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    id: String,
+    pub status: String,
+    assignee: Option<String>,
+}
+
+impl Told {
+    /// Finds the task in an answer, whatever the answer's form.
+    pub fn read(stdout: &[u8], id: &str) -> Option<Self> {
+        let answer: Value = serde_json::from_slice(stdout).ok()?;
+        let list = match answer {
+            Value::Array(list) => list,
+            Value::Object(mut members) => {
+                let inner = ["data", "issues", "issue"].iter().find_map(|key| members.remove(*key));
+                match inner {
+                    Some(Value::Array(list)) => list,
+                    Some(other) => vec![other],
+                    None => vec![Value::Object(members)],
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+        };
+        let read = |value| serde_json::from_value(value).ok();
+        list.into_iter().filter_map(read).find(|told: &Self| told.id == id)
+    }
+
+    pub fn is_closed(&self) -> bool {
+        matches!(self.status.as_str(), "closed" | "tombstone")
+    }
+
+    /// Somebody works on it.
+    pub fn is_begun(&self) -> bool {
+        matches!(self.status.as_str(), "in_progress" | "hooked")
+    }
+
+    /// Who has it, if that is none of these.
+    pub fn other_than(&self, names: &[String]) -> Option<&str> {
+        let assignee = self.assignee.as_deref().map(str::trim).filter(|name| !name.is_empty())?;
+        (!names.iter().any(|name| name == assignee)).then_some(assignee)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_found_in_every_form_of_answer() {
+        let one = r#"{"id": "b-1", "status": "in_progress", "assignee": "ann", "priority": 0}"#;
+        for answer in [
+            one.to_owned(),
+            format!("[{one}]"),
+            format!(r#"{{"schema_version": 1, "data": [{{"id": "b-0"}}, {one}]}}"#),
+            format!(r#"{{"schema_version": 1, "data": {one}}}"#),
+            format!(r#"{{"issues": [{one}]}}"#),
+        ] {
+            let told = Told::read(answer.as_bytes(), "b-1").expect("a task");
+            assert!(told.is_begun() && !told.is_closed(), "{answer}");
+            assert_eq!(told.other_than(&["ann".to_owned()]), None);
+            assert_eq!(told.other_than(&["bob".to_owned()]), Some("ann"));
+        }
+        for answer in ["", "null", "[]", "{}", "no", r#"[{"id": "b-2"}]"#, r#"[{"id": 1}]"#] {
+            assert_eq!(Told::read(answer.as_bytes(), "b-1"), None, "{answer}");
+        }
+    }
+
+    #[test]
+    fn nobody_in_particular_is_no_other() {
+        for assignee in ["null", "\"\"", "\" \""] {
+            let answer = format!(r#"{{"id": "b-1", "status": "open", "assignee": {assignee}}}"#);
+            let told = Told::read(answer.as_bytes(), "b-1").expect("a task");
+            assert_eq!(told.other_than(&[]), None);
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! `signoff run beads` and `signoff run queue`: slots that are filled with tasks while there are any.
+
+use std::path::Path;
+
+use signoff_core::config::TaskFlags;
+use signoff_core::group::{RunPolicy, Supply};
+use signoff_core::ids::TaskId;
+use signoff_core::policy::Count;
+use signoff_core::source::{SourceTask, State, Warning};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::{Status, TaskRow};
+use signoff_core::workflow::{GateWords, Workflow};
+use signoff_engine::dispatcher::{Drive, ready};
+use signoff_engine::tracker::{self, Offer, Taken, Tracker, is_nameable};
+use signoff_engine::{clock, open};
+use signoff_store::{Store, StoreError};
+use signoff_term::exit;
+use signoff_term::fit::count;
+use signoff_term::json::RunReport;
+use signoff_term::slots::{LeftOut, ReadyTask, SlotsReport};
+
+use super::Args;
+use crate::command::work;
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::drive::{self, Wanted};
+use crate::failure::{Exit, Failure};
+use crate::{door, preflight};
+
+/// What the command line says about slots, whatever fills them.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Slots (beads, queue)")]
+pub struct SlotArgs {
+    /// Review each task, and fix what is found
+    #[arg(long, overrides_with = "no_review")]
+    review: bool,
+    /// Review nothing
+    #[arg(long, overrides_with = "review")]
+    no_review: bool,
+    /// So many fixes for one task
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    review_max_fix_attempts: Option<u32>,
+    /// A file with the prompt of whoever implements and fixes
+    #[arg(long, value_name = "PATH")]
+    developer_prompt: Option<std::path::PathBuf>,
+    /// A file with the prompt of the reviewers
+    #[arg(long, value_name = "PATH")]
+    reviewer_prompt: Option<std::path::PathBuf>,
+    /// Begin further tasks after one failed
+    #[arg(long)]
+    keep_going: bool,
+}
+
+impl SlotArgs {
+    /// The first flag that was given, for sources that have no slots.
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            (self.review, "--review"),
+            (self.no_review, "--no-review"),
+            (self.review_max_fix_attempts.is_some(), "--review-max-fix-attempts"),
+            (self.developer_prompt.is_some(), "--developer-prompt"),
+            (self.reviewer_prompt.is_some(), "--reviewer-prompt"),
+            (self.keep_going, "--keep-going"),
+        ];
+        flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+}
+
+/// The preset of slots.
+const PRESET: &str = "slots";
+
+/// Everything that holds for the slots of this call.
+struct Slots<'a> {
+    args: &'a Args,
+    bench: Bench,
+    flags: TaskFlags,
+    no_ask: bool,
+}
+
+/// Slots filled from the tracker: its program, or else its file.
+pub fn beads(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let slots = Slots::open(args, console)?;
+    let supply = match tracker::PROGRAMS.into_iter().find(|program| door::is_on_path(program)) {
+        Some(program) => Supply::Program { name: program.to_owned() },
+        None if slots.bench.repository.root().join(tracker::FILE).exists() => {
+            Supply::File { path: tracker::FILE.to_owned() }
+        }
+        None => {
+            return Err(Failure::usage(format!(
+                "there is no tracker: neither bd nor br is on the PATH, and there is no {}",
+                tracker::FILE
+            ))
+            .hint("install beads and type `bd init`, or name its file: signoff run --as beads FILE"));
+        }
+    };
+    slots.from_tracker(supply, console)
+}
+
+/// Slots filled from a file of the tracker.
+pub fn file(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let slots = Slots::open(args, console)?;
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let shown = full.strip_prefix(slots.bench.repository.root()).unwrap_or(&full);
+    slots.from_tracker(Supply::File { path: shown.display().to_string() }, console)
+}
+
+/// Slots filled from the queue.
+pub fn queue(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    Slots::open(args, console)?.from_queue(console)
+}
+
+impl<'a> Slots<'a> {
+    fn open(args: &'a Args, console: &Console) -> Result<Self, Failure> {
+        let flags = flags(args)?;
+        let bench = Bench::open()?;
+        let no_ask = console.no_ask || bench.settings.no_ask();
+        Ok(Self { args, bench, flags, no_ask })
+    }
+
+    fn workflow(&self, spec: &TaskSpec) -> Result<Workflow, Failure> {
+        Ok(self.bench.settings.task_workflow(spec, &self.flags)?)
+    }
+
+    fn jobs(&self) -> usize {
+        self.args.jobs.map_or(self.bench.settings.jobs() as usize, usize::from)
+    }
+
+    fn policy(&self, workflow: &Workflow, supply: Supply) -> RunPolicy {
+        RunPolicy {
+            supply,
+            flags: Box::new(self.flags.clone()),
+            keep_going: self.args.slots.keep_going,
+            stop_marker: true,
+            onto_default: self.args.land,
+            ..RunPolicy::of(workflow, self.jobs())
+        }
+    }
+
+    fn from_tracker(self, supply: Supply, console: &Console) -> Result<Exit, Failure> {
+        let workflow = self.workflow(&TaskSpec::default())?;
+        preflight::check_workflow(&self.bench, &workflow, &TaskSpec::default())?;
+        let tracker =
+            Tracker { supply, repository: self.bench.repository.clone(), manners: drive::manners() };
+        let offer = tracker::offer(&tracker, &*self.bench.store)?;
+        let report = of_tracker(&tracker.supply, &offer, &workflow);
+        if self.args.dry_run {
+            return print(&report, console);
+        }
+        report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
+        for taken in &offer.taken {
+            console.note(&format!("{} is left out: {}", taken.id, has(taken)));
+        }
+        if offer.ready.is_empty() {
+            return nothing_ready(&report.source, console);
+        }
+        preflight::warn(&self.bench, console);
+        let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
+        let policy = self.policy(&workflow, tracker.supply);
+        let wanted = Wanted {
+            opened: vec![(
+                self.bench.store.open_run(clock::now())?,
+                open::slots(workflow, policy, self.no_ask),
+            )],
+            drive: Drive { no_ask: self.no_ask, offer: Some(offer.ready), ..Drive::default() },
+            ..Wanted::default()
+        };
+        self.drive(wanted, console, |store| {
+            let claims = store.claims(tracker::BEADS)?;
+            Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
+        })
+    }
+
+    fn from_queue(self, console: &Console) -> Result<Exit, Failure> {
+        let tasks = ready(&*self.bench.store, &[], usize::MAX)?;
+        if self.args.dry_run {
+            return print(&self.of_queue(&tasks)?, console);
+        }
+        let mut wanted = Wanted {
+            resumed: work::resumable(&self.bench, &[])?,
+            drive: Drive { no_ask: self.no_ask, ..Drive::default() },
+            ..Wanted::default()
+        };
+        if tasks.is_empty() && wanted.resumed.is_empty() {
+            return work::nothing(&self.bench, &[], console);
+        }
+        preflight::check_repository(&self.bench)?;
+        for task in &tasks {
+            let spec = self.bench.store.task_spec(*task)?.unwrap_or_default();
+            preflight::check_agents(&self.bench, &self.workflow(&spec)?, &spec)?;
+        }
+        preflight::warn(&self.bench, console);
+        if !tasks.is_empty() {
+            let workflow = self.workflow(&TaskSpec::default())?;
+            let policy = self.policy(&workflow, Supply::Queue);
+            let facts = open::slots(workflow, policy, self.no_ask);
+            wanted.opened.push((self.bench.store.open_run(clock::now())?, facts));
+        }
+        self.drive(wanted, console, |store| ready(store, &[], usize::MAX).map(|left| left.len()))
+    }
+
+    /// Works, and says how many tasks were not begun because one failed.
+    fn drive(
+        self,
+        wanted: Wanted,
+        console: &Console,
+        left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
+    ) -> Result<Exit, Failure> {
+        let (jobs, no_ask, keep_going) = (self.jobs(), self.no_ask, self.args.slots.keep_going);
+        let came = drive::drive(self.bench, Wanted { jobs: Some(jobs), ..wanted }, console)?;
+        let failed = came.rows()?.0.iter().any(|row| exit::of_task(row) == exit::Standing::Failed);
+        let left = if failed && !keep_going { left(&*came.store)? } else { 0 };
+        if left > 0 {
+            let tasks = count(left as u64, "task");
+            console
+                .note(&format!("{tasks} not begun after a failure: --keep-going begins them all the same"));
+        }
+        came.conclude(console, no_ask)
+    }
+
+    fn of_queue(&self, tasks: &[TaskId]) -> Result<SlotsReport, Failure> {
+        let mut report = SlotsReport::of("queue", Vec::new(), Vec::new(), Vec::new());
+        for task in tasks {
+            let spec = self.bench.store.task_spec(*task)?.unwrap_or_default();
+            let auto_review = is_reviewed(&self.workflow(&spec)?);
+            report.ready.push(ReadyTask {
+                id: task.to_string(),
+                title: spec.title,
+                priority: None,
+                auto_review,
+            });
+        }
+        let waits =
+            |row: &TaskRow| matches!(row.status, Status::Pending | Status::Blocked) && row.run_id.is_none();
+        for row in self.bench.desk().tasks()? {
+            if waits(&row) && !tasks.contains(&TaskId(row.id)) {
+                let before: Vec<String> = row.depends_on.iter().map(ToString::to_string).collect();
+                let reason = match before.as_slice() {
+                    [] => "somebody else works on its branch".to_owned(),
+                    tasks => format!("waits for task {}", tasks.join(", ")),
+                };
+                report.left_out.push(LeftOut { id: row.id.to_string(), title: row.title, reason });
+            }
+        }
+        Ok(report)
+    }
+}
+
+/// The flags that hold for every task.
+fn flags(args: &Args) -> Result<TaskFlags, Failure> {
+    let slots = &args.slots;
+    let review = (slots.review || slots.no_review).then_some(slots.review);
+    let max_fixes = slots.review_max_fix_attempts.map(Count::Of);
+    Ok(TaskFlags {
+        preset: Some(PRESET.to_owned()),
+        review,
+        effort: args.effort,
+        gate: GateWords { max_fixes, ..GateWords::default() },
+        developer_prompt: prompt(slots.developer_prompt.as_deref(), "--developer-prompt")?,
+        reviewer_prompt: prompt(slots.reviewer_prompt.as_deref(), "--reviewer-prompt")?,
+    })
+}
+
+/// A prompt as it is named on the command line, from wherever the person is.
+fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    if !path.is_file() {
+        let failure = Failure::usage(format!("there is no prompt {}", path.display())).at(flag);
+        return Err(failure.hint("write it, or name another file"));
+    }
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(Some(full.display().to_string()))
+}
+
+fn id(spec: &TaskSpec) -> Option<String> {
+    spec.tracked.as_ref().map(|tracked| tracked.id.clone())
+}
+
+fn is_reviewed(workflow: &Workflow) -> bool {
+    workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off())
+}
+
+/// `task 3 has it (failed): signoff retry 3 goes on`.
+fn has(taken: &Taken) -> String {
+    let Taken { by, status, .. } = taken;
+    let what_now = match status {
+        Status::Failed | Status::Stuck => format!(": `signoff retry {by}` goes on with it"),
+        Status::InProgress | Status::Pending | Status::Paused | Status::Blocked => {
+            ": `signoff run --resume` goes on where nobody is at work".to_owned()
+        }
+        Status::Waiting => ": `signoff` shows what it waits for".to_owned(),
+        Status::Completed | Status::Cancelled => String::new(),
+    };
+    format!("task {by} has it ({}){what_now}", status.word())
+}
+
+fn of_tracker(supply: &Supply, offer: &Offer, workflow: &Workflow) -> SlotsReport {
+    let source = match supply {
+        Supply::Program { name } => name,
+        Supply::File { path } => path,
+        Supply::Queue => "queue",
+    };
+    let auto_review = is_reviewed(workflow);
+    let ready = |spec: &TaskSpec| {
+        let tracked = spec.tracked.as_ref()?;
+        let (id, title, priority) = (tracked.id.clone(), spec.title.clone(), tracked.priority);
+        Some(ReadyTask { id, title, priority, auto_review })
+    };
+    let left_out = |task: &SourceTask| {
+        let taken = offer.taken.iter().find(|taken| taken.id == task.id);
+        let reason = taken.map(has).or_else(|| not_ready(task))?;
+        Some(LeftOut { id: task.id.clone(), title: task.title.clone(), reason })
+    };
+    let warning = |warning: &Warning| format!("{source}:{}: {}", warning.line, warning.message);
+    SlotsReport::of(
+        source,
+        offer.ready.iter().filter_map(ready).collect(),
+        offer.file.tasks.iter().filter_map(left_out).collect(),
+        offer.file.warnings.iter().map(warning).collect(),
+    )
+}
+
+/// Why a task that is not done cannot be begun now.
+fn not_ready(task: &SourceTask) -> Option<String> {
+    match task.state {
+        State::Open if is_nameable(&task.id) => None,
+        State::Open => Some("its id cannot be handed to a program".to_owned()),
+        State::Blocked if task.depends_on.is_empty() => Some("blocked".to_owned()),
+        State::Blocked => Some(format!("blocked, after {}", task.depends_on.join(", "))),
+        State::InProgress | State::Deferred | State::Review => Some(task.state.word().replace('_', " ")),
+        State::NotWork => Some("no work for an agent".to_owned()),
+        State::Done | State::Cancelled => None,
+    }
+}
+
+fn print(report: &SlotsReport, console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        console.json(report)?;
+    } else {
+        console.text(&report.text())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn nothing_ready(source: &str, console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        console.json(&RunReport::of(None, Vec::new(), Vec::new()))?;
+    }
+    console.note(&format!("Nothing is ready in {source}"));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,88 @@
+//! `run beads` and `run queue`: slots that are filled from a tracker or the queue.
+
+mod claims;
+mod failures;
+mod tracker;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+const PASS: &str = r#"Looked at all of it. {"verdict": "pass", "followUpPrompt": "All is well."}"#;
+const DRIFT: &str = r#"{"verdict": "drift", "followUpPrompt": "work.txt lacks a check"}"#;
+
+/// A tracker with a program of its own. A bead is a file, which is moved when it is claimed and when it is closed: who
+/// comes second finds none. Every call is noted.
+const BD: &str = r#"#!/bin/sh
+cd "$(dirname "$0")/../beads" || exit 9
+echo "$@" >> calls
+case "$1" in
+ready) printf '['; cat open/* 2>/dev/null | paste -sd , -; printf ']\n';;
+update) mv "open/$2" "begun/$2" 2>/dev/null || { echo "$2 is already claimed" >&2; exit 1; };;
+show)
+  cat "open/$2" 2>/dev/null && exit
+  sed 's/"open"/"in_progress","assignee":"Ann"/' "begun/$2" 2>/dev/null && exit
+  sed 's/"open"/"closed"/' "closed/$2";;
+close) mv "begun/$2" "closed/$2" 2>/dev/null || { echo "$2 is not in progress" >&2; exit 1; };;
+esac
+"#;
+
+/// A bead as the tracker prints it.
+fn bead(id: &str, title: &str, priority: u8) -> String {
+    format!(r#"{{"id":"{id}","title":"{title}","status":"open","priority":{priority}}}"#)
+}
+
+/// A tracker whose program does this.
+fn install(project: &Project, program: &str) {
+    let path = project.env.root().join("bin/bd");
+    fs::write(&path, program).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A project with a tracker that holds these beads, all with the priority 2.
+fn tracked(titles: &[&str], script: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    install(&project, BD);
+    for directory in ["open", "begun", "closed"] {
+        fs::create_dir_all(project.env.root().join("beads").join(directory)).unwrap();
+    }
+    for (number, title) in (1..).zip(titles) {
+        let id = format!("b-{number}");
+        fs::write(project.env.root().join("beads/open").join(&id), bead(&id, title, 2) + "\n").unwrap();
+    }
+    project
+}
+
+/// What the tracker was asked.
+fn asked(project: &Project) -> String {
+    fs::read_to_string(project.env.root().join("beads/calls")).unwrap_or_default()
+}
+
+/// The beads that are in this state, in order.
+fn beads(project: &Project, state: &str) -> Vec<String> {
+    let directory = fs::read_dir(project.env.root().join("beads").join(state)).unwrap();
+    let mut ids: Vec<String> =
+        directory.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    ids.sort();
+    ids
+}
+
+/// Every task has a file of its own.
+fn works() -> Rule {
+    Rule::role("implement").write("{task}.txt", "work\n").say("Wrote {task}.txt.\n")
+}
+
+/// What the program said, without the ids of commits.
+fn said(output: &Output) -> String {
+    let is_id = |word: &str| word.len() == 40 && word.chars().all(|char| char.is_ascii_hexdigit());
+    let word = |word: &str| if is_id(word.trim_end()) { "[COMMIT]\n".to_owned() } else { word.to_owned() };
+    output.to_string().split_inclusive(' ').flat_map(|part| part.split_inclusive('\n')).map(word).collect()
+}
+
+fn well(script: Script) -> Script {
+    script.rule(works()).rule(Rule::role("review").say(PASS))
+}

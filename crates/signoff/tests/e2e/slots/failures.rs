@@ -1,0 +1,226 @@
+//! Slots that fail, and what is picked after them.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use super::{DRIFT, PASS, asked, beads, said, tracked, well, works};
+
+/// What is said and done about one bead that is reviewed.
+fn one(rules: impl FnOnce(Script) -> Script) -> (Project, String) {
+    let project = tracked(&["Add a greeting"], rules);
+    let output = project.run(&["run", "beads", "--review", "--review-max-fix-attempts", "2"]);
+    let told = format!("{}{}", said(&output), project.calls().story());
+    assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {told}");
+    (project, told)
+}
+
+#[test]
+fn a_reviewer_that_fails_fails_the_slot() {
+    let (_, told) = one(|script| script.rule(works()).rule(Rule::role("review").say(PASS).exit(3)));
+    insta::assert_snapshot!(told, @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: exit code 3
+    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 3
+    ");
+}
+
+#[test]
+fn a_fixer_that_fails_fails_the_slot() {
+    let (_, told) = one(|script| {
+        script.rule(works()).rule(Rule::role("review").say(DRIFT)).rule(Rule::role("fix").exit(4))
+    });
+    insta::assert_snapshot!(told, @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - work.txt lacks a check
+      [2/3] Improving...
+      [2/3] Improvement failed: exit code 4
+    ✗ Task #1 failed: the fixer failed (fixer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 4
+    ");
+}
+
+#[test]
+fn an_answer_that_breaks_the_contract_fails_the_slot() {
+    let (_, told) = one(|script| script.rule(works()).rule(Rule::role("review").say("Looks good to me!\n")));
+    insta::assert_snapshot!(told, @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
+    ✗ Task #1 failed: a review could not be understood (unclear_review)
+        Look at it: signoff show 1; go on: signoff retry 1
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn an_implementer_that_fails_is_not_reviewed() {
+    let (_, told) =
+        one(|script| script.rule(Rule::role("implement").exit(1)).rule(Rule::role("review").say(PASS)));
+    insta::assert_snapshot!(told, @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      [1/3] Implementing...
+      [1/3] Implementation failed: exit code 1
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    implement task 1 cycle 0: exit 1
+    ");
+}
+
+#[test]
+fn drift_that_stays_fails_the_slot() {
+    let (project, told) = one(|script| {
+        let fixes = Rule::role("fix").append("{task}.txt", "more\n");
+        script.rule(works()).rule(Rule::role("review").say(DRIFT)).rule(fixes)
+    });
+    insta::assert_snapshot!(told, @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - work.txt lacks a check
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - work.txt lacks a check
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - work.txt lacks a check
+    Max review cycles (3) reached without approval
+    ✗ Task #1 failed: the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 1; go on: signoff retry 1
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    fix task 1 cycle 2: exit 0
+    review general task 1 cycle 3: exit 0
+    ");
+    project.set_agent(|script| well(script).rule(Rule::role("fix").append("{task}.txt", "check\n")));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    b-1 is left out: task 1 has it (failed): `signoff retry 1` goes on with it
+    Nothing is ready in bd
+    ");
+    insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add a greeting
+      [4/4] Improving...
+      [4/4] Running review...
+      [4/4] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 4 cycles)
+    ");
+    assert_eq!(beads(&project, "closed"), ["b-1"], "{}", asked(&project));
+}
+
+/// The second of four fails.
+fn second_fails(script: Script) -> Script {
+    script.rule(Rule::role("implement").task("2").exit(1)).rule(works())
+}
+
+#[test]
+fn after_a_failure_nothing_new_is_begun() {
+    let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
+    exit 1
+    --- stdout
+    Running task #1: One
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (not reviewed)
+    Running task #2: Two
+      Implementing...
+      Implementation failed: exit code 1
+    ✗ Task #2 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
+    --- stderr
+    2 tasks not begun after a failure: --keep-going begins them all the same
+    ");
+    assert_eq!(beads(&project, "open"), ["b-3", "b-4"]);
+}
+
+#[test]
+fn a_failure_does_not_stop_the_others() {
+    let project = tracked(&["One", "Two", "Three", "Four"], |script| {
+        // The first ends after the second has failed.
+        let waits = works().wait_for("../../../../failed");
+        let fails = Rule::role("implement").task("2").write("../../../../failed", "").exit(1);
+        script.rule(fails).rule(waits)
+    });
+    let output = project.run(&["run", "beads", "-j", "2"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+    assert_eq!(beads(&project, "open"), ["b-3", "b-4"]);
+}
+
+#[test]
+fn with_keep_going_the_rest_is_worked() {
+    let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
+    let output = project.run(&["run", "beads", "-j", "1", "--keep-going"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-3", "b-4"]);
+    assert_eq!(beads(&project, "begun"), ["b-2"]);
+}
+
+#[test]
+fn an_agent_may_say_that_there_is_no_more() {
+    let project = tracked(&["One", "Two"], |script| {
+        script.rule(works().say("no_beads_available\n")).rule(Rule::role("review").say(PASS))
+    });
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
+    exit 0
+    --- stdout
+    Running task #1: One
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    --- stderr
+    An agent says that there are no more tasks: no new one is picked
+    ");
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+    assert_eq!(beads(&project, "open"), ["b-2"]);
+}
+
+#[test]
+fn a_reviewer_that_quotes_the_marker_stops_nothing() {
+    let project = tracked(&["One", "Two"], |script| {
+        script.rule(works()).rule(Rule::role("review").say(&format!("no_beads_available\n{PASS}")))
+    });
+    let output = project.run(&["run", "beads", "-j", "1", "--review"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
+}

@@ -1,0 +1,462 @@
+//! From the tracker and back: ready, claimed, worked, landed, closed.
+
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::script::Rule;
+
+use super::{BD, DRIFT, PASS, asked, bead, beads, install, said, tracked, well, works};
+use crate::PROGRAM;
+
+/// Runs the program where no tracker's program is on the path.
+fn without_a_program(project: &Project, arguments: &str) -> signoff_testkit::Output {
+    project.env.shell(&format!(
+        "mkdir -p ../bare && ln -sf \"$(command -v git)\" \"$(command -v sh)\" ../bare/ && \
+         signoff=$(command -v signoff) && PATH=\"$(cd ../bare && pwd)\" \"$signoff\" {arguments}"
+    ))
+}
+
+#[test]
+fn a_bead_is_claimed_worked_landed_and_closed() {
+    let project = tracked(&["Add a greeting", "Add a farewell"], well);
+    let checkout = project.checkout();
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Running task #2: Add a farewell
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #2 completed (APPROVED after 1 cycle)
+    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ");
+    insta::assert_snapshot!(asked(&project), @"
+    ready --json
+    update b-1 --claim
+    show b-1 --json
+    close b-1 --reason done by signoff: task 1 of run 1, on the branch signoff/run-1
+    ready --json
+    update b-2 --claim
+    show b-2 --json
+    close b-2 --reason done by signoff: task 2 of run 1, on the branch signoff/run-1
+    ready --json
+    ");
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
+    let files = project.git("ls-tree --name-only signoff/run-1");
+    assert!(files.contains("1.txt") && files.contains("2.txt"), "{files}");
+    assert_eq!(project.checkout(), checkout);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    Nothing is ready in bd
+    ");
+}
+
+#[test]
+fn without_review_nobody_looks() {
+    let project = tracked(&["Add a greeting"], well);
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (not reviewed)
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+}
+
+#[test]
+fn all_slots_start_at_once() {
+    let waits = |number: &str| format!("../../../../begun-{number}");
+    let project = tracked(&["One", "Two", "Three"], |script| {
+        let begins = works().write(&waits("{task}"), "");
+        // Each waits for all others: one after the other they would never end.
+        script.rule((1..=3).fold(begins, |rule, number| rule.wait_for(&waits(&number.to_string()))))
+    });
+    let output = project.run(&["run", "beads", "-j", "3"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let asked = asked(&project);
+    let (before, _) = asked.rsplit_once("update").unwrap();
+    assert_eq!(before.matches("ready").count(), 1, "once for all slots: {asked}");
+}
+
+#[test]
+fn what_drifts_is_fixed_and_reviewed_again() {
+    let project = tracked(&["Add a greeting"], |script| {
+        script
+            .rule(works())
+            .rule(Rule::role("review").cycle(1).say(DRIFT))
+            .rule(Rule::role("review").say(PASS))
+            .rule(Rule::role("fix").append("{task}.txt", "check\n").say("Fixed.\n"))
+    });
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "--review"])), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: CHANGES_REQUESTED - work.txt lacks a check
+      [2/6] Improving...
+      [2/6] Running review...
+      [2/6] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    let calls = project.calls();
+    let again = &calls.of_role("review").nth(1).unwrap().prompt;
+    for words in [
+        "- Task id: b-1",
+        "Add a greeting",
+        "- Status: in_progress",
+        "- Priority: 2",
+        "Fixed.",
+        "+work",
+        "work.txt lacks a check",
+        "followUpPrompt",
+    ] {
+        assert!(again.contains(words), "`{words}` is not in\n{again}");
+    }
+    let fix = &calls.of_role("fix").next().unwrap().prompt;
+    assert!(fix.contains("work.txt lacks a check") && fix.contains("no_beads_available"), "{fix}");
+}
+
+#[test]
+fn a_file_of_the_tracker_is_only_read() {
+    let project = Project::with_agent(PROGRAM, well);
+    let blocked = r#"{"id":"b-3","title":"Third","status":"open","priority":0,"dependencies":[{"issue_id":"b-3","depends_on_id":"b-1","type":"blocks"}]}"#;
+    let text = [
+        bead("b-1", "First", 1).as_str(),
+        &bead("b-2", "Second", 0),
+        blocked,
+        r#"{"id":"b-4","title":"A gate","status":"open","issue_type":"gate"}"#,
+        r#"{"id":"b-5","tit"#,
+    ]
+    .join("\n");
+    project.env.write(".beads/issues.jsonl", &text);
+    project.commit("Track");
+    insta::assert_snapshot!(said(&without_a_program(&project, "run beads --dry-run")), @"
+    exit 0
+    --- stdout
+    .beads/issues.jsonl: 2 tasks ready, not reviewed
+      b-2  P0  Second
+      b-1  P1  First
+
+    Left out
+      b-3  Third: blocked, after b-1
+      b-4  A gate: no work for an agent
+
+    Warnings
+      .beads/issues.jsonl:5: the last line is cut off and was left out
+    ");
+    insta::assert_snapshot!(said(&without_a_program(&project, "run beads -j 1")), @"
+    exit 0
+    --- stdout
+    Running task #1: Second
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (not reviewed)
+    Running task #2: First
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #2 completed (not reviewed)
+    Running task #3: Third
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #3 completed (not reviewed)
+    ✓ Run 1 is through, not all approved: 3 tasks, 3 completed
+    --- stderr
+    warning: .beads/issues.jsonl:5: the last line is cut off and was left out
+    ");
+    assert_eq!(project.read(".beads/issues.jsonl"), text);
+    insta::assert_snapshot!(said(&without_a_program(&project, "run .beads/issues.jsonl")), @"
+    exit 0
+    --- stderr
+    warning: .beads/issues.jsonl:5: the last line is cut off and was left out
+    Nothing is ready in .beads/issues.jsonl
+    ");
+    insta::assert_snapshot!(said(&project.run(&["run", "--as", "beads", ".beads/issues.jsonl", "--dry-run"])), @"
+    exit 0
+    --- stdout
+    .beads/issues.jsonl: 0 tasks ready
+
+    Left out
+      b-4  A gate: no work for an agent
+
+    Warnings
+      .beads/issues.jsonl:5: the last line is cut off and was left out
+    ");
+}
+
+#[test]
+fn a_dry_run_starts_nothing() {
+    let project = tracked(&["Add a greeting", "Add a farewell"], well);
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "--dry-run"])), @"
+    exit 0
+    --- stdout
+    bd: 2 tasks ready, not reviewed
+      b-1  P2  Add a greeting
+      b-2  P2  Add a farewell
+    ");
+    insta::assert_snapshot!(project.run(&["run", "beads", "--review", "--dry-run", "--json"]).stdout, @r#"
+    {
+      "version": 1,
+      "source": "bd",
+      "ready": [
+        {
+          "id": "b-1",
+          "title": "Add a greeting",
+          "priority": 2,
+          "auto_review": true
+        },
+        {
+          "id": "b-2",
+          "title": "Add a farewell",
+          "priority": 2,
+          "auto_review": true
+        }
+      ],
+      "left_out": [],
+      "warnings": []
+    }
+    "#);
+    project.run(&["add", "First", "-a"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    insta::assert_snapshot!(said(&project.run(&["run", "queue", "--dry-run"])), @"
+    exit 0
+    --- stdout
+    queue: 1 task ready, each reviewed
+      1  First
+
+    Left out
+      2  Second: waits for task 1
+    ");
+    assert_eq!(project.calls().all().len(), 0);
+    assert_eq!(beads(&project, "open"), ["b-1", "b-2"]);
+}
+
+#[test]
+fn the_queue_fills_slots_too() {
+    let project = Project::with_agent(PROGRAM, well);
+    project.run(&["add", "Reviewed", "-a"]);
+    project.run(&["add", "Not reviewed"]);
+    insta::assert_snapshot!(said(&project.run(&["run", "queue", "-j", "1"])), @"
+    exit 0
+    --- stdout
+    Running task #1: Reviewed
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Running task #2: Not reviewed
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #2 completed (not reviewed)
+    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ");
+    insta::assert_snapshot!(said(&project.run(&["run", "queue", "--no-review"])), @r#"
+    exit 0
+    --- stderr
+    Nothing to do: `signoff add "…"` adds a task
+    "#);
+    let files = project.git("ls-tree --name-only signoff/run-1");
+    assert!(files.contains("1.txt") && files.contains("2.txt"), "{files}");
+}
+
+#[test]
+fn a_linked_worktree_has_the_tracker_of_the_main_checkout() {
+    let project = Project::with_agent(PROGRAM, well);
+    project.git("worktree add -q ../linked -b linked");
+    project.env.write(".beads/issues.jsonl", bead("b-1", "First", 1));
+    insta::assert_snapshot!(without_a_program(&project, "--version >/dev/null; cd ../linked && PATH=\"$(cd ../bare && pwd)\" \"$signoff\" run beads --dry-run"), @"
+    exit 0
+    --- stdout
+    .beads/issues.jsonl: 1 task ready, not reviewed
+      b-1  P1  First
+    ");
+}
+
+#[test]
+fn prompts_of_ones_own() {
+    let project = tracked(&["Add a greeting"], |script| {
+        script
+            .rule(works())
+            .rule(Rule::role("review").cycle(1).say(DRIFT))
+            .rule(Rule::role("review").say(PASS))
+            .rule(Rule::role("fix").append("{task}.txt", "check\n"))
+    });
+    project.env.write("prompts/developer.md", "You are our developer.\n");
+    project.env.write("prompts/reviewer.md", "You are our reviewer.\n");
+    project.configure(
+        "reviewEnabled = true\nreviewMaxFixAttempts = 1\ndeveloperPromptPath = \"prompts/developer.md\"\n\
+         reviewerPromptPath = \"prompts/missing.md\"\n",
+    );
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 2
+    --- stderr
+    error: there is no prompt prompts/missing.md
+      --> signoff.toml:5
+    hint: write it, or name another file
+    ");
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "--developer-prompt", "nowhere.md"])), @"
+    exit 2
+    --- stderr
+    error: there is no prompt nowhere.md
+      --> --developer-prompt
+    hint: write it, or name another file
+    ");
+    assert_eq!(asked(&project), "", "nothing was asked, let alone begun");
+    let output = project.run(&["run", "beads", "--reviewer-prompt", "prompts/reviewer.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let calls = project.calls();
+    let begin = |role| calls.of_role(role).map(|call| call.prompt.lines().next().unwrap().to_owned());
+    assert!(begin("implement").chain(begin("fix")).all(|line| line == "You are our developer."));
+    assert!(begin("review").all(|line| line == "You are our reviewer."));
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    fix task 1 cycle 1: exit 0
+    review general task 1 cycle 2: exit 0
+    ");
+}
+
+#[test]
+fn no_tracker_at_all() {
+    let project = Project::with_agent(PROGRAM, well);
+    insta::assert_snapshot!(said(&without_a_program(&project, "run beads")), @"
+    exit 2
+    --- stderr
+    error: there is no tracker: neither bd nor br is on the PATH, and there is no .beads/issues.jsonl
+    hint: install beads and type `bd init`, or name its file: signoff run --as beads FILE
+    ");
+    insta::assert_snapshot!(said(&without_a_program(&project, "run --as beads nowhere.jsonl")), @"
+    exit 2
+    --- stderr
+    error: cannot read nowhere.jsonl: No such file or directory (os error 2)
+      --> nowhere.jsonl
+    hint: name a plan file, `beads`, or `queue`
+    ");
+    project.env.write("plan.md", "### Task 1: One\n\nDo it.\n");
+    insta::assert_snapshot!(said(&project.run(&["run", "plan.md", "--review"])), @"
+    exit 2
+    --- stderr
+    error: --review is for the slots of `beads` and `queue`
+      --> plan.md
+    hint: leave it out, or set the same in [gate] of signoff.toml
+    ");
+}
+
+#[test]
+fn a_broken_tracker_is_an_error() {
+    let project = Project::with_agent(PROGRAM, well);
+    let mut all = String::new();
+    for program in [
+        "echo 'no database' >&2; exit 3",
+        "echo 'Ready work (2):'",
+        "echo '[{\"id\": \"b-1\", \"title'",
+        "true",
+        "echo '{\"error\": \"locked\"}'",
+        "kill -9 $$",
+    ] {
+        install(&project, &format!("#!/bin/sh\n{program}\n"));
+        all += &format!("{}\n", project.run(&["run", "beads"]));
+    }
+    insta::assert_snapshot!(all, @r#"
+    exit 1
+    --- stderr
+    error: `bd ready --json` failed (exit 3): no database
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+
+    exit 1
+    --- stderr
+    error: `bd ready --json` printed what nobody can read: expected value at line 1 column 1: Ready work (2):
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+
+    exit 1
+    --- stderr
+    error: `bd ready --json` printed what nobody can read: control character (\u0000-\u001F) found while parsing a string at line 2 column 0: [{"id": "b-1", "title
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+
+    exit 1
+    --- stderr
+    error: `bd ready --json` printed what nobody can read: EOF while parsing a value at line 1 column 0; it said nothing
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+
+    exit 1
+    --- stderr
+    error: `bd ready --json` printed what nobody can read: expected a list of issues: {"error": "locked"}
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+
+    exit 1
+    --- stderr
+    error: `bd ready --json` failed (killed by a signal); it said nothing
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    "#);
+    install(&project, "#!/bin/sh\nexec sleep 1000\n");
+    let hangs = project.env.run_with(&["run", "beads"], &[("SIGNOFF_TEST_TRACKER_MS", "200")]);
+    insta::assert_snapshot!(said(&hangs), @"
+    exit 1
+    --- stderr
+    error: `bd ready --json` could not be run: it did not end within 0.2 s and was killed
+    hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    ");
+    assert_eq!(project.calls().all().len(), 0);
+}
+
+#[test]
+fn a_tracker_that_breaks_while_it_works_loses_nothing() {
+    let project = tracked(&["Add a greeting"], well);
+    install(&project, &BD.replace("close) ", "close) echo 'the disk is full' >&2; exit 1; "));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    error: `bd close b-1` failed (exit 1): the disk is full
+    hint: type `bd close b-1` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    ");
+    assert_eq!(beads(&project, "begun"), ["b-1"]);
+    install(&project, BD);
+    insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"exit 0");
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+    assert_eq!(project.calls().of_role("implement").count(), 1);
+    fs::remove_file(project.env.root().join("bin/bd")).unwrap();
+    insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"
+    exit 0
+    --- stderr
+    Nothing to go on with
+    ");
+}
