@@ -17,6 +17,7 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+#[cfg(test)]
 mod limits;
 mod looking;
 mod manual;
