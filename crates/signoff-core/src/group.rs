@@ -36,7 +36,7 @@ pub struct RunPolicy {
     #[serde(default)]
     pub supply: Supply,
     #[serde(default, skip_serializing_if = "TaskFlags::is_empty")]
-    pub flags: TaskFlags,
+    pub flags: Box<TaskFlags>,
     /// Slots: whether an agent may say that there are no more tasks.
     #[serde(default)]
     pub stop_marker: bool,
@@ -57,7 +57,7 @@ impl RunPolicy {
             checkpoint_interval: workflow.checkpoint_interval,
             keep_going: false,
             supply: Supply::Queue,
-            flags: TaskFlags::default(),
+            flags: Box::default(),
             stop_marker: false,
             before: !workflow.before.is_empty(),
             after: !workflow.after.is_empty(),

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use badge::Badge;
 pub use question::QuestionView;
 pub use status::Status;
-pub use task_row::{QuestionRow, TaskRow, void_approvals};
+pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
 
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};

@@ -34,6 +34,7 @@ use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
+use crate::reports::Reports;
 use crate::tracker::{Manners, Tracker};
 
 /// What all attempts share.
@@ -52,6 +53,7 @@ pub struct Workshop {
     /// How trackers are asked.
     pub manners: Manners,
     pub readings: Readings,
+    pub reports: Arc<Reports>,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }
@@ -146,10 +148,13 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     let ended = match shop.keeper.start(&launch, &dir).await {
         Ok(running) => watch(running, &task, &tell).await,
         Err(error) => {
+            shop.reports.retire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
             return report(&task, End::Trouble(error), Vec::new(), &tell);
         }
     };
+    // What was reported until now counts; nobody reports for one that has ended.
+    shop.reports.retire(&dir);
     failpoint::pass("exit");
     let notes = strayed(&task, before, look(&shop).await).into_iter().collect();
     conclude(shop, task, (ended, notes), tell).await;

@@ -136,6 +136,11 @@ pub enum Input {
     Interrupted(Interrupt),
     /// Something people should know.
     Note(String),
+    /// The branch of a run was brought onto the default branch, or not.
+    Landed {
+        run: RunId,
+        result: Result<(), EngineError>,
+    },
     /// Time to look whether another program left a wish, or a task.
     Tick,
 }
@@ -175,13 +180,15 @@ struct Driven {
     occupied: BTreeMap<LoopId, Occupied>,
     /// What is under way with its tracker.
     tracking: Tracking,
+    /// Its branch is being brought onto the default branch.
+    landing: bool,
 }
 
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
         let (placing, tracking) = (BTreeSet::new(), Tracking::default());
-        Self { lease, board, at_work, placing, occupied, tracking }
+        Self { lease, board, at_work, placing, occupied, tracking, landing: false }
     }
 }
 
@@ -315,9 +322,10 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let still =
-            |run: &Driven| run.at_work.is_empty() && run.placing.is_empty() && run.tracking.is_still();
-        let quiet = self.runs.values().all(still);
+        let is_quiet = |run: &Driven| {
+            run.at_work.is_empty() && run.placing.is_empty() && !run.landing && run.tracking.is_still()
+        };
+        let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
     }
@@ -367,6 +375,7 @@ impl<'r> Dispatcher<'r> {
                 self.renderer.take(&Notice::Note(&note));
                 Ok(())
             }
+            Input::Landed { run, result } => self.whole_landed(run, result),
             Input::Tick => self.look_around(),
         }
     }

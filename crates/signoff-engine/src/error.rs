@@ -24,6 +24,9 @@ pub enum EngineError {
     /// Another task of the same branch is being worked there.
     #[error("somebody else works in {}", worktree.display())]
     Occupied { worktree: PathBuf },
+    /// What was to land did not; nothing was changed.
+    #[error("{message}")]
+    NotLanded { message: String, hint: String },
     /// A part of the program failed in a way nobody foresaw.
     #[error("internal error: {0}")]
     Broken(String),

@@ -6,11 +6,13 @@
 mod bring;
 mod checks;
 mod direct;
+mod refused;
 mod sent_back;
 mod turn;
 
 pub use bring::Brought;
-pub use direct::{Direct, land};
+pub use direct::{Direct, land, land_run, make_ready};
+pub use refused::Tried;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +65,7 @@ async fn land_loop(
     task: &Arc<Assignment>,
     tell: &UnboundedSender<Input>,
 ) -> Result<Landed, EngineError> {
-    let Some(_turn) = Turn::wait(shop, Some((task, tell))).await? else {
+    let Some(_turn) = Turn::wait(&shop.repository, Some((task, tell))).await? else {
         return Ok(Landed::of(End::Stopped));
     };
     let looking = (shop.clone(), task.clone());
@@ -86,15 +88,13 @@ enum Before {
 /// Looks whether the branch is as it was approved.
 fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
     shop.repository.finish_forward()?;
-    shop.revive_branch(task)?;
-    let tip = shop.repository.head_of(&task.branch)?;
-    let tip = tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?;
+    let tip = tip(shop, task)?;
     let back = Back::read(shop, task);
     if tip.commit != task.state.head.commit {
         return Ok(Before::Ended(match back.filter(|back| back.head.commit == tip.commit) {
             // Killed after the branch was moved: what followed is done again.
             Some(back) => give_back(shop, task, &back)?,
-            None => Landed::event(Event::HeadMoved { head: tip }),
+            None => Landed::event(Event::HeadMoved { head: by_hand(shop, task)?.unwrap_or(tip) }),
         }));
     }
     let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
@@ -105,6 +105,17 @@ fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
             Ok(Before::Ended(Landed::event(Event::LandingEnded { attempt: task.job.attempt, report })))
         }
     }
+}
+
+/// Where the loop's branch is. One that somebody deleted goes on where it was.
+fn tip(shop: &Workshop, task: &Assignment) -> Result<Head, EngineError> {
+    // Mostly nothing has happened to it, and git need not be asked.
+    if shop.repository.is_at(&task.branch, &task.state.head.commit) {
+        return Ok(task.state.head.clone());
+    }
+    shop.revive_branch(task)?;
+    let tip = shop.repository.head_of(&task.branch)?;
+    Ok(tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?)
 }
 
 /// What follows from how the work and its target went together.
@@ -125,6 +136,7 @@ fn after(
             let back = Back::of_conflict((shop, task), target, (onto, head), &files)?;
             send_back(shop, task, &back)
         }
+        Brought::Different { onto, head } => send_back(shop, task, &Back::to_look_at(onto, head)),
         Brought::Red { onto, head, findings } => {
             send_back(shop, task, &Back::of_checks(onto, head, findings))
         }
@@ -133,10 +145,19 @@ fn after(
     }
 }
 
+/// What somebody did in the loop's worktree: committed, so that it is reviewed with the rest, and no reader undoes it.
+fn by_hand(shop: &Workshop, task: &Assignment) -> Result<Option<Head>, EngineError> {
+    match shop.repository.worktree(Path::new(&task.place.worktree)) {
+        Ok(worktree) if worktree.is_there() => Ok(Some(worktree.commit_all("Changes by hand")?.head)),
+        Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Makes the merge the head of the loop's branch.
 fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
-    if let Ok(worktree) = shop.repository.worktree(Path::new(&task.place.worktree)) {
-        worktree.check_nothing_to_lose()?;
+    if let Some(head) = by_hand(shop, task)?.filter(|head| *head != task.state.head) {
+        return Ok(Landed::event(Event::HeadMoved { head }));
     }
     back.write(shop, task)?;
     failpoint::pass("sent_back");
@@ -145,6 +166,7 @@ fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
         let head: Head = shop.repository.head_of(&task.branch)?.ok_or_else(gone)?;
         return Ok(Landed::event(Event::HeadMoved { head }));
     }
+    failpoint::pass("given_back");
     give_back(shop, task, back)
 }
 
@@ -157,8 +179,12 @@ fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
     }
     // From here on reviewers are shown what this loop adds to what landed before it.
     let placed = LoopFact::Placed { base: back.onto.clone(), worktree: place.worktree.clone() };
-    let report = LandReport::SentBack { head: back.head.clone(), findings: back.findings.clone() };
-    let event = Event::LandingEnded { attempt: task.job.attempt, report };
+    let (head, findings) = (back.head.clone(), back.findings.clone());
+    let event = if findings.is_empty() {
+        Event::HeadMoved { head }
+    } else {
+        Event::LandingEnded { attempt: task.job.attempt, report: LandReport::SentBack { head, findings } }
+    };
     Ok(Landed { facts: vec![placed], ..Landed::event(event) })
 }
 
@@ -182,5 +208,5 @@ fn unchecked(message: impl Into<String>) -> Failure {
 
 /// How a commit is shown in a sentence.
 fn short(commit: &Commit) -> &str {
-    commit.as_str().get(..7).unwrap_or(commit.as_str())
+    commit.as_str().get(..12).unwrap_or(commit.as_str())
 }

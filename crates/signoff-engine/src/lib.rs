@@ -19,5 +19,6 @@ pub mod occupied;
 pub mod open;
 pub mod place;
 pub mod process;
+pub mod reports;
 mod tick;
 pub mod tracker;

@@ -114,11 +114,12 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
 /// The commit a task begins at: the end of what it depends on, the branch on which it will land, or the person's
 /// line of work.
 fn start(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Commit, EngineError> {
-    let needed = needed(shop, store, &wish.spec)?;
     if !wish.lands {
+        let needed = needed(shop, store, &wish.spec)?;
         return Ok(needed.map_or_else(|| shop.repository.base(), Ok)?);
     }
     let tip = shop.repository.begin_branch(&wish.run.branch(), || shop.repository.base())?;
+    let needed = wish.spec.depends_on.last().map(|last| approved(store, *last)).transpose()?.flatten();
     match needed {
         // What it depends on was worked in another run, and is yet to come together with this one.
         Some(commit) if !shop.repository.is_ancestor(commit.as_str(), tip.as_str())? => Ok(commit),

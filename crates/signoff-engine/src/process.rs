@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
+pub(crate) use attempt_dir::private;
 pub use keep::keep;
 pub use keeper::Keeper;
 pub use running::{Lines, Running, Stoppable, Stopper};

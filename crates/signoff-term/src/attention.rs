@@ -154,6 +154,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
+        (Status::Completed, Some("approved" | "accepted")) => {
+            format!("signoff diff {id}, then signoff merge {id}")
+        }
         (Status::Completed, _) => {
             let branch = task.branch.as_deref().unwrap_or("its branch");
             format!("signoff diff {id}, then git merge {branch}")

@@ -12,7 +12,8 @@ use signoff_core::view::{QuestionRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
-    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LogLine, Look,
+    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LandReport,
+    LandedTask, LogLine, Look,
 };
 
 use crate::show::Report;
@@ -147,6 +148,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("doctor", of("`doctor --json`, version 1", printed::<DoctorReport>)),
         ("event", of("A line of `--json-events`, version 1", printed::<EventLine>)),
         ("init", of("`init --json`, version 1", printed::<InitReport>)),
+        ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         (

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, logs,
-    merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
+    add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, land, logs,
+    mcp, merge, merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -78,6 +78,9 @@ enum Command {
     Edit(edit::Args),
     Dispute(dispute::Args),
     Cancel(cancel::Args),
+    Merge(merge::Args),
+    Land(land::Args),
+    Mcp(mcp::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Parse(parse::Args),
@@ -122,6 +125,9 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Answer(args)) => answer::run(&args, &console),
         Some(Command::Cancel(args)) => cancel::run(&args, &console),
         Some(Command::Dispute(args)) => dispute::run(&args, &console),
+        Some(Command::Merge(args)) => merge::run(&args, &console),
+        Some(Command::Land(args)) => land::run(&args, &console),
+        Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Doctor(args)) => doctor::run(&args, &console),
         Some(Command::Demo(args)) => demo::run(&args, &console),

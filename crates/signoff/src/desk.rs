@@ -89,6 +89,12 @@ impl Desk {
         std::fs::read_to_string(self.layout().ticked(RunId::of_branch(branch)?)).ok()
     }
 
+    /// Where a run's branch is, if its last commit is our own that ticks what is done.
+    pub fn tip_if_ticked(&self, branch: &str) -> Option<String> {
+        let tip = Tips::of(&self.root).of_branch(branch, &persons_git())?;
+        (self.ticked(branch)? == tip).then_some(tip)
+    }
+
     /// A task as people see it, and all among which it stands.
     pub fn seen(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), Failure> {
         let tasks = self.tasks()?;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use signoff_core::group::RunStage;
+use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
@@ -19,6 +19,7 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -26,6 +27,7 @@ use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::reporting;
 use crate::show::Shown;
 
 /// What is driven.
@@ -51,30 +53,14 @@ pub struct Came {
 
 /// Works until nothing is left that could go on without a person.
 pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
+    let runtime = runtime()?;
     let (commits, store): (_, Arc<dyn Store>) = (bench.store.clone(), bench.store.clone());
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let naming = naming(&*store, &wanted, jobs)?;
-    let program = door::program()?;
-    let shop = Arc::new(Workshop {
-        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
-        repository: bench.repository,
-        layout: bench.layout,
-        settings: bench.settings,
-        program,
-        jobs,
-        subject: wanted.subject,
-        base: wanted.base,
-        manners: manners(),
-        readings: Readings::default(),
-        mending: Mutex::default(),
-    });
+    let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
     let mut shown = Shown::new(console, naming);
     let summary = runtime.block_on(async {
+        let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
         listen(dispatcher.door())?;
         for lease in wanted.resumed {
@@ -101,6 +87,42 @@ pub fn manners() -> Manners {
         ["BD_ACTOR", "BEADS_ACTOR", "USER", "LOGNAME", "USERNAME"].into_iter().filter_map(door::variable);
     let limit = door::test_number("SIGNOFF_TEST_TRACKER_MS").map(Duration::from_millis);
     Manners::new(names.map(|name| name.to_string_lossy().into_owned()).collect(), limit)
+}
+
+/// What work is waited for in.
+pub fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start: {error}")))
+}
+
+/// What is needed to work, where no dispatcher drives it.
+pub fn workshop(bench: Bench) -> Result<Arc<Workshop>, Failure> {
+    shop(bench, 1, (None, None))
+}
+
+fn shop(
+    bench: Bench,
+    jobs: usize,
+    (subject, base): (Option<TaskSpec>, Option<String>),
+) -> Result<Arc<Workshop>, Failure> {
+    let program = door::program()?;
+    Ok(Arc::new(Workshop {
+        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
+        repository: bench.repository,
+        layout: bench.layout,
+        settings: bench.settings,
+        program,
+        jobs,
+        subject,
+        base,
+        manners: manners(),
+        readings: Readings::default(),
+        reports: Arc::default(),
+        mending: Mutex::default(),
+    }))
 }
 
 /// Whether more than one task may be at work at once: then every line says from the start whose it is.
@@ -218,16 +240,18 @@ impl Came {
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
-        let blocked = |stage: &&RunStage| matches!(stage, RunStage::Blocked { .. });
+        let failed = |stage: &&RunStage| {
+            matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed))
+        };
         // A run that was blocked before and stays so says nothing about what was worked now.
         let moved = |run: RunId| tasks.iter().any(|row| row.run_id == Some(run.0) && self.is_moved(row.id));
         let at_issue = |(run, _): &&(RunId, RunStage)| self.summary.tasks.is_empty() || moved(*run);
-        let blocked = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(blocked);
-        if self.summary.tasks.is_empty() && blocked.is_some() {
+        let failed = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(failed);
+        if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
             console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
         }
         let invocation = exit::Invocation {
-            run: blocked,
+            run: failed,
             tasks: &tasks,
             questions: &questions,
             strict: console.strict,

@@ -194,6 +194,7 @@ impl From<EngineError> for Failure {
             EngineError::Tracker(error) => error.into(),
             EngineError::Occupied { .. } => Self::failed(error.to_string())
                 .hint("another task of the same branch is at work: `signoff status` shows it; try again when it is done"),
+            EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
             EngineError::Io { .. } | EngineError::Broken(_) | EngineError::Log { .. } => {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }

@@ -92,7 +92,7 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
 }
 
 /// The tasks of a chain work on one branch, which moves on with each of them: only the last one answers for its tip.
-fn is_shared(branch: &str) -> bool {
+pub fn is_shared(branch: &str) -> bool {
     RunId::of_branch(branch).is_some()
 }
 

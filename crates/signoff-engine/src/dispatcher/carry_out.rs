@@ -81,8 +81,12 @@ impl Dispatcher<'_> {
             RunEffect::Prepare => self.prepare(run),
             RunEffect::ReviewCheckpoint { loops } => self.review_checkpoint(run, loops),
             RunEffect::ReviewWhole => self.review_whole(run),
+            RunEffect::LandWhole => {
+                self.land_whole(run);
+                Ok(())
+            }
             // What blocks a run is in the log; whoever shows it shows it from there.
-            RunEffect::LandWhole | RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
+            RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
         }
     }
 
@@ -172,7 +176,9 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         let attempt = job.attempt;
-        if let Some(why) = self.over_budget(run, loop_id) {
+        // Landing costs nothing.
+        let lands = job.kind == JobKind::Land;
+        if let Some(why) = self.over_budget(run, loop_id).filter(|_| !lands) {
             self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
             return self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new());
         }
@@ -183,7 +189,7 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
-        self.summary.agents += 1;
+        self.summary.agents += usize::from(!lands);
         let (shop, task, tell) = (self.shop.clone(), Arc::new(task), self.tell.clone());
         match task.job.kind {
             JobKind::Land => tokio::spawn(landing::carry_out(shop, task, tell)),

@@ -41,6 +41,7 @@ impl Dispatcher<'_> {
                 | Input::Offered { .. }
                 | Input::Lost { .. }
                 | Input::Closed { .. }
+                | Input::Landed { .. }
                 | Input::Interrupted(_)
                 | Input::Note(_)
                 | Input::Tick => {}

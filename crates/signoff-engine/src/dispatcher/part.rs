@@ -15,10 +15,11 @@ use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
 use signoff_core::workflow::Workflow;
 
-use super::{Dispatcher, Todo, loop_id};
+use super::{Dispatcher, Input, Todo, loop_id};
 use crate::board::Worked;
 use crate::error::EngineError;
 use crate::git::Uncommitted;
+use crate::landing;
 
 impl Dispatcher<'_> {
     /// Finds the tasks of a run and arranges them.
@@ -161,6 +162,38 @@ impl Dispatcher<'_> {
             worked.state.ledger.open(Bar::Low).map(|entry| entry.finding.clone()).collect();
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
         self.loop_event_and(run, of, (Event::CheckpointEnded { findings }, told), vec![reviewed])
+    }
+
+    /// Brings all that the run came to onto the default branch.
+    pub(super) fn land_whole(&mut self, run: RunId) {
+        if self.interrupt.is_some() {
+            return;
+        }
+        let Some(driven) = self.runs.get_mut(&run) else { return };
+        driven.landing = true;
+        let (shop, tell) = (self.shop.clone(), self.tell.clone());
+        tokio::spawn(async move {
+            let result = landing::land_run(&shop, run).await;
+            tell.send(Input::Landed { run, result }).ok();
+        });
+    }
+
+    /// What did not land stays outstanding: the next drive tries again, once the person has done what is asked.
+    pub(super) fn whole_landed(
+        &mut self,
+        run: RunId,
+        result: Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.landing = false;
+        }
+        match result {
+            Ok(()) => self.run_event(run, RunEvent::Landed, Vec::new()),
+            Err(error) => {
+                self.summary.troubles.push(error);
+                Ok(())
+            }
+        }
     }
 
     /// Records facts, and wishes for whatever follows from all of them.

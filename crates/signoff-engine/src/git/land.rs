@@ -9,7 +9,7 @@ use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::repository::path;
-use super::{GitError, Repository};
+use super::{GitError, Repository, Tips};
 
 /// What came of putting a branch and its target together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,11 @@ impl Repository {
         let known = self.known(branch)?;
         let of = |tip| Target { branch: branch.to_owned(), tip, used_by: known.used_by.clone() };
         Ok(known.tip.map(of))
+    }
+
+    /// Whether a branch is at this commit, as far as files tell it.
+    pub fn is_at(&self, branch: &str, commit: &Commit) -> bool {
+        Tips::of_common(self.common()).of_file(branch).as_deref() == Some(commit.as_str())
     }
 
     /// Makes a branch of ours for the work of a run to be brought into. It may be there already.
@@ -125,6 +130,19 @@ impl Repository {
         let command = self.sealed(self.here())?.args(["commit-tree", "--no-gpg-sign"]).args(parents);
         let message = format!("{}\n", message.trim_end());
         Ok(Commit::new(command.args(["-m", &message, tree.as_str()]).read_line()?))
+    }
+
+    /// Those of these commits that a branch does not have.
+    pub fn not_in(&self, branch: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        if commits.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let wanted: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let asked = ["rev-list", "--ignore-missing", "--stdin"];
+        let input = format!("{wanted}^refs/heads/{branch}\n");
+        let listed = self.sealed(self.here())?.args(asked).input(input).read()?;
+        let listed: BTreeSet<Commit> = String::from_utf8_lossy(&listed).lines().map(Commit::new).collect();
+        Ok(commits.iter().filter(|commit| listed.contains(*commit)).cloned().collect())
     }
 
     /// Moves a branch, if it still is where it was. False: somebody else moved it.

@@ -41,7 +41,9 @@ impl Repository {
     /// Moves a target to a commit that continues it. Where it is checked out, files and index go with it.
     pub fn move_target(&self, target: &Target, to: &Commit) -> Result<Moved, GitError> {
         let Some(checkout) = target.used_by.as_ref().filter(|path| path.is_dir()) else {
-            return self.advance(&target.branch, &target.tip.commit, to).map(moved);
+            let moved = self.advance(&target.branch, &target.tip.commit, to)?;
+            failpoint::pass("target_moved");
+            return Ok(if moved { Moved::Done } else { Moved::Elsewhere });
         };
         let forward = Forward {
             branch: target.branch.clone(),
@@ -54,6 +56,13 @@ impl Repository {
         self.check_clean(place)?;
         self.check_nothing_overwritten(place, &forward)?;
         self.forward(place, &forward)
+    }
+
+    /// Whether a target could be moved now: where it is checked out, nothing must be in the way.
+    pub fn check_movable(&self, target: &Target) -> Result<(), GitError> {
+        let Some(checkout) = target.used_by.as_ref().filter(|path| path.is_dir()) else { return Ok(()) };
+        let git_dir = self.git_dir_of(checkout)?;
+        self.check_clean(Place { git_dir: &git_dir, work_tree: checkout, index: None })
     }
 
     fn forward(&self, place: Place<'_>, forward: &Forward) -> Result<Moved, GitError> {
@@ -184,10 +193,6 @@ impl Repository {
             None => Err(GitError::WorktreeGone(checkout.to_owned())),
         }
     }
-}
-
-fn moved(done: bool) -> Moved {
-    if done { Moved::Done } else { Moved::Elsewhere }
 }
 
 fn dirty<'a>(checkout: &Path, files: impl ExactSizeIterator<Item = &'a PathBuf>) -> GitError {

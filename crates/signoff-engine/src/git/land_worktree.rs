@@ -56,11 +56,6 @@ impl Worktree {
         self.repository.sealed(self.place())?.args(asked).read().map(drop)
     }
 
-    /// Whether everything in it is committed.
-    pub fn check_nothing_to_lose(&self) -> Result<(), GitError> {
-        if self.is_there() { self.nothing_to_lose() } else { Ok(()) }
-    }
-
     /// Brings its files to where its branch was moved. All that was in it must be committed.
     pub fn follow_branch(&self, commit: &Commit) -> Result<(), GitError> {
         let Some(branch) = self.branch().filter(|_| self.is_there()) else { return Ok(()) };

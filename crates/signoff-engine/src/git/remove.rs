@@ -31,7 +31,7 @@ impl Repository {
 }
 
 impl Worktree {
-    pub(super) fn nothing_to_lose(&self) -> Result<(), GitError> {
+    fn nothing_to_lose(&self) -> Result<(), GitError> {
         let status = self.repository.status(self.place())?;
         if KeptOut::of(&self.git_dir).leaves_work(&status) {
             return Err(GitError::UncommittedWork(self.path().to_owned()));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use signoff_core::config::LandBy;
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Failure, Head};
 use signoff_core::review::Finding;
@@ -14,7 +15,7 @@ use crate::attempt::{self, Workshop};
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{Conflict, GitError, Merge, Moved, Target};
+use crate::git::{Conflict, GitError, Merge, Moved, Replay, Target};
 
 /// So often is a target looked at again that somebody else keeps moving.
 const TRIES: usize = 5;
@@ -47,6 +48,11 @@ pub enum Brought {
         onto: Commit,
         head: Head,
         files: Vec<Conflict>,
+    },
+    /// On top of the target it changes something else than what was approved.
+    Different {
+        onto: Commit,
+        head: Head,
     },
     /// Together with what landed before it, checks fail.
     Red {
@@ -86,9 +92,12 @@ pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, driven: Driven<'_>) -> Res
         let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
         let onto = target.tip.commit.clone();
         let head = match merge {
-            Merge::Contained => return Ok(Brought::In { commit: onto, now: false }),
-            Merge::Conflicting { head, files } => return Ok(Brought::Conflicting { onto, head, files }),
-            Merge::Clean(head) => head,
+            Replay::Different(head) => return Ok(Brought::Different { onto, head }),
+            Replay::As(Merge::Contained) => return Ok(Brought::In { commit: onto, now: false }),
+            Replay::As(Merge::Conflicting { head, files }) => {
+                return Ok(Brought::Conflicting { onto, head, files });
+            }
+            Replay::As(Merge::Clean(head)) => head,
         };
         failpoint::pass("merged");
         match checks::run(shop, wish, (&head.commit, attempt), driven).await? {
@@ -97,7 +106,12 @@ pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, driven: Driven<'_>) -> Res
             checks::Checked::Failed(failure) => return Ok(Brought::Unchecked(failure)),
             checks::Checked::Stopped => return Ok(Brought::Stopped),
         }
-        let moving = (shop.clone(), wish.commit.clone(), head.commit.clone());
+        // With a merge commit the work itself must be in; otherwise what was made of it, which is the same change.
+        let proof = match shop.settings.landing() {
+            LandBy::Merge => wish.commit.clone(),
+            LandBy::Rebase => head.commit.clone(),
+        };
+        let moving = (shop.clone(), proof, head.commit.clone());
         let moved = attempt::blocking(move || put_in(&moving.0, &target, &moving.1, &moving.2)).await?;
         if moved == Moved::Done {
             return Ok(Brought::In { commit: head.commit, now: true });
@@ -106,7 +120,7 @@ pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, driven: Driven<'_>) -> Res
     Err(GitError::KeepsMoving(wish.target.clone()).into())
 }
 
-fn merge(shop: &Workshop, wish: &Wish) -> Result<(Target, Merge), EngineError> {
+fn merge(shop: &Workshop, wish: &Wish) -> Result<(Target, Replay), EngineError> {
     let target = match (shop.repository.target(&wish.target)?, &wish.begins) {
         (Some(target), _) => target,
         (None, Some(begins)) => {
@@ -116,16 +130,19 @@ fn merge(shop: &Workshop, wish: &Wish) -> Result<(Target, Merge), EngineError> {
         }
         (None, None) => return Err(GitError::BranchGone(wish.target.clone()).into()),
     };
-    let merge = shop.repository.merge_onto(&target.tip, &wish.commit, &wish.message)?;
+    let (tip, commit, message) = (&target.tip, &wish.commit, &wish.message);
+    let merge = match shop.settings.landing() {
+        LandBy::Merge => Replay::As(shop.repository.merge_onto(tip, commit, message)?),
+        LandBy::Rebase => shop.repository.replay_onto(tip, commit, message)?,
+    };
     Ok((target, merge))
 }
 
 /// Moves the target, and looks whether it really has the work now.
-fn put_in(shop: &Workshop, target: &Target, work: &Commit, to: &Commit) -> Result<Moved, EngineError> {
+fn put_in(shop: &Workshop, target: &Target, proof: &Commit, to: &Commit) -> Result<Moved, EngineError> {
     let moved = shop.repository.move_target(target, to)?;
-    failpoint::pass("target_moved");
     let name = format!("refs/heads/{}", target.branch);
-    if moved == Moved::Done && !shop.repository.is_ancestor(work.as_str(), &name)? {
+    if moved == Moved::Done && !shop.repository.is_ancestor(proof.as_str(), &name)? {
         return Ok(Moved::Elsewhere);
     }
     Ok(moved)

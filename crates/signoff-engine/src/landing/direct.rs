@@ -5,9 +5,11 @@ use std::sync::Arc;
 use signoff_core::ids::{Commit, RunId};
 
 use super::bring::{self, Brought, Wish};
+use super::refused::Tried;
 use super::turn::Turn;
 use crate::attempt::{self, Workshop};
 use crate::error::EngineError;
+use crate::git::{GitError, Repository};
 
 /// A commit that goes to the default branch.
 #[derive(Debug, Clone)]
@@ -19,12 +21,40 @@ pub struct Direct {
     pub message: String,
 }
 
+/// Looks whether something could land on a branch now, after whatever is landing has landed. What a killed program left
+/// half done is finished.
+pub async fn make_ready(repository: &Repository, branch: &str) -> Result<(), EngineError> {
+    let _turn = Turn::wait(repository, None).await?;
+    let (repository, branch) = (repository.clone(), branch.to_owned());
+    attempt::blocking(move || {
+        repository.finish_forward()?;
+        let target = repository.target(&branch)?.ok_or(GitError::BranchGone(branch))?;
+        Ok(repository.check_movable(&target)?)
+    })
+    .await
+}
+
 /// Brings it in, or tells why not; nothing is changed then.
 pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, EngineError> {
-    let Some(_turn) = Turn::wait(shop, None).await? else { return Ok(Brought::Stopped) };
+    let Some(_turn) = Turn::wait(&shop.repository, None).await? else { return Ok(Brought::Stopped) };
     let beginning = (shop.clone(), direct);
     let wish = attempt::blocking(move || wish(&beginning.0, beginning.1)).await?;
     bring::bring(shop, &wish, None).await
+}
+
+/// Brings all that a run came to into the default branch: its branch, as it is.
+pub async fn land_run(shop: &Arc<Workshop>, run: RunId) -> Result<(), EngineError> {
+    let looking = shop.clone();
+    let (commit, target) = attempt::blocking(move || {
+        let (branch, repository) = (run.branch(), &looking.repository);
+        let head = repository.head_of(&branch)?.ok_or(GitError::BranchGone(branch))?;
+        Ok((head.commit, repository.default_branch()?))
+    })
+    .await?;
+    let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
+    let direct = Direct { run, name: "run".to_owned(), commit: commit.clone(), message };
+    let brought = land(shop, direct).await?;
+    brought.landed(Tried { what: &what, target: &target, commit: &commit }).map(drop)
 }
 
 fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {

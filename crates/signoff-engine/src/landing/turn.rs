@@ -2,13 +2,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::bring::Driven;
-use crate::attempt::Workshop;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
+use crate::git::Repository;
 use crate::process::Stoppable;
 
 /// How often it is looked whether the one before is done.
@@ -25,8 +24,8 @@ pub struct Turn {
 
 impl Turn {
     /// Waits for it, however long the one before takes; none if the waiting was stopped.
-    pub async fn wait(shop: &Arc<Workshop>, driven: Driven<'_>) -> Result<Option<Self>, EngineError> {
-        let path = shop.repository.landing_lock();
+    pub async fn wait(repository: &Repository, driven: Driven<'_>) -> Result<Option<Self>, EngineError> {
+        let path = repository.landing_lock();
         let lock = open(&path).map_err(|error| EngineError::io("open", &path, error))?;
         let failed = |error| EngineError::io("lock", &path, error);
         let mut stoppable = None;

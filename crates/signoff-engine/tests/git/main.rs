@@ -4,6 +4,8 @@ mod checkout;
 mod commits;
 mod diffs;
 mod hostile;
+#[cfg(test)]
+mod landing;
 mod place;
 mod repositories;
 mod reviewers;

@@ -103,6 +103,14 @@ impl Place {
         (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// What a shell prints; whether it succeeds does not matter.
+    #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning a shell")]
+    pub fn shell(&self, directory: &Path, script: &str) -> String {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(directory).env_clear().envs(environment(self.top.path()));
+        String::from_utf8_lossy(&command.output().expect("a shell").stdout).into_owned()
+    }
+
     /// All that must never change because of us: the checkout's files, its index, `HEAD`, stash and status.
     pub fn person(&self) -> Person {
         let read = |name: &str| fs::read(self.root().join(".git").join(name)).unwrap_or_default();

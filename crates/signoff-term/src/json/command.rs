@@ -46,6 +46,35 @@ impl Look {
     }
 }
 
+/// `merge --json` and `land --json`: what came into the default branch, and what did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LandReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// The default branch.
+    pub target: String,
+    pub tasks: Vec<LandedTask>,
+}
+
+/// What became of one task's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LandedTask {
+    pub task_id: u64,
+    /// `ready` is said by `--dry-run`: it would land.
+    #[schemars(extend("enum" = ["landed", "already", "refused", "ready"]))]
+    pub status: &'static str,
+    /// The commit that brought it in; of what was there before or is ready, the one that was approved.
+    pub commit: Option<String>,
+    /// Why it was refused.
+    pub reason: Option<String>,
+}
+
+impl LandReport {
+    pub fn of(target: String, tasks: Vec<LandedTask>) -> Self {
+        Self { version: VERSION, target, tasks }
+    }
+}
+
 /// `init --json`: what was found and done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InitReport {

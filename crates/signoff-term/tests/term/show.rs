@@ -83,7 +83,7 @@ fn a_task_that_was_approved() {
       .signoff/reviews/20260129-task-29-review-1.md
       .signoff/reviews/20260129-task-29-review-2.md
 
-    Next: signoff diff 29, then git merge signoff/task-29
+    Next: signoff diff 29, then signoff merge 29
     ");
 }
 

@@ -63,7 +63,8 @@ fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>,
     Ok(head.filter(|head| *head != worked.state.head))
 }
 
-fn facts(
+/// What is recorded about a loop, and what that makes of its run.
+pub fn facts(
     board: &Board,
     loop_id: &LoopId,
     wish: Command,

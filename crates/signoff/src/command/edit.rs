@@ -66,7 +66,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 /// Where the task's branch is, which is what a person looks at who decides about it.
-fn head_of(desk: &Desk, task: TaskId) -> Result<Option<Head>, Failure> {
+pub fn head_of(desk: &Desk, task: TaskId) -> Result<Option<Head>, Failure> {
     let Some(branch) = desk.task(task)?.branch else { return Ok(None) };
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     Ok(repository.head_of(&branch)?)

@@ -112,7 +112,7 @@ fn a_task_is_shown_with_all_there_is_to_know() {
       .signoff/reviews/DAY-task-1-review-2.md
       .signoff/reviews/DAY-task-1-review-3.md
 
-    Next: signoff diff 1, then git merge signoff/task-1-add-user-authentication
+    Next: signoff diff 1, then signoff merge 1
     ");
 }
 

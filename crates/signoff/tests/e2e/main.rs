@@ -5,10 +5,12 @@ mod app;
 mod asking;
 #[cfg(test)]
 mod bad_input;
+mod checkpoints;
 mod config;
 mod cost;
 mod demo;
 mod documentation;
+mod groups;
 mod house;
 mod init;
 #[cfg(test)]
@@ -17,8 +19,12 @@ mod integrity;
 mod interrupted;
 #[cfg(test)]
 mod killed;
+#[cfg(test)]
+mod landing;
 mod looking;
 mod manual;
+#[cfg(test)]
+mod mcp;
 mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;
@@ -31,6 +37,7 @@ mod session;
 #[cfg(test)]
 mod slots;
 mod surroundings;
+mod tables;
 mod tasks;
 #[cfg(test)]
 mod two_programs;

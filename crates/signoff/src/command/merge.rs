@@ -1,0 +1,82 @@
+//! `signoff merge`: one approved task joins the default branch.
+
+use signoff_core::command::Command;
+use signoff_core::ids::TaskId;
+use signoff_term::json::{LandReport, LandedTask};
+
+use super::decide::decide;
+use super::edit::head_of;
+use crate::console::Console;
+use crate::desk::Desk;
+use crate::door;
+use crate::drive::task_id;
+use crate::failure::{Exit, Failure};
+use crate::landing::{self, Landed};
+
+/// Bring an approved task into the default branch
+///
+/// With a merge commit, or with `landing = "rebase"` with the same changes on top; after the project's checks have
+/// passed on the two together. Where the default branch is checked out and clean, its files follow. A conflict goes back
+/// to the task: its fixer resolves it, it is reviewed again, and lands then.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  signoff merge 29")]
+pub struct Args {
+    /// The task
+    #[arg(value_name = "ID", value_parser = task_id)]
+    task: TaskId,
+    /// Approve it in your name if nobody has
+    #[arg(long, requires = "reason")]
+    force: bool,
+    /// Why
+    #[arg(long, value_name = "TEXT", requires = "force")]
+    reason: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let task = args.task;
+    let desk = Desk::open(task)?;
+    if args.force {
+        accept(&desk, task, args.reason.as_deref().unwrap_or_default())?;
+    }
+    drop(desk);
+    match landing::land_task(task, console)? {
+        Ok(landed) => tell(task, &landed, console),
+        Err(exit) => Ok(exit),
+    }
+}
+
+/// A person's word in place of an approval that is not there. It is recorded as theirs.
+fn accept(desk: &Desk, task: TaskId, reason: &str) -> Result<(), Failure> {
+    let (row, _) = desk.seen(task)?;
+    if row.final_verdict.as_deref() == Some("APPROVED") {
+        return Ok(());
+    }
+    let (run, loop_id) = desk.loop_of(task)?;
+    let (by, reason, head) = (door::person(), reason.to_owned(), head_of(desk, task)?);
+    let wish = Command::Edit { verdict: "APPROVED".to_owned(), by, reason, head };
+    decide(desk, run, &loop_id, wish).map(drop)
+}
+
+fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        let (target, commit) = (landed.target.clone(), landed.commit.clone());
+        let status = if landed.now { "landed" } else { "already" };
+        let one = LandedTask { task_id: task.0, status, commit: Some(commit), reason: None };
+        console.json(&LandReport::of(target, vec![one]))?;
+    } else {
+        console.text(&format!("{}\n", words(task, landed)))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What became of a task, in a line.
+pub fn words(task: TaskId, landed: &Landed) -> String {
+    let Landed { target, commit, now } = landed;
+    let commit = commit.get(..12).unwrap_or(commit);
+    if *now {
+        format!("✓ Task #{task} is in {target} ({commit})")
+    } else {
+        format!("✓ Task #{task} was in {target} before")
+    }
+}

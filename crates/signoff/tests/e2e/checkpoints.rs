@@ -1,0 +1,143 @@
+//! Loops that take long are looked at while they work.
+
+use std::collections::BTreeMap;
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+use crate::actors::APPROVED;
+use crate::tables::query;
+
+/// Two tasks that may be worked at once.
+fn planners(script: Script) -> Script {
+    let tasks = r#"{"tasks": [{"id": "a", "title": "A"}, {"id": "b", "title": "B"}]}"#;
+    let (tasks, groups) =
+        (Rule::role("enumerate").say(tasks), Rule::role("plan").say(r#"{"groups": [["a", "b"]]}"#));
+    script.rule(tasks).rule(groups)
+}
+
+/// A developer who needs so many attempts for a task.
+fn slow(script: Script, task: &str, attempts: u32) -> Script {
+    let works = |rule: Rule| rule.append("task-{task}.txt", "step {call}\n");
+    let last = works(Rule::role("implement").task(task).call(attempts)).say("All of it.\nTASK_COMPLETE\n");
+    script.rule(last).rule(works(Rule::role("implement").task(task)).say("Some of it.\nITERATION_DONE\n"))
+}
+
+/// Someone who finds something whenever work in progress is looked at.
+fn reviewers(script: Script) -> Script {
+    let looks = Rule::role("review")
+        .asked_for("at a checkpoint")
+        .say("- task-{task}.txt:1 [LOW] task {task} goes astray\n\n**Verdict: CHANGES_REQUESTED**\n");
+    script.rule(looks).rule(Rule::role("review").say(APPROVED))
+}
+
+fn project(script: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    project.env.write("SPEC.md", "# A and B\n");
+    project.commit("Specify");
+    project
+}
+
+/// After which attempt of which loop the log tells of a checkpoint: `loop:iteration`.
+fn fired(project: &Project) -> String {
+    let reviewed = "select loop_id from events where kind = 'loop.checkpoint_ended' order by position";
+    let mut attempts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let started = "select position, kind, loop_id from events where kind in ('loop.attempt_started', \
+                   'loop.checkpoint_ended') and loop_id in ('1', '2') and (kind != 'loop.attempt_started' or \
+                   json_extract(body, '$.launch.role') = 'implement') order by position";
+    let (mut seen, mut told) = (BTreeMap::new(), Vec::new());
+    for line in query(project, started).lines() {
+        let [_, kind, loop_id] = line.split('|').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let count: &mut u64 = seen.entry(loop_id.to_owned()).or_default();
+        if kind == "loop.attempt_started" {
+            *count += 1;
+        } else {
+            attempts.entry(loop_id.to_owned()).or_default().push(*count);
+            told.push(format!("{loop_id}:{count}"));
+        }
+    }
+    assert_eq!(query(project, reviewed).lines().count(), told.len());
+    told.sort();
+    told.join(" ")
+}
+
+#[test]
+fn each_effort_has_its_interval() {
+    // One loop needs eleven attempts; the other is done before the first checkpoint.
+    for (effort, expected) in [
+        ("low", ""),
+        ("medium", "1:10 1:5"),
+        ("high", "1:3 1:6 1:9"),
+        ("max", "1:1 1:10 1:2 1:3 1:4 1:5 1:6 1:7 1:8 1:9"),
+    ] {
+        let project = project(|script| {
+            let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+            reviewers(slow(planners(script), "1", 11).rule(quick))
+        });
+        let output = project.run(&["run", "SPEC.md", "--effort", effort, "-j", "1"]);
+        assert_eq!(output.code, Some(0), "{effort}: {output}");
+        assert_eq!(fired(&project), expected, "{effort}");
+        let cycles = query(&project, "select review_cycle from tasks where id = 1");
+        assert_eq!(cycles, "1", "{effort}: checkpoints are no cycles");
+    }
+}
+
+#[test]
+fn all_active_loops_are_looked_at_when_one_is_due() {
+    // The second loop is in the middle of its first attempt until the first one was looked at.
+    let waits = Rule::role("implement")
+        .task("2")
+        .write("half.txt", "half\n")
+        .shell("touch ../../../../agent/half")
+        .wait_for("../../../../agent/again")
+        .write("b.txt", "b\n")
+        .say("TASK_COMPLETE\n");
+    let goes_on = |call: u32| {
+        Rule::role("implement").task("1").call(call).wait_for("../../../../agent/half").append("a.txt", "a\n")
+    };
+    let project = project(|script| {
+        let script = planners(script).rule(waits);
+        let script = script.rule(goes_on(4).shell("touch ../../../../agent/again").say("TASK_COMPLETE\n"));
+        reviewers(
+            script
+                .rule(goes_on(1).say("ITERATION_DONE\n"))
+                .rule(goes_on(2).say("ITERATION_DONE\n"))
+                .rule(goes_on(3).say("ITERATION_DONE\n")),
+        )
+    });
+    let output = project.run(&["run", "SPEC.md", "--effort", "high"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(fired(&project), "1:3 2:1");
+    let rows = "select loop_id, task_id is null, passed, verdict from loop_reviews where task_id is null order by loop_id";
+    assert_eq!(query(&project, rows), "1|1|0|changes_requested\n2|1|0|changes_requested");
+    let issues = "select r.loop_id, i.loop_id, i.task_id is null, i.description from review_issues i \
+                  join loop_reviews r on r.id = i.loop_review_id order by 1";
+    assert_eq!(query(&project, issues), "1|1|1|task 1 goes astray\n2|2|1|task 2 goes astray");
+    let at = "select id, last_checkpoint_review_at, iteration from loops order by id";
+    assert_eq!(query(&project, at), "1|3|4\n2|1|1");
+
+    let calls = project.calls();
+    let looked: Vec<_> = calls.of_role("review").filter(|call| call.prompt.contains("half.txt")).collect();
+    assert!(!looked.is_empty(), "what is not committed is looked at too");
+    let told =
+        calls.of_role("implement").find(|call| call.start.task == "1" && call.start.call == 4).unwrap();
+    assert!(told.prompt.contains("task 1 goes astray"), "{}", told.prompt);
+    let names = project.list(".signoff/reviews");
+    assert!(names.iter().any(|name| name.ends_with("-task-2-checkpoint-1.md")), "{names:?}");
+    assert!(!project.list(".signoff/worktrees").iter().any(|name| name.contains("checkpoint")));
+    assert_eq!(project.git("ls-tree --name-only signoff/run-1").matches("half.txt").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_looked_at_keeps_nobody_from_going_on() {
+    let blind = Rule::role("review").asked_for("at a checkpoint").exit(1);
+    let project = project(|script| {
+        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        slow(planners(script), "1", 3).rule(quick).rule(blind).rule(Rule::role("review").say(APPROVED))
+    });
+    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(fired(&project), "1:1 1:2");
+    assert_eq!(query(&project, "select distinct passed from loop_reviews where task_id is null"), "0");
+}

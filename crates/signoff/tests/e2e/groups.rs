@@ -1,0 +1,440 @@
+//! A specification becomes tasks, which are worked group by group, all of a group at once.
+
+use std::fs;
+
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, changes};
+use crate::tables::query;
+
+/// Three tasks, of which the last needs the first.
+const TASKS: &str = r#"Here they are:
+{"tasks": [
+  {"id": "login", "title": "Log in", "description": "Write the login.", "depends_on": []},
+  {"id": "logout", "title": "Log out", "description": "Write the logout.", "depends_on": []},
+  {"id": "audit", "title": "Audit log", "description": "Note both.", "depends_on": ["login", "logout"]}
+]}"#;
+
+const GROUPS: &str = r#"{"groups": [["login", "logout"], ["audit"]]}"#;
+
+/// Planners who know what to do.
+fn planners(script: Script) -> Script {
+    script.rule(Rule::role("enumerate").say(TASKS)).rule(Rule::role("plan").say(GROUPS))
+}
+
+/// Each task has a file of its own.
+fn developers(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("Done.\nTASK_COMPLETE\n"))
+        .rule(Rule::role("fix").append("task-{task}.txt", "fixed {cycle}\n").say("Fixed.\n"))
+}
+
+fn content(script: Script) -> Script {
+    script.rule(Rule::role("review").say(APPROVED))
+}
+
+/// A project with a specification, whose agents follow this script.
+fn project(script: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in and out, and both are noted.\n");
+    project.commit("Specify");
+    project
+}
+
+/// What was printed, with the names of commits taken out.
+fn told(output: &Output) -> String {
+    let is_commit = |word: &str| word.len() == 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let line = |line: &str| {
+        line.split(' ')
+            .map(|word| if is_commit(word) { "[COMMIT]" } else { word })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    output.to_string().lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_specification_is_planned_worked_and_landed_group_by_group() {
+    let refused = Rule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
+    let project = project(|script| content(developers(planners(script)).rule(refused)));
+    let before = project.checkout();
+    insta::assert_snapshot!(told(&project.run(&["run", "SPEC.md", "-j", "1"])), @"
+    exit 0
+    --- stdout
+    Running plan
+      [enumerate] Listing the tasks...
+      [enumerate] Task list complete
+      [enumerate_review 1/4] Running review...
+      [enumerate_review 1/4] Review: APPROVED
+      [plan] Planning...
+      [plan] Plan complete
+      [plan_review 1/4] Running review...
+      [plan_review 1/4] Review: APPROVED
+    ✓ Plan completed (APPROVED after 2 reviews)
+    Group 1 of 2: #1, #2
+    Running task #1: Log in
+      [1/4] Implementing...
+      [1/4] Implementation complete
+      [1/4] Running review...
+      [1/4] Review: APPROVED
+      Signed off, lands with its group
+    Running task #2: Log out
+      [1/4] Implementing...
+      [1/4] Implementation complete
+      [1/4] Running review...
+      [1/4] Review: CHANGES_REQUESTED - the session stays open
+      [2/4] Improving...
+      [2/4] Running review...
+      [2/4] Review: APPROVED
+      Signed off, lands with its group
+      #1 Landing...
+      #1 Landed as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    Group 2 of 2: #3
+    Running task #3: Audit log
+      [1/4] Implementing...
+      [1/4] Implementation complete
+      [1/4] Running review...
+      [1/4] Review: APPROVED
+      Signed off, lands with its group
+      Landing...
+      Landed as [COMMIT]
+    ✓ Task #3 completed (APPROVED after 1 cycle)
+    All tasks are through: looking at the whole
+    Running final
+      [1/4] Running review...
+      [1/4] Review: APPROVED
+    ✓ Final completed (APPROVED after 1 cycle)
+    ✓ Run 1 is through, all approved: 3 tasks, 3 completed
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement Log in       completed  APPROVED (1 cycle)
+    ✓ 2. implement Log out      completed  APPROVED (2 cycles)
+    ✓ 3. implement Audit log    completed  APPROVED (1 cycle)
+    ");
+    insta::assert_snapshot!(project.git("log --first-parent --format=%s main..signoff/run-1"), @"
+    Merge task 3: Audit log
+    Merge task 2: Log out
+    Merge task 1: Log in
+    ");
+    insta::assert_snapshot!(project.git("diff --stat main signoff/run-1"), @"
+    task-1.txt | 1 +
+    task-2.txt | 2 ++
+    task-3.txt | 1 +
+    3 files changed, 4 insertions(+)
+    ");
+    assert_eq!(project.checkout(), before);
+    assert_eq!(project.list(".signoff/worktrees"), ["run-1"], "what has landed needs no worktree");
+}
+
+#[test]
+fn the_loops_of_a_group_are_at_work_at_once() {
+    // Each waits for the other: one after the other they would never end.
+    let meets = |task: &str, other: &str| {
+        let other = format!("../../../../agent/met-{other}");
+        Rule::role("implement")
+            .task(task)
+            .shell(&format!("touch ../../../../agent/met-{task}"))
+            .wait_for(&other)
+            .write("task-{task}.txt", "work\n")
+            .say("TASK_COMPLETE\n")
+    };
+    let project =
+        project(|script| content(developers(planners(script).rule(meets("1", "2")).rule(meets("2", "1")))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_second_group_begins_where_the_first_has_landed() {
+    let sees = Rule::role("implement")
+        .task("3")
+        .shell("cat task-1.txt task-2.txt > seen.txt")
+        .say("TASK_COMPLETE\n");
+    let project = project(|script| content(developers(planners(script).rule(sees))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("show signoff/run-1:seen.txt"), "work\nwork\n");
+}
+
+/// A planner's answer that breaks a rule, and the word for it.
+const BAD_TASKS: [(&str, &str); 5] = [
+    ("I could not find any tasks.", "no JSON object with `tasks`"),
+    (r#"{"tasks": []}"#, "`tasks` is empty"),
+    (
+        r#"{"tasks": [{"id": "a", "title": "A", "depends_on": ["b"]}, {"id": "b", "title": "B", "depends_on": ["a"]}]}"#,
+        "tasks wait for each other",
+    ),
+    (r#"{"tasks": [{"id": "a", "title": "A", "depends_on": ["z"]}]}"#, "depends on z, which is not a task"),
+    (r#"{"tasks": [{"id": "a", "title": "A"}"#, "not JSON"),
+];
+
+const BAD_GROUPS: [(&str, &str); 4] = [
+    ("Do all at once!", "no JSON object with `groups`"),
+    (r#"{"groups": [["login", "logout"], ["audit", "billing"]]}"#, "billing is not a task"),
+    (r#"{"groups": [["login", "logout"]]}"#, "task audit is in no group"),
+    (r#"{"groups": [["audit", "login"], ["logout"]]}"#, "which is not in an earlier group"),
+];
+
+#[test]
+fn a_planner_who_answers_nonsense_is_asked_once_more_and_told_why() {
+    let tables = [("enumerate", BAD_TASKS.as_slice()), ("plan", BAD_GROUPS.as_slice())];
+    for (role, table) in tables {
+        for (answer, reason) in table {
+            let bad = Rule::role(role).call(1).say(answer);
+            let project = project(|script| content(developers(planners(script.rule(bad)))));
+            let output = project.run(&["run", "SPEC.md"]);
+            assert_eq!(output.code, Some(0), "{answer}: {output}");
+            assert!(output.stdout.contains(reason), "{answer}: {output}");
+            let calls = project.calls();
+            let asked: Vec<_> = calls.of_role(role).collect();
+            assert_eq!(asked.len(), 2, "{answer}");
+            assert!(asked[1].prompt.contains(reason), "{answer}: {}", asked[1].prompt);
+        }
+    }
+}
+
+#[test]
+fn a_planner_who_never_makes_sense_ends_the_run() {
+    let project = project(|script| content(developers(script.rule(Rule::role("enumerate").say("No idea.")))));
+    let output = project.run(&["run", "SPEC.md"]);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running plan
+      [enumerate] Listing the tasks...
+      [enumerate] Task list failed: gave an answer that cannot be used: no JSON object with `tasks` (at byte 0)
+      [enumerate] Listing the tasks again...
+      [enumerate] Task list failed: gave an answer that cannot be used: no JSON object with `tasks` (at byte 0)
+    ✗ Plan failed: the implementer failed (implementer_failed)
+    ✗ Run 1 failed before its first task
+    ");
+    assert_eq!(project.calls().all().len(), 2);
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    assert_eq!(project.list(".signoff/worktrees").len(), 0);
+}
+
+#[test]
+fn a_task_list_that_is_refused_is_made_again_with_the_findings() {
+    let refuses = Rule::role("review")
+        .phase("enumerate_review")
+        .cycle(1)
+        .say("- SPEC.md:3 nobody notes failed logins\n\n**Verdict: CHANGES_REQUESTED**\n");
+    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let calls = project.calls();
+    let again = calls.of_role("enumerate").nth(1).unwrap();
+    assert!(again.prompt.contains("nobody notes failed logins"), "{}", again.prompt);
+    assert!(again.prompt.contains("\"Log out\""), "the answer that was refused is shown: {}", again.prompt);
+    assert_eq!(calls.of_role("enumerate").count(), 2);
+    let issues =
+        query(&project, "select loop_id is null, loop_review_id is null, description from review_issues");
+    assert_eq!(issues, "1|1|nobody notes failed logins");
+    assert_eq!(query(&project, "select count(*) from loop_reviews where task_id is null"), "0");
+}
+
+#[test]
+fn a_plan_that_is_never_approved_ends_the_run() {
+    let refuses = Rule::role("review").phase("plan_review").say(&changes("too coarse"));
+    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(project.calls().of_role("plan").count(), 3, "one plan and two fixes");
+    assert_eq!(project.calls().of_role("implement").count(), 0);
+}
+
+/// A reviewer who never approves task 2.
+fn stubborn(script: Script) -> Script {
+    script.rule(Rule::role("review").task("2").say(&changes("still wrong")))
+}
+
+#[test]
+fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
+    insta::assert_snapshot!(output, @"
+    exit 1
+    --- stdout
+    Running plan
+      [enumerate] Listing the tasks...
+      [enumerate] Task list complete
+      [enumerate_review 1/3] Running review...
+      [enumerate_review 1/3] Review: APPROVED
+      [plan] Planning...
+      [plan] Plan complete
+      [plan_review 1/3] Running review...
+      [plan_review 1/3] Review: APPROVED
+    ✓ Plan completed (APPROVED after 2 reviews)
+    Group 1 of 2: #1, #2
+    Running task #1: Log in
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+      Signed off, lands with its group
+    Running task #2: Log out
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - still wrong
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - still wrong
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - still wrong
+    Max review cycles (3) reached without approval
+    ✗ Task #2 is stuck: the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ▪ Run 1 is blocked by #2
+        signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
+        then: signoff run --resume 1
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ▪ 1. implement Log in       blocked     (cycle 1/3)
+    ✗ 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
+    ▪ 3. implement Audit log    blocked     (implement)
+    ");
+    assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
+    assert_eq!(project.calls().of_role("fix").count(), 2);
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(1), "still blocked");
+}
+
+#[test]
+fn a_blocked_group_goes_on_once_a_person_has_decided() {
+    for (words, fixes, landed) in [
+        (["edit", "2", "--verdict", "APPROVED"].as_slice(), 2, "task-1.txt task-2.txt task-3.txt"),
+        (&["retry", "2"], 3, "task-1.txt task-2.txt task-3.txt"),
+        (&["cancel", "2"], 2, "task-1.txt task-3.txt"),
+    ] {
+        let project = project(|script| content(stubborn(developers(planners(script)))));
+        assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+        // From now on the reviewer is content.
+        project.set_agent(|script| content(developers(planners(script))));
+        let decided = project.run(words);
+        assert_eq!(decided.code, Some(0), "{words:?}: {decided}");
+        let output = project.run(&["run", "--resume"]);
+        assert_eq!(output.code, Some(0), "{words:?}: {output}");
+        let files = project.git("ls-tree --name-only signoff/run-1");
+        let files: Vec<_> = files.lines().filter(|name| name.starts_with("task")).collect();
+        assert_eq!(files.join(" "), landed, "{words:?}");
+        assert_eq!(project.calls().of_role("fix").count(), fixes, "{words:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_gives_up_makes_its_loop_stuck_at_once() {
+    let gives_up = Rule::role("implement").task("1").say("I tried.\nTASK_STUCK: no such API\n");
+    let project = project(|script| content(developers(planners(script).rule(gives_up))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    let task = &project.run(&["status", "--json"]).json()["tasks"][0];
+    assert_eq!((&task["status"], &task["reason"]), (&"stuck".into(), &"task_stuck".into()));
+}
+
+#[test]
+fn what_the_last_review_finds_in_the_whole_is_fixed_on_the_runs_branch() {
+    let refuses =
+        Rule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+    let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+    let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("show signoff/run-1:glue.txt"), "glue\n");
+    let calls = project.calls();
+    let whole = calls.of_role("review").find(|call| call.start.phase == "final_review").unwrap();
+    for file in ["task-1.txt", "task-2.txt", "task-3.txt"] {
+        assert!(whole.prompt.contains(file), "{}", whole.prompt);
+    }
+    assert!(whole.prompt.contains("People log in and out"), "{}", whole.prompt);
+}
+
+#[test]
+fn a_whole_that_is_never_approved_fails_the_run() {
+    let refuses = Rule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let project = project(|script| content(developers(planners(script).rule(refuses))));
+    let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(query(&project, "select status from runs"), "failed");
+    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-3.txt"), "nothing is lost");
+}
+
+#[test]
+fn loops_on_one_file_land_both_changes() {
+    let same = |task: &str| {
+        Rule::role("implement").task(task).write("shared.txt", "{task}\n").say("TASK_COMPLETE\n")
+    };
+    // Who is sent back sees both sides, and keeps both.
+    let merges = Rule::role("fix")
+        .shell("sed -i '/^<<<<<<</d;/^=======/d;/^>>>>>>>/d;/^|||||||/d' shared.txt")
+        .say("Both.\n");
+    let project =
+        project(|script| content(developers(planners(script).rule(same("1")).rule(same("2")).rule(merges))));
+    let before = project.checkout();
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let shared = project.git("show signoff/run-1:shared.txt");
+    let mut lines: Vec<_> = shared.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["1", "2"], "{output}");
+    assert_eq!(project.checkout(), before);
+    assert!(output.stdout.contains("SENT BACK"), "{output}");
+}
+
+#[test]
+fn with_land_the_run_ends_on_the_default_branch() {
+    let project = project(|script| content(developers(planners(script))));
+    let output = project.run(&["run", "SPEC.md", "--land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
+    assert_eq!(project.git("status --porcelain"), "");
+}
+
+#[test]
+fn a_run_that_may_not_touch_the_checkout_lands_when_it_is_clean() {
+    let project = project(|script| content(developers(planners(script))));
+    project.env.write("README.md", "# Mine\n");
+    let output = project.run(&["run", "SPEC.md", "--land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(project.read("README.md"), "# Mine\n");
+    assert_eq!(project.git("log -1 --format=%s main"), "Specify\n");
+    project.commit("Mine");
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    assert_eq!((project.read("README.md"), project.read("task-1.txt")), ("# Mine\n".into(), "work\n".into()));
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_done() {
+    let project = project(|script| script);
+    insta::assert_snapshot!(project.run(&["run", "SPEC.md", "--dry-run"]), @"
+    exit 0
+    --- stdout
+    SPEC.md: a specification of 3 lines
+    Its tasks are listed by a planner, put into groups by another, and worked group by group.
+    Is it a plan of tasks instead? Say so with --as plan.
+    ");
+    assert!(!project.env.work().join(".signoff/signoff.db").exists());
+}
+
+#[test]
+fn an_empty_specification_is_refused() {
+    let project = project(|script| script);
+    fs::write(project.env.work().join("SPEC.md"), " \n").unwrap();
+    insta::assert_snapshot!(project.run(&["run", "SPEC.md"]), @"
+    exit 2
+    --- stderr
+    error: SPEC.md is empty
+      --> SPEC.md:1
+    hint: write down what is to be built, or name another file
+    ");
+}

@@ -1,0 +1,584 @@
+//! Approved work joins the default branch: `merge`, `land`, and what happens when it does not fit.
+
+use std::fmt::Display;
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::{self, until};
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, changes};
+
+/// Agents that change the one line of `greeting.txt`, each in its own way.
+fn two_on_one_file(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").task("1").write("greeting.txt", "hello one\n").say("Done.\n"))
+        .rule(Rule::role("implement").task("2").write("greeting.txt", "hello two\n").say("Done.\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+/// The same, with a fixer who brings them together.
+fn resolved(script: Script) -> Script {
+    let both = Rule::role("fix").write("greeting.txt", "hello one and two\n").say("Resolved.\n");
+    two_on_one_file(script).rule(both)
+}
+
+/// Agents that each add a file of their own.
+fn apart(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+fn queued(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    project.env.write("greeting.txt", "hello\n");
+    project.configure(more);
+    for title in ["Greet one", "Greet two"] {
+        project.run(&["add", title, "-a"]);
+    }
+    project
+}
+
+/// A project whose two tasks are approved, each on its branch and in a run of its own.
+fn approved(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
+    let project = queued(script, more);
+    for task in ["1", "2"] {
+        let worked = project.run(&["work", task]);
+        assert_eq!(worked.code, Some(0), "{worked}");
+    }
+    project
+}
+
+/// What was printed, with the ids of commits taken out.
+fn told(output: impl Display) -> String {
+    let text = output.to_string();
+    let word = |word: &str| {
+        let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit()) && part.len() >= 7;
+        let inner = word.trim_matches(|sign: char| !sign.is_ascii_alphanumeric());
+        if hex(inner) { word.replace(inner, "ID") } else { word.to_owned() }
+    };
+    text.split(' ')
+        .map(|words| words.split('\n').map(word).collect::<Vec<_>>().join("\n"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn graph(project: &Project, branch: &str) -> String {
+    project.git(&format!("log --topo-order --format=%s {branch}"))
+}
+
+#[test]
+fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
+    let project = approved(resolved, "");
+    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Greet one
+      Landing...
+      Landed as ID
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ✓ Task #1 is in main (ID)
+    ");
+    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    exit 0
+    --- stdout
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in gr…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landed as ID
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 is in main (ID)
+    ");
+    assert_eq!(project.read("greeting.txt"), "hello one and two\n");
+    assert_eq!(project.git("status --porcelain"), "");
+    insta::assert_snapshot!(graph(&project, "main"), @"
+    Merge task 2: Greet two
+    Address review feedback (cycle 1)
+    Merge task 2: Greet two
+    Merge task 1: Greet one
+    Greet one - initial implementation
+    Greet two - initial implementation
+    Configure
+    Configure
+    Start
+    ");
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    implement task 2 cycle 0: exit 0
+    review general task 2 cycle 1: exit 0
+    fix task 2 cycle 1: exit 0
+    review general task 2 cycle 2: exit 0
+    ");
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn the_fixer_is_told_the_file_the_line_and_both_sides() {
+    let project = approved(resolved, "");
+    project.run(&["merge", "1"]);
+    project.run(&["merge", "2"]);
+    let calls = project.calls();
+    let prompt = calls.of_role("fix").next().unwrap().prompt.clone();
+    let finding = prompt.lines().find(|line| line.contains("cannot be merged")).unwrap_or_default();
+    insta::assert_snapshot!(told(finding), @"   it cannot be merged with what landed on main before (ID): (content): Merge conflict in greeting.txt. Between the markers stands first this task's side (<<<<<<< ID), then what landed (>>>>>>> ID). Edit the file so that it does what both are for, and leave no marker");
+    let shown = project.run(&["show", "2", "--json"]).json();
+    let finding = &shown["ledger"][0];
+    insta::assert_snapshot!(format!("{} {} {}", finding["file"], finding["line"], finding["state"]), @r#""greeting.txt" 1 "fixed""#);
+    // The reviewer is shown what the task adds to what landed, no more.
+    let review = calls.of_role("review").last().unwrap().prompt.clone();
+    assert!(review.contains("-hello one\n+hello one and two\n"), "{review}");
+}
+
+#[test]
+fn markers_that_nobody_takes_out_never_land() {
+    let project = approved(|script| two_on_one_file(script).rule(Rule::role("fix").say("Looks fine.\n")), "");
+    project.run(&["merge", "1"]);
+    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    exit 1
+    --- stdout
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in gr…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 3 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
+      [4/4] Improving...
+      [4/4] Running review...
+      [4/4] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 4 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
+    ✗ Task #2 is stuck: the conflict could not be resolved (conflict_unresolved)
+        Look at it: signoff show 2; go on: signoff retry 2
+    --- stderr
+    error: task 2 is not approved (stuck CHANGES_REQUESTED (4 cycles) conflict_unresolved)
+    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
+    ");
+    assert_eq!(project.read("greeting.txt"), "hello one\n");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement Greet one    completed  APPROVED (1 cycle)
+    ✗ 2. implement Greet two    stuck      CHANGES_REQUESTED (4 cycles)  conflict_unresolved
+    ");
+    insta::assert_snapshot!(project.run(&["land"]), @"
+    exit 0
+    --- stderr
+    Nothing to land: everything that is approved is in main
+    ");
+}
+
+/// A check that fails when both parts are there and nobody has said how they go together.
+const TOGETHER: &str =
+    "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
+
+#[test]
+fn green_alone_and_red_together_goes_back() {
+    let project = approved(
+        |script| apart(script).rule(Rule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
+        TOGETHER,
+    );
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    exit 0
+    --- stdout
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - together with what landed before it (ID), checks fail: `test` (`test ! -f part-1.txt || t…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landed as ID
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 is in main (ID)
+    ");
+    assert_eq!(
+        project.read("part-1.txt") + &project.read("part-2.txt") + &project.read("together.txt"),
+        "part 1\npart 2\nso\n"
+    );
+    assert_eq!(project.list(".signoff/worktrees"), ["landing"]);
+}
+
+#[test]
+fn only_what_is_approved_lands() {
+    let project = queued(
+        |script| {
+            script
+                .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+                .rule(Rule::role("review").task("1").say(&changes("no")))
+                .rule(Rule::role("review").say(APPROVED))
+                .rule(Rule::role("fix").append("part-{task}.txt", "fix\n").say("Fixed.\n"))
+        },
+        "",
+    );
+    insta::assert_snapshot!(project.run(&["merge", "1"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
+    project.run(&["work", "-j", "1"]);
+    insta::assert_snapshot!(project.run(&["merge", "1"]), @"
+    exit 1
+    --- stderr
+    error: task 1 is not approved (completed MAX_CYCLES_REACHED (3 cycles))
+    hint: `signoff review 1` has it reviewed; `signoff merge 1 --force --reason TEXT` approves it in your name
+    ");
+    insta::assert_snapshot!(project.run(&["merge", "9"]), @"
+    exit 2
+    --- stderr
+    error: there is no task 9
+    hint: `signoff status` lists the tasks
+    ");
+    // What came after the approval was approved by nobody.
+    project.git("checkout -q --detach signoff/task-2-greet-two && git commit -q --allow-empty -m foreign && git branch -f moved && git checkout -q main && git update-ref refs/heads/signoff/task-2-greet-two moved");
+    insta::assert_snapshot!(project.run(&["merge", "2"]), @"
+    exit 1
+    --- stderr
+    error: task 2 is not approved (completed not approved changed_after_review)
+    hint: `signoff review 2` has it reviewed; `signoff merge 2 --force --reason TEXT` approves it in your name
+    ");
+    assert_eq!(graph(&project, "main").lines().count(), 3);
+    insta::assert_snapshot!(project.run(&["merge", "1", "--force"]).stderr.lines().next().unwrap_or_default(), @"error: the following required arguments were not provided:");
+    insta::assert_snapshot!(told(project.run(&["merge", "1", "--force", "--reason", "good enough"])), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Greet one
+      Landing...
+      Landed as ID
+    ✓ Task #1 completed (APPROVED by a person, not by a review)
+    ✓ Task #1 is in main (ID)
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+    ✓ 1. implement Greet one    completed  APPROVED (by a person)
+    ✓ 2. implement Greet two    completed  not approved  changed_after_review
+    ");
+    assert_eq!(project.read("part-1.txt"), "part 1\nfix\nfix\n");
+}
+
+#[test]
+fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
+    let project = approved(|script| two_on_one_file(script).rule(Rule::role("fix").exit(3)), "");
+    project.run(&["add", "Apart", "-a"]);
+    project.set_agent(|script| apart(script).rule(Rule::role("fix").exit(3)));
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["land", "--dry-run"]), @"
+    exit 0
+    --- stdout
+    Task #1 would land on main: Greet one
+    Task #2 would land on main: Greet two
+    Task #3 would land on main: Apart
+    ");
+    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    exit 1
+    --- stdout
+    Resuming task #1: Greet one
+      Landing...
+      Landed as ID
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ✓ Task #1 is in main (ID)
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in gr…
+      [2/3] Improving...
+      [2/3] Improvement failed: exit code 3
+    ✗ Task #2 failed: the fixer failed (fixer_failed)
+        Look at it: signoff show 2; go on: signoff retry 2
+    Resuming task #3: Apart
+      Landing...
+      Landed as ID
+    ✓ Task #3 completed (APPROVED after 1 cycle)
+    ✓ Task #3 is in main (ID)
+    --- stderr
+    error: task 2 is not approved (failed CHANGES_REQUESTED (1 cycle) fixer_failed)
+    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
+    ");
+    insta::assert_snapshot!(graph(&project, "main"), @"
+    Merge task 3: Apart
+    Apart - initial implementation
+    Merge task 1: Greet one
+    Greet one - initial implementation
+    Configure
+    Configure
+    Start
+    ");
+    let report = project.run(&["land", "--json"]).json();
+    assert_eq!(report, serde_json::json!({"version": 1, "target": "main", "tasks": []}));
+    let report = project.run(&["merge", "3", "--json"]).json();
+    assert_eq!(
+        (&report["tasks"][0]["status"], &report["tasks"][0]["task_id"]),
+        (&"already".into(), &3.into())
+    );
+}
+
+#[test]
+fn a_checkout_with_changes_is_left_alone() {
+    let project = approved(apart, "");
+    project.env.write("greeting.txt", "mine\n");
+    let before = (project.checkout(), project.read("greeting.txt"));
+    insta::assert_snapshot!(project.run(&["merge", "1"]), @"
+    exit 1
+    --- stderr
+    error: [ROOT]/work has changes that are not committed: greeting.txt
+    hint: nothing was changed. Commit or stash them, or be on another branch; then type the same again
+    ");
+    assert_eq!((project.checkout(), project.read("greeting.txt")), before);
+    project.git("stash -q");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    project.git("stash pop -q");
+    assert_eq!(project.read("greeting.txt"), "mine\n");
+    assert_eq!(project.read("part-1.txt"), "part 1\n");
+}
+
+#[test]
+fn with_rebase_the_same_changes_come_on_top() {
+    let project = approved(resolved, "landing = \"rebase\"\n");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    exit 0
+    --- stdout
+    Resuming task #2: Greet two
+      Landing...
+      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in gr…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    Resuming task #2: Greet two
+      Landing...
+      Landed as ID
+    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 is in main (ID)
+    ");
+    insta::assert_snapshot!(graph(&project, "main"), @"
+    Greet two - initial implementation
+    Greet one - initial implementation
+    Configure
+    Configure
+    Start
+    ");
+    assert_eq!(project.read("greeting.txt"), "hello one and two\n");
+    insta::assert_snapshot!(project.run(&["land"]), @"
+    exit 0
+    --- stderr
+    Nothing to land: everything that is approved is in main
+    ");
+    insta::assert_snapshot!(project.run(&["merge", "2"]), @"
+    exit 0
+    --- stdout
+    ✓ Task #2 was in main before
+    ");
+}
+
+/// Work that joins the run's branch by itself.
+const EACH: &str = "[presets.task]\nlanding = \"each\"\n";
+
+#[test]
+fn what_lands_on_the_run_s_branch_leaves_the_checkout_alone() {
+    let project = queued(resolved, EACH);
+    let before = project.checkout();
+    let worked = project.run(&["work", "-j", "2"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(project.checkout(), before);
+    assert_eq!(project.git("show signoff/run-1:greeting.txt"), "hello one and two\n");
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
+    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    exit 0
+    --- stdout
+    ✓ Task #1 is in main (ID)
+    ✓ Task #2 is in main (ID)
+    ");
+    assert_eq!(project.read("greeting.txt"), "hello one and two\n");
+    insta::assert_snapshot!(project.run(&["land"]), @"
+    exit 0
+    --- stderr
+    Nothing to land: everything that is approved is in main
+    ");
+}
+
+#[test]
+fn foreign_work_is_reviewed_before_it_lands() {
+    let project = queued(apart, EACH);
+    let killed = project.env.run_with(&["work", "1"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
+    assert_eq!(killed.signal, Some(9));
+    // Somebody commits to the branch, and leaves something beside.
+    project.git("-C .signoff/worktrees/task-1 commit -q --allow-empty -m foreign");
+    project.env.write(".signoff/worktrees/task-1/mine.txt", "mine\n");
+    let worked = project.run(&["work", "1"]);
+    insta::assert_snapshot!(told(worked), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Greet one
+      Somebody committed to the branch: ID
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+      Landing...
+      Landed as ID
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    assert_eq!(project.calls().of_role("review").count(), 2, "the foreign commit was reviewed");
+    let landed = project.git("log --format=%s main..signoff/run-1");
+    insta::assert_snapshot!(landed, @"
+    Merge task 1: Greet one
+    Changes by hand
+    foreign
+    Greet one - initial implementation
+    ");
+    assert_eq!(project.git("show signoff/run-1:mine.txt"), "mine\n");
+}
+
+#[test]
+fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+            .rule(Rule::role("review").reviewer("spec").say(&crate::actors::clean("spec")))
+            .rule(Rule::role("review").reviewer("code").say(&crate::actors::clean("code")))
+    });
+    project.env.write(
+        "plan.md",
+        "# Plan\n\n### Task 1: First\n\n- [ ] do it\n\n### Task 2: Second\n\n- [ ] do it\n",
+    );
+    project.commit("Plan");
+    let worked = project.run(&["run", "plan.md"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    exit 0
+    --- stdout
+    ✓ Task #1 is in main (ID)
+    ");
+    assert_eq!(project.list("."), [".git", ".signoff", "README.md", "part-1.txt", "plan.md", "signoff.toml"]);
+    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    exit 0
+    --- stdout
+    ✓ Task #2 is in main (ID)
+    ");
+    insta::assert_snapshot!(graph(&project, "main"), @"
+    Merge task 2: Second
+    Second - initial implementation
+    Merge task 1: First
+    First - initial implementation
+    Plan
+    Configure
+    Start
+    ");
+    assert_eq!(project.git("diff main signoff/run-1"), "", "the ticks came with the last one");
+    project.env.write("part-1.txt", "other\n");
+    assert_eq!(project.git("status --porcelain"), " M part-1.txt\n");
+}
+
+#[test]
+fn two_programs_that_land_at_once_take_turns() {
+    let project =
+        queued(|script| apart(script).rule(Rule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
+    project.run(&["add", "Greet three", "-a"]);
+    for task in ["1", "2", "3"] {
+        project.run(&["work", task]);
+    }
+    let programs = ["1", "2", "3"].map(|task| project.start(&["merge", task]));
+    for program in programs {
+        let output = project.env.finish(program);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    for task in 1..=3 {
+        assert_eq!(project.read(&format!("part-{task}.txt")), format!("part {task}\n"));
+    }
+    assert_eq!(project.git("status --porcelain"), "");
+    assert_eq!(project.git("log --merges --format=%s main").lines().count(), 3);
+}
+
+#[test]
+fn whoever_waits_for_another_landing_can_be_stopped() {
+    let project = queued(apart, EACH);
+    let lock = project.env.work().join(".git/signoff/landing.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    let held = fs::File::create(lock).unwrap();
+    held.lock().unwrap();
+    let program = project.env.start_group(&["work", "1"]);
+    let lands = || {
+        let shown = project.run(&["show", "1", "--json"]);
+        let attempts = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap_or_default();
+        attempts["attempts"].as_array().is_some_and(|all| all.iter().any(|one| one["role"] == "land"))
+    };
+    until("it wants to land", lands);
+    processes::signal_group(program.id(), 15);
+    assert_eq!(project.env.finish(program).code, Some(130));
+    drop(held);
+    assert_eq!(project.run(&["work", "1"]).code, Some(0));
+    assert_eq!(project.git("show signoff/run-1:part-1.txt"), "part 1\n");
+}
+
+#[test]
+fn killed_at_any_place_it_lands_once() {
+    let places = ["append:1", "merged:1", "target_moved:1", "landed:1", "sent_back:1", "given_back:1"];
+    for place in places {
+        let project = approved(resolved, "");
+        assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+        let killed = project.env.run_with(&["merge", "2"], &[("SIGNOFF_FAILPOINT", place)]);
+        assert_eq!(killed.signal, Some(9), "{place}: {killed}");
+        let again = project.run(&["merge", "2"]);
+        assert_eq!(again.code, Some(0), "{place}: {again}");
+        assert_eq!(project.read("greeting.txt"), "hello one and two\n", "{place}");
+        assert_eq!(project.git("status --porcelain"), "", "{place}");
+        let merges =
+            graph(&project, "main").lines().filter(|line| *line == "Merge task 2: Greet two").count();
+        assert_eq!(merges, 2, "{place}: the conflict and the landing");
+        assert_eq!(project.calls().of_role("fix").count(), 1, "{place}");
+        assert!(!project.env.work().join(".git/signoff/forward.json").exists(), "{place}");
+    }
+}
+
+#[test]
+fn killed_while_a_merge_is_checked_it_is_checked_again() {
+    for place in ["land_checks:1", "target_moved:1", "landed:1"] {
+        let project = approved(apart, TOGETHER);
+        let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
+        assert_eq!(killed.signal, Some(9), "{place}: {killed}");
+        let again = project.run(&["merge", "1"]);
+        assert_eq!(again.code, Some(0), "{place}: {again}");
+        assert_eq!(project.read("part-1.txt"), "part 1\n", "{place}");
+        assert_eq!(project.git("log --merges --format=%s main"), "Merge task 1: Greet one\n", "{place}");
+    }
+}
+
+#[test]
+fn a_worktree_that_holds_more_stays() {
+    let project = approved(apart, "");
+    project.env.write(".signoff/worktrees/task-1/mine.txt", "mine\n");
+    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Greet one
+      Landing...
+      Landed as ID
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    ✓ Task #1 is in main (ID)
+    --- stderr
+    [ROOT]/work/.signoff/worktrees/task-1 holds work that is not committed; it did not land, and stays there
+    ");
+    assert_eq!(project.read(".signoff/worktrees/task-1/mine.txt"), "mine\n");
+    assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());
+}

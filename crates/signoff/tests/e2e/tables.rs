@@ -1,0 +1,25 @@
+//! What stands in the tables, for those who query them.
+
+use rusqlite::types::Value;
+use signoff_testkit::Project;
+
+/// The rows of a query, one a line, with a bar between the cells.
+pub fn query(project: &Project, sql: &str) -> String {
+    let database =
+        rusqlite::Connection::open(project.env.work().join(".signoff/signoff.db")).expect("a database");
+    let mut statement = database.prepare(sql).expect("a query");
+    let columns = statement.column_count();
+    let cell = |value: Value| match value {
+        Value::Null => String::new(),
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) => number.to_string(),
+        Value::Text(text) => text,
+        Value::Blob(_) => "(blob)".to_owned(),
+    };
+    let rows = statement
+        .query_map([], |row| {
+            (0..columns).map(|column| row.get(column).map(cell)).collect::<Result<Vec<_>, _>>()
+        })
+        .expect("rows");
+    rows.map(|row| row.expect("a row").join("|")).collect::<Vec<_>>().join("\n")
+}
