@@ -1,6 +1,5 @@
 //! Laws that hold in every state a run can reach.
 
-use signoff_core::config::TaskFlags;
 use signoff_core::group::{
     Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, Standing, Supply, outstanding,
     replay, step,
@@ -19,7 +18,7 @@ fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
         checkpoint_interval: None,
         keep_going: false,
         supply: Supply::Queue,
-        flags: TaskFlags::default(),
+        flags: Box::default(),
         stop_marker: false,
         before: false,
         after: false,

@@ -25,7 +25,7 @@ enum Candidate {
     /// A task of the queue.
     Queued(TaskId),
     /// One that a tracker has, under a number of its own.
-    Tracked(TaskId, TaskSpec),
+    Tracked(TaskId, Box<TaskSpec>),
 }
 
 impl Dispatcher<'_> {
@@ -93,7 +93,8 @@ impl Dispatcher<'_> {
             return Ok(Vec::new());
         }
         if policy.supply.is_tracker() {
-            let tracked = |(task, spec): (&TaskId, &TaskSpec)| Candidate::Tracked(*task, spec.clone());
+            let tracked =
+                |(task, spec): (&TaskId, &TaskSpec)| Candidate::Tracked(*task, Box::new(spec.clone()));
             return Ok(numbers.iter().zip(offer).map(tracked).collect());
         }
         let most = machine.picks.min(self.room());

@@ -125,12 +125,12 @@ impl Dispatcher<'_> {
     }
 
     /// The facts that make what a tracker has a task of ours, worked as the run says.
-    pub(super) fn claimed(&self, run: RunId, task: TaskId, spec: TaskSpec) -> Vec<Fact> {
+    pub(super) fn claimed(&self, run: RunId, task: TaskId, spec: Box<TaskSpec>) -> Vec<Fact> {
         let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(&loop_id(task)));
         let gate = policy.and_then(|policy| policy.workflow.phases.iter().find_map(|phase| phase.judge()));
         let added = LoopFact::Added { task, title: spec.title.clone(), branch: spec.branch(task) };
         let fact = TaskFact::Added {
-            spec: Box::new(spec),
+            spec,
             auto_review: gate.is_some_and(|judge| judge.gate.enabled),
             max_review_cycles: gate.and_then(|judge| judge.gate.bound.reviews()),
         };

@@ -75,9 +75,9 @@ fn start(question: &Question<'_>) -> Result<Child, AskError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound if question.directory.is_dir() => AskError::Missing,
-        _ => AskError::Io(error),
+    command.spawn().map_err(|error| {
+        let missing = error.kind() == io::ErrorKind::NotFound && question.directory.is_dir();
+        if missing { AskError::Missing } else { AskError::Io(error) }
     })
 }
 

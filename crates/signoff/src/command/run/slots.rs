@@ -93,7 +93,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<Exit, Failure> {
             .hint("install beads and type `bd init`, or name its file: signoff run --as beads FILE"));
         }
     };
-    slots.from_tracker(supply, console)
+    slots.fill_from_tracker(supply, console)
 }
 
 /// Slots filled from a file of the tracker.
@@ -101,12 +101,12 @@ pub fn file(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure
     let slots = Slots::open(args, console)?;
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(slots.bench.repository.root()).unwrap_or(&full);
-    slots.from_tracker(Supply::File { path: shown.display().to_string() }, console)
+    slots.fill_from_tracker(Supply::File { path: shown.display().to_string() }, console)
 }
 
 /// Slots filled from the queue.
 pub fn queue(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    Slots::open(args, console)?.from_queue(console)
+    Slots::open(args, console)?.fill_from_queue(console)
 }
 
 impl<'a> Slots<'a> {
@@ -136,7 +136,7 @@ impl<'a> Slots<'a> {
         }
     }
 
-    fn from_tracker(self, supply: Supply, console: &Console) -> Result<Exit, Failure> {
+    fn fill_from_tracker(self, supply: Supply, console: &Console) -> Result<Exit, Failure> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.bench, &workflow, &TaskSpec::default())?;
         let tracker =
@@ -170,7 +170,7 @@ impl<'a> Slots<'a> {
         })
     }
 
-    fn from_queue(self, console: &Console) -> Result<Exit, Failure> {
+    fn fill_from_queue(self, console: &Console) -> Result<Exit, Failure> {
         let tasks = ready(&*self.bench.store, &[], usize::MAX)?;
         if self.args.dry_run {
             return print(&self.of_queue(&tasks)?, console);
