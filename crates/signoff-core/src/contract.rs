@@ -125,6 +125,12 @@ pub fn parse(contract: Contract, answer: Answer<'_>, ask: &Ask) -> Result<Review
     }
 }
 
+/// The first key that stands twice in one object of a JSON text. Whoever reads such an object keeps one of the two
+/// values, and another reader the other one.
+pub fn duplicate_key(text: &str) -> Option<String> {
+    json_value::read(text).seen.duplicate().map(|key| binding::clip(&key).to_owned())
+}
+
 /// The exact text that tells a reviewer how to answer.
 pub fn instructions(contract: Contract, ask: &Ask) -> String {
     instructions::write(contract, ask)

@@ -30,6 +30,7 @@ pub mod checks;
 pub mod command;
 pub mod config;
 pub mod contract;
+pub mod grant;
 pub mod group;
 pub mod ids;
 pub mod ledger;

@@ -25,6 +25,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as DeriveSerialize};
 
 pub use error::SourceError;
+pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use sprint::{StoryFile, read_sprint};
 pub use tick::{Mark, TickError, tick};

@@ -33,6 +33,7 @@ use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
+use crate::reports::Reports;
 
 /// What all attempts share.
 pub struct Workshop {
@@ -48,6 +49,7 @@ pub struct Workshop {
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
     pub readings: Readings,
+    pub reports: Arc<Reports>,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }
@@ -134,10 +136,13 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     let ended = match shop.keeper.start(&launch, &dir).await {
         Ok(running) => watch(running, &task, &tell).await,
         Err(error) => {
+            shop.reports.retire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
             return report(&task, End::Trouble(error), Vec::new(), &tell);
         }
     };
+    // What was reported until now counts; nobody reports for one that has ended.
+    shop.reports.retire(&dir);
     failpoint::pass("exit");
     let notes = strayed(&task, before, look(&shop).await).into_iter().collect();
     conclude(shop, task, (ended, notes), tell).await;

@@ -207,5 +207,5 @@ fn unchecked(message: impl Into<String>) -> Failure {
 
 /// How a commit is shown in a sentence.
 fn short(commit: &Commit) -> &str {
-    commit.as_str().get(..7).unwrap_or(commit.as_str())
+    commit.as_str().get(..12).unwrap_or(commit.as_str())
 }

@@ -19,4 +19,5 @@ pub mod occupied;
 pub mod open;
 pub mod place;
 pub mod process;
+pub mod reports;
 mod tick;

@@ -22,6 +22,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use attempt_dir::AttemptDir;
+pub(crate) use attempt_dir::private;
 pub use keep::keep;
 pub use keeper::Keeper;
 pub use running::{Lines, Running, Stoppable, Stopper};

@@ -43,6 +43,9 @@ struct Context {
     nonce: String,
     base: String,
     usage_file: String,
+    loop_id: String,
+    mcp_url: String,
+    mcp_token: String,
     /// Among those with the same role, reviewer and task, from 1.
     call: u32,
 }
@@ -139,6 +142,9 @@ impl Context {
             nonce: read("SIGNOFF_NONCE"),
             base: read("SIGNOFF_BASE"),
             usage_file: read("SIGNOFF_USAGE_FILE"),
+            loop_id: read("SIGNOFF_LOOP_ID"),
+            mcp_url: read("SIGNOFF_MCP_URL"),
+            mcp_token: read("SIGNOFF_MCP_TOKEN"),
             call: 0,
         }
     }
@@ -152,6 +158,7 @@ impl Context {
             ("{reviewer}", &self.reviewer),
             ("{phase}", &self.phase),
             ("{task}", &self.task),
+            ("{loop}", &self.loop_id),
             ("{cycle}", &self.cycle),
             ("{attempt}", &self.attempt),
             ("{nonce}", &self.nonce),

@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod console_example;
 pub mod fake_agent;
+pub mod mcp;
 mod output;
 pub mod processes;
 mod project;

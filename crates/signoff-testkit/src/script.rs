@@ -57,7 +57,7 @@ pub struct When {
 }
 
 /// One thing to do. In texts and paths `{nonce}`, `{commit}` (of the working directory's `HEAD`), `{base}`,
-/// `{role}`, `{reviewer}`, `{phase}`, `{task}`, `{cycle}`, `{attempt}` and `{call}` are replaced.
+/// `{role}`, `{reviewer}`, `{phase}`, `{task}`, `{loop}`, `{cycle}`, `{attempt}` and `{call}` are replaced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
@@ -81,6 +81,14 @@ pub enum Step {
     Commit(String),
     /// Writes this to the file `SIGNOFF_USAGE_FILE`.
     Usage(Value),
+    /// Calls a tool of the server at `SIGNOFF_MCP_URL` with the token it was given; a file `reply` gets the answer as
+    /// another line. That the call is refused is no failure.
+    Tool {
+        name: String,
+        arguments: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply: Option<String>,
+    },
     /// So many bytes to stdout, in lines.
     Flood(u64),
     /// Waits until there is such a file, a minute at most (exit code 98).
@@ -250,6 +258,17 @@ impl Rule {
     #[must_use]
     pub fn usage(self, usage: Value) -> Self {
         self.step(Step::Usage(usage))
+    }
+
+    #[must_use]
+    pub fn tool(self, name: &str, arguments: Value) -> Self {
+        self.step(Step::Tool { name: name.to_owned(), arguments, reply: None })
+    }
+
+    /// The same, and the answer is kept in a file.
+    #[must_use]
+    pub fn tool_told(self, name: &str, arguments: Value, reply: &str) -> Self {
+        self.step(Step::Tool { name: name.to_owned(), arguments, reply: Some(reply.to_owned()) })
     }
 
     #[must_use]

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 
 use crate::command::{
     add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, land, logs,
-    merge, merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
+    mcp, merge, merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -80,6 +80,7 @@ enum Command {
     Cancel(cancel::Args),
     Merge(merge::Args),
     Land(land::Args),
+    Mcp(mcp::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Parse(parse::Args),
@@ -126,6 +127,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Dispute(args)) => dispute::run(&args, &console),
         Some(Command::Merge(args)) => merge::run(&args, &console),
         Some(Command::Land(args)) => land::run(&args, &console),
+        Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Doctor(args)) => doctor::run(&args, &console),
         Some(Command::Demo(args)) => demo::run(&args, &console),

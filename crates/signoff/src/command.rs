@@ -15,6 +15,7 @@ pub mod improve;
 pub mod init;
 pub mod land;
 pub mod logs;
+pub mod mcp;
 pub mod merge;
 pub mod merge_reviews;
 pub mod parse;

@@ -25,6 +25,7 @@ use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::reporting;
 use crate::show::Shown;
 
 /// What is driven.
@@ -57,6 +58,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
     let mut shown = Shown::new(console, naming);
     let summary = runtime.block_on(async {
+        let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
         listen(dispatcher.door())?;
         for lease in wanted.resumed {
@@ -107,6 +109,7 @@ fn shop(
         subject,
         base,
         readings: Readings::default(),
+        reports: Arc::default(),
         mending: Mutex::default(),
     }))
 }

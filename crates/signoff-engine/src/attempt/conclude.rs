@@ -1,5 +1,6 @@
 //! After an attempt: what it left is committed or read, and becomes an event.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{Change, GitError, Worktree};
 use crate::process::{AttemptDir, Ended, Exit};
+use crate::reports;
 
 /// An attempt's end with what it used and what people should be told.
 pub struct Concluded {
@@ -261,7 +263,7 @@ fn unfinished(task: &Assignment) -> String {
     commit_message::unfinished(&task.spec.title)
 }
 
-/// A reviewer's end: its final message is read under the contract, and by nothing else.
+/// A reviewer's end: what it reported, or else its final message, is read under the contract, and by nothing else.
 fn review(
     shop: &Workshop,
     task: &Assignment,
@@ -283,7 +285,8 @@ fn review(
     let text = stdout(dir);
     let memo = memo(dir);
     let reviews = shop.layout.reviews();
-    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &text)
+    let reported = reports::reviewed(dir);
+    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let review = if assigned.agent.kind == AgentKind::Checks {
         checks::review(reviewer, assigned.kind, &ran(&text))
@@ -294,7 +297,7 @@ fn review(
         };
         let message = agent.final_message(text);
         let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
-        contract::parse(assigned.contract, Answer { text: &message, tool: None }, &ask)
+        contract::parse(assigned.contract, Answer { text: &message, tool: reported.as_deref() }, &ask)
             .and_then(contract::within_reason)
             .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
     };
@@ -306,6 +309,16 @@ fn review(
     };
     let review = of_the_commit(shop, task, review, &undone);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
+}
+
+/// All that a reviewer answered, for people: what it reported with a tool stands behind its message.
+fn answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
+    let Some(reported) = reported else { return Cow::Borrowed(text) };
+    let shown = serde_json::from_slice::<serde_json::Value>(reported)
+        .and_then(|report| serde_json::to_vec_pretty(&report))
+        .unwrap_or_else(|_| reported.to_vec());
+    let before = if text.is_empty() { "Reported:\n\n" } else { "\n\nReported:\n\n" };
+    Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
 }
 
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {

@@ -5,9 +5,20 @@ use signoff_core::machine::JobKind;
 
 use crate::assignment::Assignment;
 use crate::process::AttemptDir;
+use crate::reports::Access;
+
+/// What one attempt alone is told.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// The word that a reviewer must give back.
+    pub nonce: Option<String>,
+    /// Where it can report.
+    pub access: Option<Access>,
+}
 
 /// The variables of an attempt. Those that do not apply are taken away, so that none is inherited by accident.
-pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(String, Option<String>)> {
+pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Option<String>)> {
+    let access = told.access.as_ref();
     let reviewer =
         if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
     let review_kind = reviewer.is_some().then(|| task.review_kind().to_owned());
@@ -27,9 +38,9 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
         ("SIGNOFF_CYCLE", Some(task.cycle().to_string())),
         ("SIGNOFF_BASE", Some(task.place.base.to_string())),
         ("SIGNOFF_COMMIT", commit),
-        ("SIGNOFF_NONCE", nonce.map(str::to_owned)),
-        ("SIGNOFF_MCP_URL", None),
-        ("SIGNOFF_MCP_TOKEN", None),
+        ("SIGNOFF_NONCE", told.nonce.clone()),
+        ("SIGNOFF_MCP_URL", access.map(|access| access.url.clone())),
+        ("SIGNOFF_MCP_TOKEN", access.map(|access| access.token.clone())),
         ("SIGNOFF_MODEL", task.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
@@ -41,7 +52,7 @@ pub fn of(task: &Assignment, dir: &AttemptDir, nonce: Option<&str>) -> Vec<(Stri
 
 /// The variables of checks that run on a merge.
 pub fn of_landing(task: &Assignment, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
-    of(task, dir, None)
+    of(task, dir, &Told::default())
 }
 
 /// The same where no task lands, but something of a run.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
 use signoff_core::contract::{Ask, Contract};
-use signoff_core::ids::{Commit, Nonce, ReviewerName};
+use signoff_core::grant::Grant;
+use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
 use signoff_core::review::Bar;
 use signoff_core::workflow::{Completion, Role};
 
-use super::{Unstarted, Workshop, directory, environment};
+use super::environment::{self, Told};
+use super::{Unstarted, Workshop, directory};
 use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -22,6 +24,7 @@ use crate::brief::{self, Material};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::process::{AttemptDir, Launch, Limits};
+use crate::reports::Access;
 
 /// What concluding an attempt must know and cannot tell from anything else.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -79,7 +82,8 @@ fn prepare_work(
     let material = Material { opening, unread, last_review, previous_message, ..Material::default() };
     write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
     shop.readings.writing(&shop.worktree(task)?);
-    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, None));
+    let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
+    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told));
     Ok(launch.map(|launch| (launch, dir)))
 }
 
@@ -114,12 +118,39 @@ fn prepare_review(
     };
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
-    let launch = launch(shop, task, &dir, who, (assigned.timeout, Some(&nonce)));
+    let told =
+        Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
+    let launch = launch(shop, task, &dir, who, (assigned.timeout, &told));
     let launch = match launch {
         Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
         launch => launch,
     };
     Ok(launch.map(|launch| (launch, dir)))
+}
+
+/// A way to report, for those who may.
+fn access(shop: &Workshop, grant: Option<Grant>, dir: &AttemptDir) -> Result<Option<Access>, EngineError> {
+    let Some(grant) = grant else { return Ok(None) };
+    shop.reports.issue(grant, dir).map_err(|error| EngineError::io("prepare", dir.path(), error))
+}
+
+/// A reviewer reports with a tool where its contract is one, or any.
+fn reviewer_grant(contract: Contract, ask: Ask) -> Option<Grant> {
+    match contract {
+        Contract::Tool | Contract::Auto => Some(Grant::review(ask)),
+        Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity => None,
+    }
+}
+
+/// The planners of a run report what they planned.
+fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
+    match role {
+        Role::Enumerate if task.loop_id == LoopId::planning() => Some(Grant::tasks()),
+        Role::Plan if task.loop_id == LoopId::planning() => Some(Grant::groups()),
+        Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => {
+            None
+        }
+    }
 }
 
 /// A reviewer may write to a temporary directory of its own and where it tells its usage, where the system can hold it to
@@ -136,7 +167,7 @@ fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
     let gate = task.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    let environment = environment::of(task, &dir, None);
+    let environment = environment::of(task, &dir, &Told::default());
     let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), (timeout, environment))?;
     let none = || Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned());
     Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
@@ -184,6 +215,7 @@ fn ask_of(
     (reviewer, commit, nonce): (ReviewerName, &Commit, Option<String>),
 ) -> Ask {
     let gate = task.gate();
+    let (loop_id, about) = subject(task);
     Ask {
         reviewer,
         kind: assigned.kind,
@@ -191,8 +223,18 @@ fn ask_of(
         require_nonce: assigned.require_nonce || gate.is_some_and(|gate| gate.require_nonce),
         fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
         commit: Some(commit.clone()),
-        loop_id: task.told_loop().cloned(),
-        task: task.task.map(|task| task.to_string()),
+        loop_id,
+        task: about,
+    }
+}
+
+/// Which loop and task a review is about: a checkpoint's is about the loop it looks at, whose task is not done; one
+/// without a task is about no loop.
+fn subject(task: &Assignment) -> (Option<LoopId>, Option<String>) {
+    match (task.loop_id.of_checkpoint(), task.task) {
+        (Some((looked_at, _)), _) => (Some(looked_at), None),
+        (None, Some(id)) => (Some(task.loop_id.clone()), Some(id.to_string())),
+        (None, None) => (None, None),
     }
 }
 
@@ -201,7 +243,7 @@ fn launch(
     task: &Assignment,
     dir: &AttemptDir,
     (agent, model): (&Agent, Option<&str>),
-    (timeout, nonce): (Span, Option<&str>),
+    (timeout, told): (Span, &Told),
 ) -> Result<Launch, Unstarted> {
     let Some(adapter) = agent::of(agent.kind) else {
         return Err(Unstarted(format!("agent {} is of a kind that cannot be driven here", agent.name)));
@@ -209,7 +251,7 @@ fn launch(
     let program = shop.program.display().to_string();
     let mut line = adapter.command_line(&Order { agent, model, program: &program });
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-    line.environment.extend(environment::of(task, dir, nonce));
+    line.environment.extend(environment::of(task, dir, told));
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 

@@ -77,6 +77,11 @@ impl AttemptDir {
         self.0.join("result.json")
     }
 
+    /// What the agent reported with a tool, as JSON.
+    pub fn report(&self) -> PathBuf {
+        self.0.join("report.json")
+    }
+
     /// What was run, as JSON, without its environment.
     pub fn launch(&self) -> PathBuf {
         self.0.join("launch.json")
@@ -159,7 +164,7 @@ pub(super) fn length(path: &Path) -> u64 {
 }
 
 /// Opens a file that only its owner may read: transcripts hold whatever the agent saw.
-pub(super) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.mode(0o600).open(path)
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Context, End, Failure, WAITED, daemon, failed, git, hang};
+use crate::mcp::{Client, Reply};
 use crate::script::Step;
 
 /// How often a file is looked for, and how many times.
@@ -23,6 +24,13 @@ pub fn carry_out(step: &Step, context: &Context) -> Result<Option<End>, Failure>
         Step::Shell(script) => print(io::stdout(), &git::run("sh", &["-c", &context.fill(script)?])?)?,
         Step::Commit(message) => git::commit(&context.fill(message)?)?,
         Step::Usage(usage) => write(&context.usage_file, &usage.to_string(), false)?,
+        Step::Tool { name, arguments, reply } => {
+            let arguments = context.fill(&arguments.to_string())?;
+            let told = call_tool(name, &arguments, context)?;
+            if let Some(reply) = reply {
+                write(&context.fill(reply)?, &format!("{told}\n"), true)?;
+            }
+        }
         Step::Flood(bytes) => flood(*bytes).map_err(failed)?,
         Step::WaitFor(path) => wait_for(Path::new(&context.fill(path)?))?,
         Step::IgnoreTerm => daemon::ignore_term()?,
@@ -54,6 +62,12 @@ fn write(path: &str, text: &str, append: bool) -> Result<(), Failure> {
 
 fn delete(path: &Path) -> io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+}
+
+fn call_tool(name: &str, arguments: &str, context: &Context) -> Result<Reply, Failure> {
+    let arguments = serde_json::from_str(arguments).map_err(io::Error::from).map_err(failed)?;
+    let client = Client::new(&context.mcp_url).with_token(&context.mcp_token);
+    client.call(name, &arguments).map_err(failed)
 }
 
 fn flood(bytes: u64) -> io::Result<()> {

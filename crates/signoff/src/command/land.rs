@@ -29,7 +29,7 @@ pub struct Args {
 
 /// What lands at once.
 enum Unit {
-    Task(TaskRow),
+    Task(Box<TaskRow>),
     /// All of a run, with the tasks that are waited for.
     Run(RunId, Vec<TaskRow>),
 }
@@ -81,7 +81,7 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
         let board = Board::of(run, &log);
         let through = board.machine.stage == RunStage::Done(RunOutcome::Approved);
         if !through || !landing::lands_on_run(&board, &loop_id) {
-            units.push(Unit::Task(row));
+            units.push(Unit::Task(Box::new(row)));
             continue;
         }
         match units.iter_mut().find(|unit| matches!(unit, Unit::Run(other, _) if *other == run)) {
@@ -101,7 +101,7 @@ type Told = (Vec<LandedTask>, Exit);
 impl Unit {
     fn rows(&self) -> &[TaskRow] {
         match self {
-            Self::Task(row) => std::slice::from_ref(row),
+            Self::Task(row) => std::slice::from_ref(&**row),
             Self::Run(_, rows) => rows,
         }
     }

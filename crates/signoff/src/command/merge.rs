@@ -73,7 +73,7 @@ fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failur
 /// What became of a task, in a line.
 pub fn words(task: TaskId, landed: &Landed) -> String {
     let Landed { target, commit, now } = landed;
-    let commit = commit.get(..7).unwrap_or(commit);
+    let commit = commit.get(..12).unwrap_or(commit);
     if *now {
         format!("✓ Task #{task} is in {target} ({commit})")
     } else {

@@ -34,18 +34,24 @@ fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
     Some(format!("{branch} has moved to {tip}, which nobody reviewed: `signoff review {}`", row.id))
 }
 
-/// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    let (row, tasks) = desk.seen(args.task)?;
-    let driven = super::status::driven(&*desk.store, &tasks, &[])?;
-    let (log, loop_id) = match desk.store.loop_of(args.task)? {
+/// A task with all that is told of it, and the tasks among which it stands.
+pub struct Seen {
+    pub report: Report,
+    pub tasks: Vec<TaskRow>,
+    desk: Desk,
+}
+
+/// Looks at a task.
+pub fn seen(task: TaskId) -> Result<Seen, Failure> {
+    let desk = Desk::open(task)?;
+    let (row, tasks) = desk.seen(task)?;
+    let (log, loop_id) = match desk.store.loop_of(task)? {
         Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
-        None => (Vec::new(), signoff_engine::dispatcher::loop_id(args.task)),
+        None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
     let layout = desk.layout();
-    let mut artifacts = artifact::of_task(&layout.reviews(), args.task);
-    artifacts.extend(artifact::of_task(&layout.plans(), args.task));
+    let mut artifacts = artifact::of_task(&layout.reviews(), task);
+    artifacts.extend(artifact::of_task(&layout.plans(), task));
     let shown =
         |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
     let artifacts = artifacts.into_iter().map(shown).collect();
@@ -53,11 +59,19 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let mut report = Report::of(row, &log, &loop_id, artifacts);
     report.voided = voided;
     // People know a question by the number it has in the whole repository.
-    report.question = desk.store.questions()?.into_iter().find(|row| row.task_id == Some(args.task.0));
+    report.question = desk.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
+    Ok(Seen { report, tasks, desk })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let Seen { report, tasks, desk } = seen(args.task)?;
     if console.json {
         console.json(&report)?
     } else {
-        console.text(&text(&report, &Scene { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
+        let runs = desk.runs()?;
+        let driven = super::status::driven(&*desk.store, &tasks, &runs)?;
+        console.text(&text(&report, &Scene { tasks: &tasks, runs: &runs, driven: &driven }))?
     }
     Ok(Exit::Done)
 }

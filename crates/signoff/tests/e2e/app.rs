@@ -47,6 +47,9 @@ fn help_lists_the_commands() {
       edit           Set the final verdict of a task, without a review
       dispute        Say that a finding is wrong
       cancel         Call a task off
+      merge          Bring an approved task into the default branch
+      land           Bring everything that is approved into the default branch
+      mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
       doctor         Look whether everything is in order here
       parse          Read a reviewer's answer from stdin and show it in the normal form

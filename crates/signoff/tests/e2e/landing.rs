@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::fs;
 
 use signoff_testkit::Project;
+use signoff_testkit::processes::{self, until};
 use signoff_testkit::script::{Rule, Script};
 
 use crate::PROGRAM;
@@ -85,7 +86,7 @@ fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
     --- stdout
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in greetin…
+      Landing: SENT BACK - conflict in greeting.txt
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
@@ -147,33 +148,33 @@ fn markers_that_nobody_takes_out_never_land() {
     --- stdout
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in greetin…
+      Landing: SENT BACK - conflict in greeting.txt
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 2 cycles)
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - conflict markers are left. it cannot be merged with what landed on main before (ID): (content)…
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
       [3/3] Improving...
       [3/3] Running review...
       [3/3] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 3 cycles)
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - conflict markers are left. it cannot be merged with what landed on main before (ID): (content)…
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
       [4/4] Improving...
       [4/4] Running review...
       [4/4] Review: APPROVED
     ✓ Task #2 completed (APPROVED after 4 cycles)
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - conflict markers are left. it cannot be merged with what landed on main before (ID): (content)…
+      Landing: SENT BACK - conflict markers are left: it cannot be merged with what landed on main before (ID): (con…
     ✗ Task #2 is stuck: the conflict could not be resolved (conflict_unresolved)
         Look at it: signoff show 2; go on: signoff retry 2
     --- stderr
     error: task 2 is not approved (stuck CHANGES_REQUESTED (4 cycles) conflict_unresolved)
-    hint: `signoff show 2` tells what is in the way; resolve it on signoff/task-2-greet-two, or have it tried again with `signoff retry 2`, then merge it
+    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     assert_eq!(project.read("greeting.txt"), "hello one\n");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -203,7 +204,7 @@ fn green_alone_and_red_together_goes_back() {
     --- stdout
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - together with what landed before it (ID), checks fail: `test` (`test ! -f part-1.txt || test !…
+      Landing: SENT BACK - together with what landed before it (ID), checks fail: `test` (`test ! -f part-1.txt || t…
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
@@ -301,7 +302,7 @@ fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
     ✓ Task #1 is in main (ID)
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in greetin…
+      Landing: SENT BACK - conflict in greeting.txt
       [2/3] Improving...
       [2/3] Improvement failed: exit code 3
     ✗ Task #2 failed: the fixer failed (fixer_failed)
@@ -313,7 +314,7 @@ fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
     ✓ Task #3 is in main (ID)
     --- stderr
     error: task 2 is not approved (failed CHANGES_REQUESTED (1 cycle) fixer_failed)
-    hint: `signoff review 2` has it reviewed; `signoff merge 2 --force --reason TEXT` approves it in your name
+    hint: `signoff retry 2` goes on with it; `signoff merge 2 --force --reason TEXT` approves it in your name
     ");
     insta::assert_snapshot!(graph(&project, "main"), @"
     Merge task 3: Apart
@@ -340,7 +341,6 @@ fn a_checkout_with_changes_is_left_alone() {
     let before = (project.checkout(), project.read("greeting.txt"));
     insta::assert_snapshot!(project.run(&["merge", "1"]), @"
     exit 1
-    --- stdout
     --- stderr
     error: [ROOT]/work has changes that are not committed: greeting.txt
     hint: nothing was changed. Commit or stash them, or be on another branch; then type the same again
@@ -362,7 +362,7 @@ fn with_rebase_the_same_changes_come_on_top() {
     --- stdout
     Resuming task #2: Greet two
       Landing...
-      Landing: SENT BACK - it cannot be merged with what landed on main before (ID): (content): Merge conflict in greetin…
+      Landing: SENT BACK - conflict in greeting.txt
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
@@ -420,7 +420,7 @@ fn what_lands_on_the_run_s_branch_leaves_the_checkout_alone() {
 }
 
 #[test]
-fn foreign_work_is_neither_landed_nor_lost() {
+fn foreign_work_is_reviewed_before_it_lands() {
     let project = queued(apart, EACH);
     let killed = project.env.run_with(&["work", "1"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
     assert_eq!(killed.signal, Some(9));
@@ -441,7 +441,12 @@ fn foreign_work_is_neither_landed_nor_lost() {
     ");
     assert_eq!(project.calls().of_role("review").count(), 2, "the foreign commit was reviewed");
     let landed = project.git("log --format=%s main..signoff/run-1");
-    insta::assert_snapshot!(landed, @"");
+    insta::assert_snapshot!(landed, @"
+    Merge task 1: Greet one
+    Changes by hand
+    foreign
+    Greet one - initial implementation
+    ");
     assert_eq!(project.git("show signoff/run-1:mine.txt"), "mine\n");
 }
 
@@ -503,6 +508,27 @@ fn two_programs_that_land_at_once_take_turns() {
     }
     assert_eq!(project.git("status --porcelain"), "");
     assert_eq!(project.git("log --merges --format=%s main").lines().count(), 3);
+}
+
+#[test]
+fn whoever_waits_for_another_landing_can_be_stopped() {
+    let project = queued(apart, EACH);
+    let lock = project.env.work().join(".git/signoff/landing.lock");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    let held = fs::File::create(lock).unwrap();
+    held.lock().unwrap();
+    let program = project.env.start_group(&["work", "1"]);
+    let lands = || {
+        let shown = project.run(&["show", "1", "--json"]);
+        let attempts = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap_or_default();
+        attempts["attempts"].as_array().is_some_and(|all| all.iter().any(|one| one["role"] == "land"))
+    };
+    until("it wants to land", lands);
+    processes::signal_group(program.id(), 15);
+    assert_eq!(project.env.finish(program).code, Some(130));
+    drop(held);
+    assert_eq!(project.run(&["work", "1"]).code, Some(0));
+    assert_eq!(project.git("show signoff/run-1:part-1.txt"), "part 1\n");
 }
 
 #[test]

@@ -23,6 +23,8 @@ mod killed;
 mod landing;
 mod looking;
 mod manual;
+#[cfg(test)]
+mod mcp;
 mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;

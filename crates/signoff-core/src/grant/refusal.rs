@@ -1,0 +1,32 @@
+//! Why a call is refused, in words that an agent can act on.
+
+use super::{ReportTool, clip};
+use crate::ids::LoopId;
+
+/// Why nothing was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("this token is not known: send the one in SIGNOFF_MCP_TOKEN as `Authorization: Bearer TOKEN`")]
+    UnknownToken,
+    #[error("the attempt that this token was given to has ended: nothing can be reported with it any more")]
+    Ended,
+    #[error("the result of this review was reported already, and counts: nothing more is to be reported")]
+    Reported,
+    #[error("this token is for {granted}, not for {said}: call {granted}", granted = granted.word())]
+    WrongTool { said: String, granted: ReportTool },
+    #[error("this token is for loop {granted}, not {said}: call {tool} with loopId \"{granted}\"", tool = tool.word())]
+    WrongLoop { said: String, granted: LoopId, tool: ReportTool },
+    #[error("this token is for task {granted}, not {said}: send taskId \"{granted}\", or none")]
+    WrongTask { said: String, granted: String },
+    #[error("{message}. Nothing was recorded: call {tool} again with that put right", tool = tool.word())]
+    Malformed { tool: ReportTool, message: String },
+    /// The disk does not take it.
+    #[error("the report could not be kept: {message}. Nothing was recorded: try again")]
+    NotKept { message: String },
+}
+
+impl Refusal {
+    pub(super) fn wrong_tool(said: &str, granted: ReportTool) -> Self {
+        Self::WrongTool { said: clip(said), granted }
+    }
+}

@@ -1,0 +1,265 @@
+//! What a token is good for, as stories and as laws.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::grant::{Accepted, Arguments, Grant, Refusal};
+use signoff_core::review::{Bar, ReviewerKind};
+use signoff_core::source::planner::{read_groups, read_tasks};
+
+fn ask(loop_id: Option<&str>, task: Option<&str>) -> Ask {
+    Ask {
+        reviewer: "general".into(),
+        kind: ReviewerKind::General,
+        nonce: None,
+        require_nonce: false,
+        fail_on: Bar::Low,
+        commit: Some("3f2a".into()),
+        loop_id: loop_id.map(Into::into),
+        task: task.map(str::to_owned),
+    }
+}
+
+fn arguments(value: Value) -> Arguments {
+    let Value::Object(arguments) = value else { panic!("arguments are an object") };
+    arguments
+}
+
+/// Makes calls one after the other with one token, and tells what each came to.
+fn story(mut grant: Grant, calls: impl IntoIterator<Item = (&'static str, Value)>) -> String {
+    let mut told = String::new();
+    for (tool, value) in calls {
+        told += &match grant.call(tool, &arguments(value)) {
+            Ok(accepted) => {
+                grant = accepted.grant;
+                format!("taken: {}\n  {}\n", accepted.told, accepted.report)
+            }
+            Err(refusal) => format!("refused: {refusal}\n"),
+        };
+    }
+    told
+}
+
+#[test]
+fn a_review_is_reported_once_and_about_its_own_loop() {
+    let tool = "set_loop_review_result";
+    let told = story(
+        Grant::review(ask(Some("7"), Some("7"))),
+        [
+            (tool, json!({ "loopId": "8", "passed": true })),
+            (tool, json!({ "loopId": "7", "taskId": "8", "passed": true })),
+            (tool, json!({ "loopId": "7", "passed": 1 })),
+            (tool, json!({ "loopId": "7", "taskId": 7, "passed": true })),
+            (tool, json!({ "loopId": "7", "passed": true, "commit": "9999" })),
+            ("set_review_result", json!({ "passed": true })),
+            (tool, json!({ "loopId": "7", "taskId": "7", "passed": true, "commit": "3f2a" })),
+            (tool, json!({ "loopId": "7", "passed": false })),
+        ],
+    );
+    insta::assert_snapshot!(told, @r#"
+    refused: this token is for loop 7, not 8: call set_loop_review_result with loopId "7"
+    refused: this token is for task 7, not 8: send taskId "7", or none
+    refused: `passed` must be true or false, not a number. Nothing was recorded: call set_loop_review_result again with that put right
+    refused: `taskId` must be a string, not a number. Nothing was recorded: call set_loop_review_result again with that put right
+    refused: the answer is bound to commit `9999`, not to the one under review. Nothing was recorded: call set_loop_review_result again with that put right
+    refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
+    taken: The result is recorded. Nothing more is to be reported: end your work now.
+      {"arguments":{"commit":"3f2a","loopId":"7","passed":true,"taskId":"7"},"tool":"set_loop_review_result"}
+    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    "#);
+}
+
+#[test]
+fn a_look_at_work_in_progress_names_the_task_or_not() {
+    for value in
+        [json!({ "loopId": "7", "passed": true }), json!({ "loopId": "7", "taskId": "7", "passed": true })]
+    {
+        let grant = Grant::review(ask(Some("7"), None));
+        assert!(grant.call("set_loop_review_result", &arguments(value)).is_ok());
+    }
+}
+
+#[test]
+fn a_review_of_the_run_names_no_loop() {
+    let told = story(
+        Grant::review(ask(None, None)),
+        [
+            ("set_loop_review_result", json!({ "loopId": "7", "passed": true })),
+            ("set_review_result", json!({ "passed": true, "intentSatisfied": true })),
+        ],
+    );
+    insta::assert_snapshot!(told, @r#"
+    refused: this token is for set_review_result, not for set_loop_review_result: call set_review_result
+    taken: The result is recorded. Nothing more is to be reported: end your work now.
+      {"arguments":{"intentSatisfied":true,"passed":true},"tool":"set_review_result"}
+    "#);
+}
+
+#[test]
+fn a_task_that_is_written_again_takes_its_own_place() {
+    let tool = "write_task";
+    let told = story(
+        Grant::tasks(),
+        [
+            (tool, json!({ "id": "a", "title": "First" })),
+            (tool, json!({ "id": 2, "title": " Second ", "description": "More", "depends_on": ["a"] })),
+            (tool, json!({ "id": "a", "title": "First, better" })),
+            (tool, json!({ "title": "No name" })),
+            (tool, json!({ "id": "  ", "title": "No name" })),
+            (tool, json!({ "id": "b" })),
+            (tool, json!({ "id": "b", "title": " " })),
+            (tool, json!({ "id": "b", "title": "B", "depends_on": "a" })),
+            (tool, json!({ "id": "b", "title": "B", "depends_on": ["a", null] })),
+            (tool, json!({ "id": "b", "title": "B", "description": {} })),
+            ("add_plan_group", json!({ "tasks": ["a"] })),
+        ],
+    );
+    insta::assert_snapshot!(told, @r#"
+    taken: Task a is written; there are 1 now.
+      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First"}]}
+    taken: Task 2 is written; there are 2 now.
+      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First"},{"depends_on":["a"],"description":"More","id":"2","title":"Second"}]}
+    taken: Task a is replaced.
+      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First, better"},{"depends_on":["a"],"description":"More","id":"2","title":"Second"}]}
+    refused: `id` is missing: a string is required. Nothing was recorded: call write_task again with that put right
+    refused: `id` is empty: a task id is required. Nothing was recorded: call write_task again with that put right
+    refused: `title` is missing: a string is required. Nothing was recorded: call write_task again with that put right
+    refused: `title` is empty: one line is required. Nothing was recorded: call write_task again with that put right
+    refused: `depends_on` must be a list of task ids, not a string. Nothing was recorded: call write_task again with that put right
+    refused: `depends_on[1]` must be a string, not null. Nothing was recorded: call write_task again with that put right
+    refused: `description` must be a string, not an object. Nothing was recorded: call write_task again with that put right
+    refused: this token is for write_task, not for add_plan_group: call write_task
+    "#);
+}
+
+#[test]
+fn a_task_is_in_one_group() {
+    let tool = "add_plan_group";
+    let told = story(
+        Grant::groups(),
+        [
+            (tool, json!({ "tasks": ["a", 2] })),
+            (tool, json!({ "tasks": ["a", "2"] })),
+            (tool, json!({ "tasks": ["b", "a"] })),
+            (tool, json!({ "tasks": ["b", "b"] })),
+            (tool, json!({ "tasks": [] })),
+            (tool, json!({ "tasks": "b" })),
+            (tool, json!({})),
+            (tool, json!({ "tasks": ["b"] })),
+        ],
+    );
+    insta::assert_snapshot!(told, @r#"
+    taken: It is group 1.
+      {"groups":[["a","2"]]}
+    taken: That is group 1 already.
+      {"groups":[["a","2"]]}
+    refused: `tasks[1]`: task a is in group 1 already, and stays there. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks[1]`: task b is named twice. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks` is empty: at least one task id is required. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks` must be a list of task ids, not a string. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks` is missing: a list of task ids is required. Nothing was recorded: call add_plan_group again with that put right
+    taken: It is group 2.
+      {"groups":[["a","2"],["b"]]}
+    "#);
+}
+
+/// Arguments that are right, nearly right, and neither.
+fn call() -> impl Strategy<Value = (&'static str, Value)> {
+    let tool = prop::sample::select(vec![
+        "set_loop_review_result",
+        "set_review_result",
+        "write_task",
+        "add_plan_group",
+        "",
+    ]);
+    let word = prop::sample::select(vec![
+        json!("7"),
+        json!("8"),
+        json!("a"),
+        json!(true),
+        json!(false),
+        json!(null),
+        json!(7),
+        json!([]),
+        json!(["a"]),
+        json!(["a", "b"]),
+        json!([{ "description": "wrong" }]),
+        json!({}),
+    ]);
+    let key = prop::sample::select(vec![
+        "loopId",
+        "taskId",
+        "passed",
+        "issues",
+        "intentSatisfied",
+        "id",
+        "title",
+        "depends_on",
+        "tasks",
+    ]);
+    let keys = prop::collection::btree_map(key, word, 0..6);
+    (tool, keys.prop_map(|keys| json!(keys)))
+}
+
+fn grant() -> impl Strategy<Value = Grant> {
+    prop::sample::select(vec![
+        Grant::review(ask(Some("7"), Some("7"))),
+        Grant::review(ask(None, None)),
+        Grant::tasks(),
+        Grant::groups(),
+    ])
+}
+
+proptest! {
+    /// Whatever is called in whatever order: a review is reported at most once, nothing but the tool of the token is
+    /// ever taken, and what was taken can be read.
+    #[test]
+    fn what_is_taken_can_be_read(first in grant(), calls in prop::collection::vec(call(), 0..20)) {
+        let is_review = matches!(first, Grant::Review { .. });
+        let (mut grant, mut taken, tool) = (first.clone(), 0, first.tool());
+        for (called, value) in calls {
+            let Ok(Accepted { grant: next, report, .. }) = grant.call(called, &arguments(value)) else { continue };
+            prop_assert_eq!(called, tool.word());
+            prop_assert_eq!(next.tool(), tool);
+            taken += 1;
+            match &next {
+                Grant::Review { ask, reported } => {
+                    prop_assert!(reported);
+                    let bytes = serde_json::to_vec(&report["arguments"]).unwrap();
+                    let answer = Answer { text: b"", tool: Some(&bytes) };
+                    prop_assert!(parse(Contract::Tool, answer, ask).is_ok());
+                }
+                Grant::Tasks { written } => {
+                    let bytes = serde_json::to_vec(&report).unwrap();
+                    let known = |id: &String| written.iter().any(|task| task.id == *id);
+                    // Whether tasks lead back to themselves is seen when all are there.
+                    if written.iter().all(|task| task.depends_on.is_empty()) {
+                        prop_assert_eq!(&read_tasks(&bytes).unwrap(), written);
+                    } else if !written.iter().flat_map(|task| &task.depends_on).all(known) {
+                        prop_assert!(read_tasks(&bytes).is_err());
+                    }
+                }
+                Grant::Groups { added } => {
+                    let tasks: Vec<Value> =
+                        added.iter().flatten().map(|id| json!({ "id": id, "title": id })).collect();
+                    let tasks = read_tasks(&serde_json::to_vec(&json!({ "tasks": tasks })).unwrap()).unwrap();
+                    prop_assert_eq!(&read_groups(&serde_json::to_vec(&report).unwrap(), &tasks).unwrap(), added);
+                }
+            }
+            grant = next;
+        }
+        prop_assert!(!is_review || taken <= 1);
+    }
+
+    /// A refusal is one line, however long what was said.
+    #[test]
+    fn a_refusal_stays_short(said in "\\PC{0,2000}") {
+        let grant = Grant::review(ask(Some("7"), Some("7")));
+        for value in [json!({ "loopId": said, "passed": true }), json!({ "loopId": "7", "taskId": said, "passed": true })] {
+            let refusal = grant.call("set_loop_review_result", &arguments(value));
+            if let Err(Refusal::WrongLoop { .. } | Refusal::WrongTask { .. }) = &refusal {
+                prop_assert!(refusal.unwrap_err().to_string().chars().count() < 300);
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The tools, a file each: name, description and what they take.
+
+mod add_plan_group;
+pub mod list_tasks;
+pub mod read_findings;
+mod set_loop_review_result;
+mod set_review_result;
+pub mod show_task;
+mod write_task;
+
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value, json};
+use signoff_core::grant::ReportTool;
+
+use crate::people::Unread;
+
+/// A tool that agents report with.
+pub fn of_agents(tool: ReportTool) -> Tool {
+    let (description, schema) = match tool {
+        ReportTool::SetLoopReviewResult => {
+            (set_loop_review_result::DESCRIPTION, set_loop_review_result::schema())
+        }
+        ReportTool::SetReviewResult => (set_review_result::DESCRIPTION, set_review_result::schema()),
+        ReportTool::WriteTask => (write_task::DESCRIPTION, write_task::schema()),
+        ReportTool::AddPlanGroup => (add_plan_group::DESCRIPTION, add_plan_group::schema()),
+    };
+    Tool::new(tool.word(), description, object(schema))
+}
+
+/// The tools that people look with.
+pub fn of_people() -> Vec<Tool> {
+    [
+        (list_tasks::NAME, list_tasks::DESCRIPTION, json!({ "type": "object", "properties": {} })),
+        (show_task::NAME, show_task::DESCRIPTION, one_task()),
+        (read_findings::NAME, read_findings::DESCRIPTION, one_task()),
+    ]
+    .into_iter()
+    .map(|(name, description, schema)| {
+        let only_looks = ToolAnnotations::new().read_only(true).open_world(false);
+        Tool::new(name, description, object(schema)).with_annotations(only_looks)
+    })
+    .collect()
+}
+
+/// The number of a task, where a tool takes one.
+pub fn task_id(arguments: &Map<String, Value>) -> Result<u64, Unread> {
+    let id = match arguments.get("id") {
+        // Models like to write numbers as text.
+        Some(Value::String(text)) => text.trim().trim_start_matches('#').parse().ok(),
+        Some(value) => value.as_u64(),
+        None => None,
+    };
+    id.ok_or_else(|| Unread("`id` must be the number of a task: list_tasks names them".to_owned()))
+}
+
+fn one_task() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "integer", "description": "The task's number" }
+        },
+        "required": ["id"]
+    })
+}
+
+/// What a review says besides naming its subject.
+fn result_properties() -> Value {
+    json!({
+        "passed": { "type": "boolean" },
+        "interpretedIntent": { "type": "string" },
+        "intentSatisfied": { "type": "boolean" },
+        "issues": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "file": { "type": "string" },
+                    "line": { "type": "number" },
+                    "type": { "type": "string" },
+                    "description": { "type": "string" },
+                    "suggestion": { "type": "string" }
+                }
+            }
+        }
+    })
+}
+
+fn object(schema: Value) -> Arc<Map<String, Value>> {
+    Arc::new(match schema {
+        Value::Object(object) => object,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_report_with() {
+        insta::assert_json_snapshot!(ReportTool::ALL.map(of_agents), @r#"
+        [
+          {
+            "name": "set_loop_review_result",
+            "description": "Report review results for a specific loop",
+            "inputSchema": {
+              "properties": {
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
+                "interpretedIntent": {
+                  "type": "string"
+                },
+                "issues": {
+                  "items": {
+                    "properties": {
+                      "description": {
+                        "type": "string"
+                      },
+                      "file": {
+                        "type": "string"
+                      },
+                      "line": {
+                        "type": "number"
+                      },
+                      "suggestion": {
+                        "type": "string"
+                      },
+                      "type": {
+                        "type": "string"
+                      }
+                    },
+                    "type": "object"
+                  },
+                  "type": "array"
+                },
+                "loopId": {
+                  "description": "The loop being reviewed",
+                  "type": "string"
+                },
+                "passed": {
+                  "type": "boolean"
+                },
+                "taskId": {
+                  "description": "The task that was reviewed (optional for checkpoint reviews)",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "loopId",
+                "passed"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "set_review_result",
+            "description": "Report review results for the run as a whole",
+            "inputSchema": {
+              "properties": {
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
+                "interpretedIntent": {
+                  "type": "string"
+                },
+                "issues": {
+                  "items": {
+                    "properties": {
+                      "description": {
+                        "type": "string"
+                      },
+                      "file": {
+                        "type": "string"
+                      },
+                      "line": {
+                        "type": "number"
+                      },
+                      "suggestion": {
+                        "type": "string"
+                      },
+                      "type": {
+                        "type": "string"
+                      }
+                    },
+                    "type": "object"
+                  },
+                  "type": "array"
+                },
+                "passed": {
+                  "type": "boolean"
+                }
+              },
+              "required": [
+                "passed"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "write_task",
+            "description": "Write one task of the specification. Writing a task with the same id again replaces it",
+            "inputSchema": {
+              "properties": {
+                "depends_on": {
+                  "description": "The ids of the tasks that must be done before",
+                  "items": {
+                    "type": "string"
+                  },
+                  "type": "array"
+                },
+                "description": {
+                  "description": "What to build and how to tell that it is done",
+                  "type": "string"
+                },
+                "id": {
+                  "description": "A short name of its own",
+                  "type": "string"
+                },
+                "title": {
+                  "description": "One line",
+                  "type": "string"
+                }
+              },
+              "required": [
+                "id",
+                "title"
+              ],
+              "type": "object"
+            }
+          },
+          {
+            "name": "add_plan_group",
+            "description": "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
+            "inputSchema": {
+              "properties": {
+                "tasks": {
+                  "description": "The ids of the tasks",
+                  "items": {
+                    "type": "string"
+                  },
+                  "minItems": 1,
+                  "type": "array"
+                }
+              },
+              "required": [
+                "tasks"
+              ],
+              "type": "object"
+            }
+          }
+        ]
+        "#);
+    }
+
+    #[test]
+    fn what_people_look_with() {
+        insta::assert_json_snapshot!(of_people(), @r#"
+        [
+          {
+            "name": "list_tasks",
+            "description": "List all tasks with their status, verdict and cost, and the questions that wait for a person",
+            "inputSchema": {
+              "properties": {},
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          },
+          {
+            "name": "show_task",
+            "description": "Show one task: its reviews cycle by cycle, attempts, findings, costs and files",
+            "inputSchema": {
+              "properties": {
+                "id": {
+                  "description": "The task's number",
+                  "type": "integer"
+                }
+              },
+              "required": [
+                "id"
+              ],
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          },
+          {
+            "name": "read_findings",
+            "description": "Read what reviewers found in one task over all cycles, each finding with its state and who decided it",
+            "inputSchema": {
+              "properties": {
+                "id": {
+                  "description": "The task's number",
+                  "type": "integer"
+                }
+              },
+              "required": [
+                "id"
+              ],
+              "type": "object"
+            },
+            "annotations": {
+              "readOnlyHint": true,
+              "openWorldHint": false
+            }
+          }
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_task_is_named_by_its_number() {
+        let read =
+            |value: Value| task_id(&Map::from_iter([("id".to_owned(), value)])).map_err(|error| error.0);
+        assert_eq!(read(json!(7)), Ok(7));
+        assert_eq!(read(json!("#7")), Ok(7));
+        for wrong in [json!(-1), json!(1.5), json!("seven"), json!(null), json!([7])] {
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(read(wrong).unwrap_err(), @"`id` must be the number of a task: list_tasks names them");
+            }
+        }
+    }
+}

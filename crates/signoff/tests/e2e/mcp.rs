@@ -1,0 +1,469 @@
+//! Reviewers that report with a tool, and everybody else who would like to.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use signoff_testkit::fake_agent;
+use signoff_testkit::mcp::Client;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Project, TestEnv};
+
+use crate::PROGRAM;
+
+const LOOP: &str = "set_loop_review_result";
+
+/// A project whose one reviewer answers under a contract.
+fn project(contract: &str, script: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, |rules| {
+        script(rules)
+            .rule(Rule::role("implement").write("task-{task}.txt", "hello\n").say("Done.\n"))
+            .rule(Rule::role("fix").append("task-{task}.txt", "name\n").say("Fixed.\n"))
+    });
+    project.configure(&format!(
+        "[reviewers.general]\nkind = \"general\"\ncontract = \"{contract}\"\n[gate]\nreviewers = [\"general\"]\n"
+    ));
+    project.run(&["add", "Greet", "-a"]);
+    project
+}
+
+fn passed() -> Value {
+    json!({ "loopId": "{loop}", "taskId": "{task}", "passed": true })
+}
+
+fn failed() -> Value {
+    let issue = json!({
+        "file": "task-1.txt", "line": 1, "type": "missing-error-handling",
+        "description": "nobody is named", "suggestion": "name somebody"
+    });
+    json!({
+        "loopId": "{loop}", "taskId": "{task}", "passed": false,
+        "interpretedIntent": "greet a person", "intentSatisfied": false, "issues": [issue]
+    })
+}
+
+/// A file that tests and agents share.
+fn shared(project: &Project, name: &str) -> PathBuf {
+    fs::create_dir_all(project.state()).unwrap();
+    project.state().join(name)
+}
+
+fn word(path: PathBuf) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
+    let project = project("tool", |script| {
+        script
+            .rule(Rule::role("review").cycle(1).tool(LOOP, failed()).say("REVIEW_COMPLETE\n"))
+            .rule(Rule::role("review").tool(LOOP, passed()).say("REVIEW_COMPLETE\n"))
+    });
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Greet
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - nobody is named
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let first = &shown["cycles"][0]["reviews"][0];
+    insta::assert_json_snapshot!(first["findings"], @r#"
+    [
+      {
+        "description": "nobody is named",
+        "file": "task-1.txt",
+        "id": "f-298044079d",
+        "kind": "missing-error-handling",
+        "line": 1,
+        "requirement": null,
+        "severity": "critical",
+        "sources": [
+          "general"
+        ],
+        "suggestion": "name somebody"
+      }
+    ]
+    "#);
+    assert_eq!(first["interpreted_intent"], "greet a person");
+    assert_eq!(first["intent_satisfied"], false);
+    let raw =
+        project.list(".signoff/reviews").into_iter().find(|name| name.ends_with("review-2.general.txt"));
+    insta::assert_snapshot!(project.read(&format!(".signoff/reviews/{}", raw.unwrap())), @r#"
+    REVIEW_COMPLETE
+
+
+    Reported:
+
+    {
+      "loopId": "1",
+      "passed": true,
+      "taskId": "1"
+    }
+    "#);
+}
+
+#[test]
+fn a_report_outranks_the_final_message() {
+    for contract in ["auto", "tool"] {
+        let project = project(contract, |script| {
+            script
+                .rule(Rule::role("review").cycle(1).tool(LOOP, failed()).say("**Verdict: APPROVED**\n"))
+                .rule(Rule::role("review").tool(LOOP, passed()).say("**Verdict: CHANGES_REQUESTED**\n"))
+        });
+        let lines = project.run(&["work"]).stdout;
+        assert!(lines.contains("APPROVED after 2 cycles"), "{contract}: {lines}");
+    }
+}
+
+#[test]
+fn without_the_tool_the_final_message_counts_where_any_answer_will_do() {
+    let silent = |contract| {
+        project(contract, |script| script.rule(Rule::role("review").say("Fine.\n\n**Verdict: APPROVED**\n")))
+    };
+    assert!(silent("auto").run(&["work"]).stdout.contains("APPROVED after 1 cycle"));
+    insta::assert_snapshot!(silent("tool").run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Greet
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: the reviewer did not report its result
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: INCONCLUSIVE - general: the reviewer did not report its result
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: INCONCLUSIVE - general: the reviewer did not report its result
+    Max review cycles (3) reached without approval
+    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    ");
+}
+
+#[test]
+fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
+    let replies = "../../../../agent/replies";
+    let told = |rule: Rule, tool: &str, arguments: Value| rule.tool_told(tool, arguments, replies);
+    let project = project("tool", |script| {
+        let mut rule = Rule::role("review");
+        for (tool, arguments) in [
+            (LOOP, json!({})),
+            (LOOP, json!({ "loopId": "{loop}" })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": "yes" })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": false, "issues": [{}, "a typo"] })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": false, "issues": [{ "line": "3" }] })),
+            (LOOP, json!({ "loopId": "8", "passed": true })),
+            (LOOP, json!({ "loopId": "{loop}", "taskId": "2", "passed": true })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": true, "commit": "0000000" })),
+            ("set_review_result", json!({ "passed": true })),
+            ("write_task", json!({ "id": "a", "title": "A" })),
+            ("rm", json!({})),
+            (LOOP, passed()),
+            (LOOP, failed()),
+        ] {
+            rule = told(rule, tool, arguments);
+        }
+        script.rule(rule.say("REVIEW_COMPLETE\n"))
+    });
+    assert!(project.run(&["work"]).stdout.contains("APPROVED after 1 cycle"));
+    insta::assert_snapshot!(fs::read_to_string(shared(&project, "replies")).unwrap(), @r#"
+    200 refused: `loopId` is missing: a string is required. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: `passed` must be true or false, not a string. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: `issues[1]` must be an object, not a string. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: issues[0]: `line` must be a number, not a string. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: this token is for loop 1, not 8: call set_loop_review_result with loopId "1"
+    200 refused: this token is for task 1, not 2: send taskId "1", or none
+    200 refused: the answer is bound to commit `0000000`, not to the one under review. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
+    200 refused: this token is for set_loop_review_result, not for write_task: call set_loop_review_result
+    200 refused: this token is for set_loop_review_result, not for rm: call set_loop_review_result
+    200 The result is recorded. Nothing more is to be reported: end your work now.
+    200 refused: the result of this review was reported already, and counts: nothing more is to be reported
+    "#);
+}
+
+/// An agent that tells where to report, and waits.
+fn betrays(rule: Rule, project: &Project, name: &str) -> Rule {
+    let path = word(shared(project, name));
+    let tell = format!(
+        "printf '%s %s' \"$SIGNOFF_MCP_URL\" \"$SIGNOFF_MCP_TOKEN\" > {path}.new && mv {path}.new {path}"
+    );
+    rule.shell(&tell)
+}
+
+/// The URL and the token that an agent told.
+fn betrayed(project: &Project, name: &str) -> (String, String) {
+    let path = shared(project, name);
+    until("an agent that tells its token", || path.exists());
+    let text = fs::read_to_string(path).unwrap();
+    let (url, token) = text.split_once(' ').unwrap();
+    (url.to_owned(), token.to_owned())
+}
+
+#[test]
+fn who_may_not_report_is_told_so() {
+    let project = project("tool", |script| script);
+    let go = shared(&project, "go");
+    project.set_agent(|script| {
+        let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
+        script
+            .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
+            .rule(review.say("REVIEW_COMPLETE\n"))
+    });
+    let program = project.start(&["work"]);
+    let (url, token) = betrayed(&project, "token");
+    let client = Client::new(&url);
+    let good = client.clone().with_token(&token);
+    let report = json!({ "loopId": "1", "taskId": "1", "passed": true });
+    let port = url.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+    let port = port.split(':').nth(1).unwrap();
+    let mut table = String::new();
+    let mut row = |who: &str, client: &Client, report: &Value| {
+        let reply = client.call(LOOP, report).unwrap().to_string();
+        table.push_str(&format!("{who}: {}\n", reply.replace(port, "PORT")));
+    };
+    row("no token", &client, &report);
+    row("another token", &client.clone().with_token(&"0".repeat(64)), &report);
+    row("no bearer", &client.clone().with_header("Authorization", &token), &report);
+    row("a foreign host", &good.clone().with_header("Host", "signoff.example"), &report);
+    row("our name, another port", &good.clone().with_header("Host", "localhost:1"), &report);
+    row("a foreign page", &good.clone().with_header("Origin", "https://evil.example"), &report);
+    row("a page of another port", &good.clone().with_header("Origin", "http://localhost:1"), &report);
+    row("a page of nowhere", &good.clone().with_header("Origin", "null"), &report);
+    let own = format!("localhost:{port}");
+    let browser = good.clone().with_header("Host", &own).with_header("Origin", &format!("http://{own}"));
+    row("our own name and page", &browser, &json!({ "loopId": "1" }));
+    row("another loop", &good, &json!({ "loopId": "2", "passed": true }));
+    row("its own", &good, &report);
+    row("once more", &good, &report);
+    insta::assert_snapshot!(table, @r#"
+    no token: 401 this token is not known: send the one in SIGNOFF_MCP_TOKEN as `Authorization: Bearer TOKEN`
+    another token: 401 this token is not known: send the one in SIGNOFF_MCP_TOKEN as `Authorization: Bearer TOKEN`
+    no bearer: 401 this token is not known: send the one in SIGNOFF_MCP_TOKEN as `Authorization: Bearer TOKEN`
+    a foreign host: 403 Forbidden: Host header is not allowed
+    our name, another port: 403 Forbidden: Host header is not allowed
+    a foreign page: 403 Forbidden: Origin header is not allowed
+    a page of another port: 403 Forbidden: Origin header is not allowed
+    a page of nowhere: 403 Forbidden: Origin header is not allowed
+    our own name and page: 200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
+    another loop: 200 refused: this token is for loop 1, not 2: call set_loop_review_result with loopId "1"
+    its own: 200 The result is recorded. Nothing more is to be reported: end your work now.
+    once more: 200 refused: the result of this review was reported already, and counts: nothing more is to be reported
+    "#);
+    fs::write(go, "").unwrap();
+    assert!(project.env.finish(program).stdout.contains("APPROVED after 1 cycle"));
+}
+
+#[test]
+fn a_request_that_can_be_read_in_two_ways_is_refused() {
+    let project = project("tool", |script| script);
+    let go = shared(&project, "go");
+    project.set_agent(|script| {
+        let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
+        script
+            .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
+            .rule(review.tool(LOOP, passed()))
+    });
+    let program = project.start(&["work"]);
+    let (url, token) = betrayed(&project, "token");
+    let good = Client::new(&url).with_token(&token);
+    assert_eq!(good.tools().unwrap(), [LOOP]);
+    let twice = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"set_loop_review_result",
+        "arguments":{"loopId":"1","passed":false,"passed":true}}}"#;
+    insta::assert_snapshot!(good.post(twice).unwrap(), @"400 the key `passed` appears twice in one object");
+    let long = json!({ "loopId": "1", "passed": true, "interpretedIntent": "x".repeat(4 << 20) });
+    insta::assert_snapshot!(good.call(LOOP, &long).unwrap(), @"413 the request is too long");
+    insta::assert_snapshot!(good.post("{\"jsonrpc\":\"2.0\",").unwrap().status, @"415");
+    fs::write(go, "").unwrap();
+    assert!(project.env.finish(program).stdout.contains("APPROVED after 1 cycle"));
+}
+
+#[test]
+fn nobody_reports_for_an_attempt_that_has_ended() {
+    let project = project("tool", |script| script);
+    let go = shared(&project, "go");
+    project.set_agent(|script| {
+        let review = betrays(Rule::role("review").call(1).task("1"), &project, "token");
+        script
+            .rule(Rule::role("implement").task("1").write("a.txt", "hello\n").say("Done.\n"))
+            .rule(
+                betrays(Rule::role("implement"), &project, "second")
+                    .wait_for(&word(go.clone()))
+                    .write("b.txt", "hello\n")
+                    .say("Done.\n"),
+            )
+            .rule(review.tool(LOOP, passed()))
+            .rule(Rule::role("review").tool(LOOP, passed()))
+    });
+    project.run(&["add", "Part", "-a"]);
+    let program = project.start(&["work", "-j", "1"]);
+    // Who writes has nothing to report.
+    assert_eq!(betrayed(&project, "second"), (String::new(), String::new()));
+    let (url, token) = betrayed(&project, "token");
+    let late = Client::new(&url).with_token(&token);
+    let report = json!({ "loopId": "1", "taskId": "1", "passed": false });
+    insta::assert_snapshot!(late.call(LOOP, &report).unwrap(), @"403 the attempt that this token was given to has ended: nothing can be reported with it any more");
+    fs::write(go, "").unwrap();
+    let lines = project.env.finish(program).stdout;
+    assert_eq!(lines.matches("APPROVED after 1 cycle").count(), 2, "{lines}");
+    // Nobody finds a token in our files.
+    assert_eq!(project.env.shell(&format!("grep -rl {token} .signoff .git")).stdout, "");
+}
+
+#[test]
+fn a_report_outlives_the_program() {
+    let project = project("tool", |script| {
+        script.rule(Rule::role("review").tool(LOOP, passed()).say("REVIEW_COMPLETE\n"))
+    });
+    // The second agent to end is the reviewer; nothing was read of it yet.
+    let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "exit:2")]);
+    assert_eq!(killed.code, None);
+    assert!(project.run(&["work"]).stdout.contains("APPROVED after 1 cycle"));
+    insta::assert_snapshot!(project.calls().story(), @"
+    implement task 1 cycle 0: exit 0
+    review general task 1 cycle 1: exit 0
+    ");
+}
+
+#[test]
+fn a_review_of_the_checkout_is_about_no_loop() {
+    let project =
+        project("tool", |script| {
+            script.rule(Rule::role("review").asked_for("set_review_result({").tool(
+                "set_review_result",
+                json!({ "passed": false, "issues": [{ "description": "no name" }] }),
+            ))
+        });
+    project.env.write("b.txt", "hello\n");
+    insta::assert_snapshot!(project.run(&["review"]), @"
+    exit 1
+    --- stdout
+    Review Results:
+      General Review: ISSUES
+
+    Issues to Fix (1):
+
+      1. [General Critical]
+         no name
+
+    Action: Fix issues and re-run reviews
+    --- stderr
+    Running review
+      [1/1] Running review...
+      [1/1] Review: CHANGES_REQUESTED - no name
+    ✓ Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ");
+}
+
+#[test]
+fn a_reviewer_that_cannot_write_can_report() {
+    let project = project("tool", |script| script);
+    let script = Script::default()
+        .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
+        .rule(Rule::role("review").tool(LOOP, passed()));
+    let (state, path) = (shared(&project, "calls"), shared(&project, "script.json"));
+    script.save(&path);
+    // A reviewer writes down its call where it may write.
+    let (program, script, calls) = (word(fake_agent::program()), word(path), word(state));
+    let line = format!("FAKE_AGENT_STATE=${{TMPDIR:-{calls}}}/state exec {program} {script}");
+    project.env.write(
+        "signoff.toml",
+        format!(
+            "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {line:?}]\n\
+             [reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n"
+        ),
+    );
+    project.commit("Configure");
+    let lines = project.run(&["work"]).stdout;
+    assert!(lines.contains("APPROVED after 1 cycle"), "{lines}");
+}
+
+const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+
+/// What a person's own client is answered, line by line.
+fn asked(env: &TestEnv, requests: &[(&str, Value)]) -> Vec<Value> {
+    let mut input = HELLO.to_owned();
+    for ((method, params), id) in requests.iter().zip(1..) {
+        input += &json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
+        input.push('\n');
+    }
+    let output = env.run_with_input(&["mcp"], input);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    let mut lines: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.sort_by_key(|line| line["id"].as_u64());
+    lines.into_iter().skip(1).map(|line| line["result"].clone()).collect()
+}
+
+fn call(tool: &str, arguments: Value) -> (&'static str, Value) {
+    ("tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+#[test]
+fn a_persons_client_is_told_what_the_commands_tell() {
+    let project = project("tool", |script| {
+        script
+            .rule(Rule::role("review").cycle(1).tool(LOOP, failed()))
+            .rule(Rule::role("review").tool(LOOP, passed()))
+    });
+    project.run(&["work"]);
+    let answers = asked(
+        &project.env,
+        &[
+            ("tools/list", json!({})),
+            call("list_tasks", json!({})),
+            call("show_task", json!({ "id": 1 })),
+            call("read_findings", json!({ "id": "1" })),
+            call("show_task", json!({ "id": 2 })),
+            call("show_task", json!({})),
+            call("set_loop_review_result", json!({ "loopId": "1", "passed": true })),
+        ],
+    );
+    let tools: Vec<&str> =
+        answers[0]["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(tools, ["list_tasks", "show_task", "read_findings"]);
+    assert_eq!(answers[1]["structuredContent"], project.run(&["status", "--json"]).json());
+    let shown = project.run(&["show", "1", "--json"]).json();
+    assert_eq!(answers[2]["structuredContent"], shown);
+    assert_eq!(answers[3]["structuredContent"]["findings"], shown["ledger"]);
+    assert_eq!(shown["ledger"].as_array().unwrap().len(), 1);
+    let refused: Vec<&str> = answers[4..]
+        .iter()
+        .filter(|answer| answer["isError"] == true)
+        .filter_map(|answer| answer["content"][0]["text"].as_str())
+        .collect();
+    insta::assert_snapshot!(refused.join("\n"), @"
+    error: there is no task 2; hint: `signoff status` lists the tasks
+    `id` must be the number of a task: list_tasks names them
+    there is no tool `set_loop_review_result`: tools/list names those there are
+    ");
+}
+
+#[test]
+fn a_persons_client_may_come_before_the_first_task_but_not_elsewhere() {
+    let project = Project::new(PROGRAM);
+    let answers =
+        asked(&project.env, &[call("list_tasks", json!({})), call("show_task", json!({ "id": 1 }))]);
+    assert_eq!(answers[0]["structuredContent"]["tasks"], json!([]));
+    assert_eq!(answers[1]["isError"], true);
+    insta::assert_snapshot!(crate::test_env().run(&["mcp"]), @"
+    exit 2
+    --- stderr
+    error: this is not a git repository
+      --> [ROOT]/work
+    hint: go to one, or make one with `git init`
+    ");
+    insta::assert_snapshot!(project.run(&["mcp"]), @"exit 0");
+}
