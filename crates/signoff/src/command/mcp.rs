@@ -6,8 +6,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use signoff_core::ids::TaskId;
 use signoff_serve::{Reading, Unread, serve_stdio};
-use signoff_store::Store;
-use signoff_term::json::StatusReport;
 
 use crate::desk::Desk;
 use crate::failure::{Exit, Failure};
@@ -50,11 +48,7 @@ struct Repository;
 
 impl Reading for Repository {
     fn tasks(&self) -> Result<Value, Unread> {
-        let Some(desk) = Desk::find().map_err(unread)? else {
-            return as_json(&StatusReport::of(Vec::new(), Vec::new(), Vec::new()));
-        };
-        let (tasks, runs) = (desk.tasks().map_err(unread)?, desk.runs().map_err(unread)?);
-        as_json(&StatusReport::of(tasks, desk.store.questions().map_err(unread)?, runs))
+        as_json(&super::status::report().map_err(unread)?)
     }
 
     fn task(&self, id: u64) -> Result<Value, Unread> {

@@ -60,6 +60,11 @@ impl Listed {
     }
 }
 
+/// What `status --json` prints.
+pub fn report() -> Result<StatusReport, Failure> {
+    Ok(Listed::find()?.report())
+}
+
 /// Runs the command.
 pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
     let listed = Listed::find()?;
