@@ -427,7 +427,7 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
       [1/3] Implementation failed: exit code 3
     ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
-    ▪ Run 1 is blocked by #1
+    ▪ Run 1 is blocked by #1 (a question came up and nobody may be asked)
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
     ");
