@@ -208,10 +208,13 @@ impl Story {
     pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
         let until = |waits: u32| jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
         let event = refused(&self.state, attempt, stand_ins, until, &self.policy);
-        let name = match &event {
-            Event::RateLimited { plan: LimitPlan::FallBack, .. } => "refused: somebody falls in",
-            Event::RateLimited { plan: LimitPlan::WaitUntil(_), .. } => "refused: waits",
-            _ => "refused once too often",
+        let name = if let Event::RateLimited { plan, .. } = &event {
+            match plan {
+                LimitPlan::FallBack => "refused: somebody falls in",
+                LimitPlan::WaitUntil(_) => "refused: waits",
+            }
+        } else {
+            "refused once too often"
         };
         self.then(name, event)
     }
