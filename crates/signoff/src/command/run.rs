@@ -183,6 +183,12 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let file = file.map_err(|error| Failure::from(error).hint(mend))?;
     // A tracker may be caught while it writes a character; any other file is text to its end.
     let text = String::from_utf8_lossy(&bytes).into_owned();
+    let meant_as_plan = args.kind.is_none() && file.format == Format::Text && is_called_plan(path, &text);
+    if meant_as_plan {
+        return Err(Failure::usage(format!("{name} is called a plan and contains no tasks"))
+            .at(format!("{name}:1"))
+            .hint("write them as `### Task 1: …`, or have them made of it with --as spec"));
+    }
     if file.format == Format::Text || file.format == Format::Beads {
         return Ok((file, text));
     }
@@ -192,6 +198,16 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
             .hint("add a task in the format of the file, or name another file"));
     }
     Ok((file, text))
+}
+
+/// Whether a text without tasks was meant to have some: to have them made up would surprise who wrote it.
+fn is_called_plan(path: &Path, text: &str) -> bool {
+    let is_plan = |words: &str| {
+        let last = words.trim().rsplit(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        last.is_some_and(|word| word.eq_ignore_ascii_case("plan"))
+    };
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    heading.is_some_and(is_plan) || path.file_stem().is_some_and(|stem| is_plan(&stem.to_string_lossy()))
 }
 
 fn dry_run(file: &TaskFile, console: &Console) -> Result<Exit, Failure> {

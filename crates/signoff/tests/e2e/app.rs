@@ -35,7 +35,7 @@ fn help_lists_the_commands() {
       demo           See it work on a small project, without any model
       add            Add a task to the queue
       work           Work the queue
-      run            Work the tasks of a plan file in order, or those of a specification side by side
+      run            Work the tasks of a plan file, a specification, a tracker or the queue
       review         Review a task's work, or your checkout; nothing is fixed
       improve        Have a task's work improved from its last review
       status         List the tasks and the open questions

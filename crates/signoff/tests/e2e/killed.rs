@@ -25,6 +25,10 @@ const QUEUE: Story = Story { begin: &["work", "-j", "2"], resume: &["work", "-j"
 /// Three tasks of a plan, one after the other.
 const PLAN: Story = Story { begin: &["run", "plan.md"], resume: &["run", "--resume"], tasks: 3 };
 
+/// Three groups of three tasks, of which two change one file.
+const GROUPS: Story =
+    Story { begin: &["run", "SPEC.md", "-j", "3"], resume: &["run", "--resume", "-j", "3"], tasks: 9 };
+
 /// The places where the program can be killed.
 const PLACES: [&str; 14] = [
     "append",
@@ -42,6 +46,9 @@ const PLACES: [&str; 14] = [
     "registered",
     "spawn",
 ];
+
+/// Where it can be killed besides while work lands.
+const LANDING: [&str; 5] = ["given_back", "landed", "merged", "sent_back", "target_moved"];
 
 const REVIEWERS: &str = r#"
 [reviewers.spec]
@@ -67,8 +74,51 @@ fn agent(script: Script) -> Script {
         .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
 }
 
+/// The same for a specification: tasks 1 and 2 write one file, so the second to land is sent back.
+fn team(script: Script) -> Script {
+    let ids = |group: u32| (1..=3).map(move |number| format!("\"t{}\"", 3 * group + number));
+    let task = |id: String| format!("{{\"id\": {id}, \"title\": \"Part {}\"}}", &id[2..id.len() - 1]);
+    let tasks: Vec<String> = (0..3).flat_map(ids).map(task).collect();
+    let groups: Vec<String> =
+        (0..3).map(|group| format!("[{}]", ids(group).collect::<Vec<_>>().join(", "))).collect();
+    let shared = |task| {
+        let rule = Rule::role("implement").task(task).write("shared.txt", "task {task}\n");
+        rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n")
+    };
+    let resolves = Rule::role("fix")
+        .asked_for("shared.txt")
+        .shell("sed -i '/^<<<<<<</d;/^|||||||/d;/^=======/d;/^>>>>>>>/d' shared.txt");
+    let script = script
+        .rule(Rule::role("enumerate").say(&format!("{{\"tasks\": [{}]}}\n", tasks.join(", "))))
+        .rule(Rule::role("plan").say(&format!("{{\"groups\": [{}]}}\n", groups.join(", "))))
+        .rule(shared("1"))
+        .rule(shared("2"))
+        .rule(resolves.say("Both.\n"))
+        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"));
+    agent(script)
+}
+
+/// Reviewers of the tasks; the plan and the whole have one.
+const TEAM: &str = r#"
+[reviewers.spec]
+kind = "spec"
+contract = "markdown"
+[reviewers.code]
+kind = "code"
+contract = "markdown"
+[presets.loops.gates.review]
+reviewers = ["spec", "code"]
+"#;
+
 impl Story {
     fn set_up(self) -> Project {
+        if self.begin == GROUPS.begin {
+            let project = Project::with_agent(PROGRAM, team);
+            project.configure(TEAM);
+            project.env.write("SPEC.md", "# Nine parts\n");
+            project.commit("Specify");
+            return project;
+        }
         let project = Project::with_agent(PROGRAM, agent);
         project.configure(REVIEWERS);
         if self.begin == QUEUE.begin {
@@ -87,7 +137,8 @@ impl Story {
     /// Takes the work up until it is done. What was killed before it wrote anything is begun again.
     fn go_on(self, project: &Project, variables: &[(&str, &str)]) -> Output {
         let known = project.run(&["status", "--json"]).json();
-        let begun = known["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
+        let any = |key: &str| known[key].as_array().is_some_and(|rows| !rows.is_empty());
+        let begun = any("tasks") || any("runs");
         project.env.run_with(if begun { self.resume } else { self.begin }, variables)
     }
 
@@ -139,7 +190,7 @@ struct Ending {
     /// The reviews, without the day in their names.
     artifacts: BTreeMap<String, String>,
     /// Which jobs were done.
-    jobs: BTreeSet<[String; 4]>,
+    jobs: BTreeSet<[String; 5]>,
 }
 
 impl Ending {
@@ -147,7 +198,8 @@ impl Ending {
         let names = project.git("for-each-ref --format='%(refname:short)' refs/heads/signoff");
         let told = |name: &str| {
             let changes = project.git(&format!("diff main {name}"));
-            format!("{name}\n{}{changes}", project.subjects(name))
+            let made = project.git(&format!("log --reverse --first-parent --format=%s main..{name}"));
+            format!("{name}\n{made}{changes}")
         };
         Self {
             status: project.run(&["status"]).stdout,
@@ -167,9 +219,9 @@ fn artifacts(project: &Project) -> BTreeMap<String, String> {
     names.into_iter().map(told).collect()
 }
 
-fn job(call: &Call) -> [String; 4] {
+fn job(call: &Call) -> [String; 5] {
     let start = call.start.clone();
-    [start.role, start.reviewer, start.task, start.cycle]
+    [start.role, start.reviewer, start.task, start.phase, start.cycle]
 }
 
 /// Jobs that an agent brought to its own end more than once.
@@ -185,7 +237,9 @@ fn finished_twice(project: &Project) -> Vec<String> {
 fn ended_by_itself(project: &Project, call: &Call) -> bool {
     let runs = project.env.work().join(".signoff/runs");
     let dirs = fs::read_dir(runs).unwrap().flatten();
-    let dir = |run: PathBuf| run.join(&call.start.task).join(format!("a{}", call.start.attempt));
+    let serves = if call.start.phase == "final_review" { "final" } else { "plan" };
+    let name = if call.start.task.is_empty() { serves } else { &call.start.task };
+    let dir = |run: PathBuf| run.join(name).join(format!("a{}", call.start.attempt));
     let result = dirs.map(|run| dir(run.path()).join("result.json")).find(|path| path.exists());
     result.is_some_and(|path| exit(&path).get("code").is_some())
 }
@@ -272,6 +326,147 @@ fn a_plan_is_taken_up_wherever_it_was_killed() {
 }
 
 #[test]
+fn a_run_of_groups_passes_every_place_and_lands_all() {
+    let (passed, undisturbed) = GROUPS.undisturbed();
+    let mut places: Vec<&str> = PLACES.iter().chain(&LANDING).copied().collect();
+    places.sort_unstable();
+    assert_eq!(passed.keys().map(String::as_str).collect::<Vec<_>>(), places);
+    insta::assert_snapshot!(undisturbed.status, @"
+    ✓ 1. implement Part 1    completed  APPROVED (2 cycles)
+    ✓ 2. implement Part 2    completed  APPROVED (2 cycles)
+    ✓ 3. implement Part 3    completed  APPROVED (2 cycles)
+    ✓ 4. implement Part 4    completed  APPROVED (1 cycle)
+    ✓ 5. implement Part 5    completed  APPROVED (2 cycles)
+    ✓ 6. implement Part 6    completed  APPROVED (1 cycle)
+    ✓ 7. implement Part 7    completed  APPROVED (1 cycle)
+    ✓ 8. implement Part 8    completed  APPROVED (1 cycle)
+    ✓ 9. implement Part 9    completed  APPROVED (1 cycle)
+    ");
+    insta::assert_snapshot!(undisturbed.branches[0], @"
+    signoff/run-1
+    Merge task 1: Part 1
+    Merge task 3: Part 3
+    Merge task 2: Part 2
+    Merge task 4: Part 4
+    Merge task 5: Part 5
+    Merge task 6: Part 6
+    Merge task 7: Part 7
+    Merge task 8: Part 8
+    Merge task 9: Part 9
+    diff --git a/shared.txt b/shared.txt
+    new file mode 100644
+    index 0000000..7e6e8d9
+    --- /dev/null
+    +++ b/shared.txt
+    @@ -0,0 +1,2 @@
+    +task 2
+    +task 1
+    diff --git a/task-1-fix-1.txt b/task-1-fix-1.txt
+    new file mode 100644
+    index 0000000..eaaa2f8
+    --- /dev/null
+    +++ b/task-1-fix-1.txt
+    @@ -0,0 +1 @@
+    +fixed
+    diff --git a/task-1.txt b/task-1.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-1.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-2.txt b/task-2.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-2.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-3-fix-1.txt b/task-3-fix-1.txt
+    new file mode 100644
+    index 0000000..eaaa2f8
+    --- /dev/null
+    +++ b/task-3-fix-1.txt
+    @@ -0,0 +1 @@
+    +fixed
+    diff --git a/task-3.txt b/task-3.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-3.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-4.txt b/task-4.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-4.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-5-fix-1.txt b/task-5-fix-1.txt
+    new file mode 100644
+    index 0000000..eaaa2f8
+    --- /dev/null
+    +++ b/task-5-fix-1.txt
+    @@ -0,0 +1 @@
+    +fixed
+    diff --git a/task-5.txt b/task-5.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-5.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-6.txt b/task-6.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-6.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-7.txt b/task-7.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-7.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-8.txt b/task-8.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-8.txt
+    @@ -0,0 +1 @@
+    +work
+    diff --git a/task-9.txt b/task-9.txt
+    new file mode 100644
+    index 0000000..b8f99f5
+    --- /dev/null
+    +++ b/task-9.txt
+    @@ -0,0 +1 @@
+    +work
+    ");
+}
+
+#[test]
+fn a_run_of_groups_is_taken_up_wherever_it_was_killed() {
+    killed_at(GROUPS, &PLACES, |count| [count / 2 + 1].into());
+}
+
+#[test]
+fn a_run_of_groups_is_taken_up_while_it_lands() {
+    killed_at(GROUPS, &LANDING, some);
+}
+
+#[test]
+fn a_run_of_groups_is_taken_up_while_it_is_planned() {
+    let (_, undisturbed) = GROUPS.undisturbed();
+    for place in ["append", "appended", "prepare", "spawn", "exit", "placed", "registered"] {
+        GROUPS.killed_at(&[(place, 2)], &undisturbed);
+    }
+}
+
+#[test]
 fn killed_again_while_it_recovers() {
     let (_, undisturbed) = QUEUE.undisturbed();
     QUEUE.killed_at(&[("exit", 3), ("append", 1), ("append", 2), ("commit", 1)], &undisturbed);
@@ -290,6 +485,13 @@ fn killed_at_every_place_every_time() {
 fn a_plan_killed_at_every_place_every_time() {
     killed_at(PLAN, &PLACES[1..], every);
     killed_at(PLAN, &["append"], |count| (2..=count).collect());
+}
+
+#[test]
+#[ignore = "takes minutes: scripts/soak"]
+fn a_run_of_groups_killed_at_every_place_every_time() {
+    killed_at(GROUPS, &LANDING, every);
+    killed_at(GROUPS, &PLACES, every);
 }
 
 #[test]

@@ -26,6 +26,8 @@ mod limits;
 mod looking;
 mod manual;
 #[cfg(test)]
+mod many_runs;
+#[cfg(test)]
 mod mcp;
 mod merge_reviews;
 #[cfg(test)]

@@ -395,16 +395,16 @@ fn a_plan_without_tasks_is_wrong_usage() {
     insta::assert_snapshot!(project.run(&["run", "empty.md"]), @"
     exit 2
     --- stderr
-    error: empty.md is no plan: specification cannot be run yet
+    error: empty.md is called a plan and contains no tasks
       --> empty.md:1
-    hint: write its tasks as a plan (`### Task 1: …`), or add them with `signoff add`
+    hint: write them as `### Task 1: …`, or have them made of it with --as spec
     ");
     insta::assert_snapshot!(project.run(&["run", "missing.md"]), @"
     exit 2
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
-    hint: name a plan file, or `queue`
+    hint: name a plan file, `beads`, or `queue`
     ");
     assert_eq!(project.run(&["run", "empty.md", "--dry-run"]).code, Some(2));
     assert_eq!(project.run(&["run"]).code, Some(2));

@@ -79,9 +79,10 @@ fn what_somebody_else_has_is_left_to_them() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 1 cancelled, 1 completed
+        It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
     b-1 is left to others: Bob has it
     ");

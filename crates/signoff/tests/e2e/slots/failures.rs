@@ -134,7 +134,7 @@ fn drift_that_stays_fails_the_slot() {
       [4/4] Running review...
       [4/4] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 4 cycles)
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"], "{}", asked(&project));
@@ -155,7 +155,7 @@ fn after_a_failure_nothing_new_is_begun() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (not reviewed)
     Running task #2: Two
       Implementing...
@@ -163,6 +163,7 @@ fn after_a_failure_nothing_new_is_begun() {
     ✗ Task #2 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 2; go on: signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
+        What landed is on signoff/run-1
     --- stderr
     2 tasks not begun after a failure: --keep-going begins them all the same
     ");
@@ -206,7 +207,7 @@ fn an_agent_may_say_that_there_is_no_more() {
       [1/6] Running review...
       [1/6] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
     --- stderr
     An agent says that there are no more tasks: no new one is picked

@@ -29,7 +29,7 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
       [1/6] Running review...
       [1/6] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
     Running task #2: Add a farewell
       [1/6] Implementing...
@@ -37,9 +37,10 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
       [1/6] Running review...
       [1/6] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (APPROVED after 1 cycle)
     ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+        It is on signoff/run-1; signoff land brings it to the default branch
     ");
     insta::assert_snapshot!(asked(&project), @"
     ready --json
@@ -74,7 +75,7 @@ fn without_review_nobody_looks() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (not reviewed)
     ");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
@@ -117,7 +118,7 @@ fn what_drifts_is_fixed_and_reviewed_again() {
       [2/6] Running review...
       [2/6] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     let calls = project.calls();
@@ -173,21 +174,22 @@ fn a_file_of_the_tracker_is_only_read() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (not reviewed)
     Running task #2: First
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (not reviewed)
     Running task #3: Third
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #3 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 3 tasks, 3 completed
+        It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
     ");
@@ -272,15 +274,16 @@ fn the_queue_fills_slots_too() {
       [1/6] Running review...
       [1/6] Review: APPROVED
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
     Running task #2: Not reviewed
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+        It is on signoff/run-1; signoff land brings what is approved to the default branch
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "queue", "--no-review"])), @r#"
     exit 0
@@ -442,7 +445,7 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
       Implementing...
       Implementation complete
       Landing...
-      Landed as [COMMIT]
+      Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (not reviewed)
     --- stderr
     error: `bd close b-1` failed (exit 1): the disk is full
