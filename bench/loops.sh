@@ -69,12 +69,12 @@ CONFIG
     mkdir "$place/plan-$1"
     awk -v n="$2" 'BEGIN {
         printf "{\"tasks\": ["
-        for (i = 1; i <= n; i++) printf "%s{\"id\": \"t%d\", \"title\": \"Part %d\"}", i > 1 ? ", " : "", i, i
+        for (i = 1; i <= n; i++) printf "%s{\"id\": \"t%d\", \"title\": \"Part %d\"}", (i > 1 ? ", " : ""), i, i
         print "]}"
     }' >"$place/plan-$1/enumerate.json"
     awk -v n="$2" 'BEGIN {
         printf "{\"groups\": [["
-        for (i = 1; i <= n; i++) printf "%s\"t%d\"", i > 1 ? ", " : "", i
+        for (i = 1; i <= n; i++) printf "%s\"t%d\"", (i > 1 ? ", " : ""), i
         print "]]}"
     }' >"$place/plan-$1/plan.json"
 }

@@ -192,8 +192,12 @@ fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
 fn clean_up(shop: &Workshop, task: &Assignment) -> Vec<String> {
     Back::forget(shop, task);
     let worktree = Path::new(&task.place.worktree);
+    // What is as its reviewers left it holds nothing that is not on the branch.
+    let own = shop.repository.worktree(worktree).ok();
+    let reviewed = own.is_some_and(|own| shop.readings.is_as_read(&own, &task.state.head.commit));
+    let uncommitted = if reviewed { Uncommitted::Discard } else { Uncommitted::Keep };
     shop.readings.forget(worktree);
-    match shop.repository.remove_worktree(worktree, Uncommitted::Keep) {
+    match shop.repository.remove_worktree(worktree, uncommitted) {
         Err(error @ (GitError::UncommittedWork(_) | GitError::Astray { .. })) => {
             vec![format!("{error}; it did not land, and stays there")]
         }

@@ -123,6 +123,14 @@ impl Readings {
         Ok(())
     }
 
+    /// Whether a worktree is at this commit and just as its readers left it, as far as can be told without git.
+    pub fn is_as_read(&self, worktree: &Worktree, commit: &Commit) -> bool {
+        let place = self.place(worktree);
+        let known = lock(&place);
+        let reading = known.reading.as_ref().filter(|one| one.commit == *commit && one.readers.is_empty());
+        reading.is_some_and(|one| worktree.is_untouched_since(&one.snapshot))
+    }
+
     /// Nobody reads there any more.
     pub fn forget(&self, path: &Path) {
         lock(&self.0).remove(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));

@@ -22,7 +22,7 @@ impl Trees {
         known.insert(head.commit.clone(), head.tree.clone());
     }
 
-    fn of(&self, commit: &Commit) -> Option<Tree> {
+    pub(super) fn of(&self, commit: &Commit) -> Option<Tree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(commit).cloned()
     }
 }
@@ -41,7 +41,9 @@ impl Worktree {
         let asked = ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"];
         let printed = self.repository.sealed(place)?.args(asked).read_line()?;
         let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
-        Ok(Head { commit: Commit::new(commit), tree: Tree::new(tree) })
+        let head = Head { commit: Commit::new(commit), tree: Tree::new(tree) };
+        self.repository.trees().keep(&head);
+        Ok(head)
     }
 
     /// The same right after git has committed: then the index names the tree, and the branch the commit.

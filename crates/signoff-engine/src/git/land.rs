@@ -3,11 +3,13 @@
 //! A merge that does not fit is an object too: its tree holds the conflict markers. Whoever resolves it edits files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
+use super::disk::content;
 use super::repository::path;
 use super::{GitError, Repository, Tips};
 
@@ -42,9 +44,26 @@ pub struct Target {
 impl Repository {
     /// A branch as it is now; none if there is no such branch.
     pub fn target(&self, branch: &str) -> Result<Option<Target>, GitError> {
+        if let Some(tip) = self.tip_nobody_uses(branch) {
+            return Ok(Some(Target { branch: branch.to_owned(), tip, used_by: None }));
+        }
         let known = self.known(branch)?;
         let of = |tip| Target { branch: branch.to_owned(), tip, used_by: known.used_by.clone() };
         Ok(known.tip.map(of))
+    }
+
+    /// The tip of a branch, where files tell it and say that it is checked out nowhere. One landing follows another,
+    /// and each of them asks.
+    fn tip_nobody_uses(&self, branch: &str) -> Option<Head> {
+        let commit = Commit::new(Tips::of_common(self.common()).of_file(branch)?);
+        let tree = self.trees().of(&commit)?;
+        let worktrees = fs::read_dir(self.common().join("worktrees")).ok().into_iter().flatten().flatten();
+        let heads = worktrees.map(|entry| entry.path()).chain([self.common().to_owned()]);
+        let named = format!("ref: refs/heads/{branch}");
+        let uses = |git_dir: PathBuf| {
+            content(&git_dir.join("HEAD")).is_none_or(|head| head.trim_ascii_end() == named.as_bytes())
+        };
+        (!heads.into_iter().any(uses)).then_some(Head { commit, tree })
     }
 
     /// Whether a branch is at this commit, as far as files tell it.
@@ -129,7 +148,9 @@ impl Repository {
         let parents = parents.iter().flat_map(|parent| ["-p", parent.as_str()]);
         let command = self.sealed(self.here())?.args(["commit-tree", "--no-gpg-sign"]).args(parents);
         let message = format!("{}\n", message.trim_end());
-        Ok(Commit::new(command.args(["-m", &message, tree.as_str()]).read_line()?))
+        let commit = Commit::new(command.args(["-m", &message, tree.as_str()]).read_line()?);
+        self.trees().keep(&Head { commit: commit.clone(), tree: tree.clone() });
+        Ok(commit)
     }
 
     /// Those of these commits that a branch does not have.

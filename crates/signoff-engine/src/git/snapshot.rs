@@ -73,7 +73,7 @@ impl Worktree {
     }
 
     /// Whether nobody has touched anything since the snapshot: then there is nothing to ask git for.
-    pub(super) fn is_untouched_since(&self, snapshot: &Snapshot) -> bool {
+    pub fn is_untouched_since(&self, snapshot: &Snapshot) -> bool {
         let same = |then: &Footprint| self.repository.footprint(self.place(), &then.paths) == then.print;
         Operation::left_in(&self.git_dir) == snapshot.operation
             && snapshot.footprint.as_ref().is_some_and(same)

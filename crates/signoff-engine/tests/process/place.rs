@@ -113,7 +113,7 @@ impl Place {
 
     /// Waits until nobody is here any more: a keeper that starts nothing takes a moment to see that.
     pub fn await_desertion(&self) {
-        while !self.inhabitants().is_empty() {
+        while any_becomes_another() || !self.inhabitants().is_empty() {
             std::thread::yield_now();
         }
     }
@@ -132,6 +132,15 @@ impl Place {
         }
         found
     }
+}
+
+/// In the moment in which it becomes another program a process shows neither arguments nor environment.
+fn any_becomes_another() -> bool {
+    let shows_nothing = |process: PathBuf| {
+        let is_empty = |file: &str| fs::read(process.join(file)).is_ok_and(|text| text.is_empty());
+        is_empty("cmdline") && is_empty("environ") && fs::read_link(process.join("exe")).is_ok()
+    };
+    fs::read_dir("/proc").unwrap().flatten().any(|entry| shows_nothing(entry.path()))
 }
 
 impl Drop for Place {
