@@ -76,7 +76,9 @@ impl Dispatcher<'_> {
         attempt: AttemptId,
         why: &str,
     ) -> Result<(), EngineError> {
-        self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
+        let task = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id)?.task);
+        let who = task.map_or_else(|| format!("Run {run} ({loop_id})"), |task| format!("Task #{task}"));
+        self.renderer.take(&Notice::Note(&format!("{who} is paused: {why}")));
         self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new())
     }
 

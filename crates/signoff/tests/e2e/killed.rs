@@ -258,6 +258,10 @@ fn every(count: u64) -> BTreeSet<u64> {
     (1..=count).collect()
 }
 
+fn every_third(count: u64) -> BTreeSet<u64> {
+    (1..=count).step_by(3).collect()
+}
+
 fn killed_at(story: Story, places: &[&str], counts: fn(u64) -> BTreeSet<u64>) {
     let (passed, undisturbed) = story.undisturbed();
     for place in places {
@@ -489,9 +493,9 @@ fn a_plan_killed_at_every_place_every_time() {
 
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
-fn a_run_of_groups_killed_at_every_place_every_time() {
+fn a_run_of_groups_killed_at_every_place_every_third_time() {
     killed_at(GROUPS, &LANDING, every);
-    killed_at(GROUPS, &PLACES, every);
+    killed_at(GROUPS, &PLACES, every_third);
 }
 
 #[test]
