@@ -9,12 +9,14 @@ mod limited;
 mod planner;
 mod prepare;
 mod reading;
+mod reviewed;
+mod usage;
 
-pub use conclude::told_usage;
 pub(crate) use conclude::{Checks, checked};
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub(crate) use prepare::{checks_launch, make_directory};
 pub use reading::Readings;
+pub use usage::told_usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

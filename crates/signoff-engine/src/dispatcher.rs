@@ -4,6 +4,7 @@
 
 mod budget;
 mod carry_out;
+mod input;
 mod interrupt;
 mod part;
 mod pick;
@@ -13,17 +14,17 @@ mod recover;
 mod request;
 mod track;
 
+pub use input::{Drive, Input, Interrupt, Notice, Placed, Renderer, Summary};
 pub use pick::{is_through, loop_id, ready};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use signoff_core::group::{RunEffect, RunStage};
-use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::group::RunEffect;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{self, Effect, Event, Loss};
-use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -35,139 +36,6 @@ use crate::occupied::Occupied;
 use crate::process::Stopper;
 use crate::tick;
 use track::Tracking;
-
-/// What people are told while it runs.
-#[derive(Debug)]
-pub enum Notice<'a> {
-    Recorded(&'a Recorded),
-    /// A run is taken up; this is what was recorded before.
-    TakenUp {
-        run: RunId,
-        log: &'a [Recorded],
-    },
-    /// A line an agent wrote. It is not recorded: the transcript has it.
-    Said {
-        run: RunId,
-        loop_id: &'a LoopId,
-        attempt: AttemptId,
-        line: &'a str,
-    },
-    /// A person wants it to end: from now on nothing new is begun.
-    Ending,
-    /// Something a person should know that is no fact of the log.
-    Note(&'a str),
-}
-
-/// Whoever shows what happens.
-pub trait Renderer: Send {
-    fn take(&mut self, notice: &Notice<'_>);
-}
-
-/// How a run is driven this time.
-#[derive(Debug, Clone, Default)]
-pub struct Drive {
-    /// Only these tasks of the queue, in this order; all of them if none is named.
-    pub only: Vec<TaskId>,
-    /// Wait for further tasks instead of ending.
-    pub watch: bool,
-    pub no_ask: bool,
-    /// Tick what is done in the plan file itself too.
-    pub tick: bool,
-    /// What a tracker was just heard to have, for the run that is opened.
-    pub offer: Option<Vec<TaskSpec>>,
-}
-
-/// A person's wish to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Interrupt {
-    /// Let the agents at work finish, start no others.
-    Finish,
-    /// Stop them now.
-    Stop,
-    /// At once.
-    Kill,
-}
-
-/// What the dispatcher hears.
-#[derive(Debug)]
-pub enum Input {
-    Placed {
-        run: RunId,
-        loop_id: LoopId,
-        result: Result<Placed, EngineError>,
-    },
-    Running {
-        run: RunId,
-        loop_id: LoopId,
-        attempt: AttemptId,
-        stopper: Stopper,
-    },
-    Said {
-        run: RunId,
-        loop_id: LoopId,
-        attempt: AttemptId,
-        line: String,
-        /// Held until the line was taken in.
-        unheard: Arc<()>,
-    },
-    Reported(Box<Report>),
-    Elapsed {
-        run: RunId,
-        loop_id: LoopId,
-        hold: machine::Hold,
-    },
-    /// What a tracker has for the free slots of a run.
-    Offered {
-        run: RunId,
-        result: Result<Vec<TaskSpec>, EngineError>,
-    },
-    /// Somebody else has what a loop was to work on.
-    Lost {
-        run: RunId,
-        loop_id: LoopId,
-        id: String,
-        why: String,
-    },
-    /// A tracker was told that a task is done.
-    Closed {
-        run: RunId,
-        loop_id: LoopId,
-        result: Result<(), EngineError>,
-    },
-    Interrupted(Interrupt),
-    /// Something people should know.
-    Note(String),
-    /// The branch of a run was brought onto the default branch, or not.
-    Landed {
-        run: RunId,
-        result: Result<(), EngineError>,
-    },
-    /// Time to look whether another program left a wish, or a task.
-    Tick,
-}
-
-/// A loop has its worktree.
-#[derive(Debug, Clone)]
-pub struct Placed {
-    pub place: Place,
-    pub head: machine::Head,
-    /// What people should know about it.
-    pub note: Option<String>,
-}
-
-/// How a drive ended.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// The runs, and where each stands.
-    pub runs: Vec<(RunId, RunStage)>,
-    /// The tasks that were moved, in order of their numbers.
-    pub tasks: BTreeSet<TaskId>,
-    /// How many agents were started.
-    pub agents: usize,
-    pub interrupted: bool,
-    /// What kept a task from going on although no agent is to blame.
-    pub troubles: Vec<EngineError>,
-}
 
 /// A run that is being driven.
 struct Driven {

@@ -1,33 +1,29 @@
 //! After an attempt: what it left is committed or read, and becomes an event.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
 use signoff_core::checks::{self, Ran};
-use signoff_core::config::AgentKind;
-use signoff_core::contract::{self, Answer, MAX_BYTES};
-use signoff_core::ids::{Commit, ReviewerName};
+use signoff_core::contract::MAX_BYTES;
+use signoff_core::ids::ReviewerName;
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Finding, Judged, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::review::{Finding, Usage};
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
-use super::planner;
-use super::prepare::{self, Memo};
-use super::reading::Undone;
-use super::{End, Workshop, limited};
-use crate::agent;
+use super::prepare::Memo;
+use super::reviewed::{review, undo};
+use super::usage::usage;
+use super::{End, Workshop, limited, planner};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{Change, GitError, Worktree};
+use crate::git::{GitError, Worktree};
 use crate::process::{AttemptDir, Ended, Exit};
-use crate::reports;
 
 /// An attempt's end with what it used and what people should be told.
 pub struct Concluded {
@@ -119,48 +115,6 @@ fn unusable(task: &Assignment, ended: &Ended, error: &GitError) -> End {
         return End::Stopped;
     }
     failed(task, Failure::Unusable { message: error.to_string() })
-}
-
-/// Puts back what somebody changed who should only have looked; the changes, in words.
-fn undo(
-    shop: &Workshop,
-    worktree: &Worktree,
-    commit: &Commit,
-    (who, notes): (&ReviewerName, &mut Vec<String>),
-) -> Result<Undone, EngineError> {
-    let undone = shop.readings.end(worktree, commit, who)?;
-    let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
-    let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
-    let (put_back, left): (Vec<&Change>, Vec<&Change>) =
-        undone.changes.iter().partition(|change| change.is_undone());
-    if !put_back.is_empty() {
-        notes.push(format!("{by} changed files while reviewing; undone: {}", listed(&put_back)));
-    }
-    if !left.is_empty() {
-        // The person, or an agent of another task, may have done it.
-        notes.push(format!("while {by} was reviewing, somebody {}; left so", listed(&left)));
-    }
-    Ok(undone)
-}
-
-pub(super) fn listed(changes: &[&Change]) -> String {
-    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Files that changed under a reviewer are not what it was to review: its approval is of something else. What it
-/// found stands. Checks may change files; that is known, and put back.
-fn of_the_commit(shop: &Workshop, task: &Assignment, review: Review, undone: &Undone) -> Review {
-    let place = task.job_place();
-    let is_check = |name: &ReviewerName| {
-        let assigned = place.and_then(|place| shop.settings.reviewer(name, place).ok());
-        assigned.is_some_and(|one| one.agent.kind == AgentKind::Checks)
-    };
-    if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {
-        return review;
-    }
-    let message = "files were changed while it was reviewed, so this approval is not of the commit";
-    let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
-    Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
 }
 
 pub(super) fn failed(task: &Assignment, failure: Failure) -> End {
@@ -286,65 +240,6 @@ fn unfinished(task: &Assignment) -> String {
     commit_message::unfinished(&task.spec.title)
 }
 
-/// A reviewer's end: what it reported, or else its final message, is read under the contract, and by nothing else.
-fn review(
-    shop: &Workshop,
-    task: &Assignment,
-    (dir, ended): (&AttemptDir, &Ended),
-    (reviewer, commit): (&ReviewerName, &Commit),
-    undone: Undone,
-) -> Result<End, EngineError> {
-    if is_stopped(&ended.exit) {
-        return Ok(End::Stopped);
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        let refused = limited::refused(shop, task, dir, ended);
-        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
-    }
-    let Some(place) = task.job_place() else { return Ok(End::Stopped) };
-    let assigned = match shop.settings.reviewer_in_turn(reviewer, place, task.turn()) {
-        Ok(assigned) => assigned,
-        Err(error) => return Ok(failed(task, Failure::NotStarted { message: error.to_string() })),
-    };
-    let text = stdout(dir);
-    let memo = memo(dir);
-    let reviews = shop.layout.reviews();
-    let reported = reports::reviewed(dir);
-    let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
-        .map_err(|error| EngineError::io("write", &reviews, error))?;
-    let review = if assigned.agent.kind == AgentKind::Checks {
-        checks::review(reviewer, assigned.kind, &ran(&text))
-    } else {
-        let Some(agent) = agent::of(assigned.agent.kind) else {
-            let message = "this kind of agent cannot be driven here".to_owned();
-            return Ok(failed(task, Failure::NotStarted { message }));
-        };
-        let message = agent.final_message(text);
-        let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
-        contract::parse(assigned.contract, Answer { text: &message, tool: reported.as_deref() }, &ask)
-            .and_then(contract::within_reason)
-            .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
-    };
-    let review = Review {
-        usage: usage(dir, ended),
-        judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
-        raw: Some(raw),
-        ..review
-    };
-    let review = of_the_commit(shop, task, review, &undone);
-    Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
-}
-
-/// All that a reviewer answered, for people: what it reported with a tool stands behind its message.
-fn answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
-    let Some(reported) = reported else { return Cow::Borrowed(text) };
-    let shown = serde_json::from_slice::<serde_json::Value>(reported)
-        .and_then(|report| serde_json::to_vec_pretty(&report))
-        .unwrap_or_else(|_| reported.to_vec());
-    let before = if text.is_empty() { "Reported:\n\n" } else { "\n\nReported:\n\n" };
-    Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
-}
-
 fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
     let report = match checked(dir, ended) {
         Checks::Stopped => return End::Stopped,
@@ -375,7 +270,7 @@ pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
     }
 }
 
-fn ran(text: &[u8]) -> Vec<Ran> {
+pub(super) fn ran(text: &[u8]) -> Vec<Ran> {
     serde_json::from_slice(text).unwrap_or_default()
 }
 
@@ -404,34 +299,7 @@ pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     Some(String::from_utf8_lossy(&stdout(dir)).into_owned())
 }
 
-fn memo(dir: &AttemptDir) -> Memo {
+pub(super) fn memo(dir: &AttemptDir) -> Memo {
     let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
-}
-
-#[derive(serde::Deserialize, Default)]
-#[serde(default)]
-struct Told {
-    cost_usd: f64,
-    input_tokens: u64,
-    output_tokens: u64,
-}
-
-/// What the agent says it used, and how long it took.
-fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
-    Usage { duration_ms: ended.duration_ms, ..told_usage(dir) }
-}
-
-/// What the agent says it used.
-pub fn told_usage(dir: &AttemptDir) -> Usage {
-    let text = start_of(&dir.usage(), 64 * 1024);
-    let told: Told = serde_json::from_slice(&text).unwrap_or_default();
-    // A negative or absurd price counts as none.
-    let cost = if told.cost_usd.is_finite() { (told.cost_usd * 1e6).clamp(0.0, 1e15) } else { 0.0 };
-    Usage {
-        cost_micro_usd: cost as u64,
-        input_tokens: told.input_tokens,
-        output_tokens: told.output_tokens,
-        duration_ms: 0,
-    }
 }

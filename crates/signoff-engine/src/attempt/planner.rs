@@ -9,7 +9,8 @@ use signoff_core::source::planner::{Planned, read_groups, read_tasks};
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::Role;
 
-use super::conclude::{failed, failure, is_stopped, listed, stdout};
+use super::conclude::{failed, failure, is_stopped, stdout};
+use super::reviewed::listed;
 use super::{End, Workshop, limited};
 use crate::assignment::{Assignment, Part};
 use crate::error::EngineError;
