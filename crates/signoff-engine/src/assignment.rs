@@ -26,6 +26,8 @@ pub struct Assignment {
     pub place: Place,
     /// The branch its work lands on; none for the default branch.
     pub target: Option<String>,
+    /// What landed there last.
+    pub last_landed: Option<Commit>,
     pub started: Timestamp,
     pub job: Job,
     pub launch: Launch,

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::machine::{self, Event, Failure, Loop, Panel, Policy, Seat, Stage};
+use signoff_core::machine::{self, Event, Failure, LandReport, Loop, Panel, Policy, Seat, Stage};
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
+use signoff_core::workflow::Landing;
 
 /// A run and its loops.
 #[derive(Debug, Clone)]
@@ -25,6 +26,11 @@ pub struct Board {
     pub loops: BTreeMap<LoopId, Worked>,
     /// What was asked for, where the run's own log says it.
     pub specs: BTreeMap<TaskId, TaskSpec>,
+    /// What landed on the run's branch, and what was last.
+    pub landed: BTreeMap<LoopId, Commit>,
+    pub last_landed: Option<Commit>,
+    /// Its branch went onto the default branch.
+    pub has_gone_on: bool,
     /// What the run as a whole is to bring about, where tasks are yet to be made of it.
     pub subject: Option<TaskSpec>,
     /// The last policy that a loop was given. Most loops of a run have the same one, and share it.
@@ -92,6 +98,9 @@ impl Board {
             machine: Run::default(),
             loops: BTreeMap::new(),
             specs: BTreeMap::new(),
+            landed: BTreeMap::new(),
+            last_landed: None,
+            has_gone_on: false,
             subject: None,
             given: None,
         }
@@ -119,6 +128,7 @@ impl Board {
                     Some(TaskSpec { title: name.clone(), description: text.clone(), ..TaskSpec::default() });
             }
             Fact::Run(RunFact::Moved(event)) => {
+                self.has_gone_on |= *event == RunEvent::Landed;
                 // A loop that belongs to no task is known by its place in the plan alone.
                 if let RunEvent::GroupsPlanned { groups } = event {
                     for loop_id in groups.iter().flatten() {
@@ -136,9 +146,21 @@ impl Board {
                 self.loops.entry(loop_id.clone()).or_default().policy.clone_from(&self.given);
             }
             Fact::Loop(loop_id, fact) => {
+                self.note_landed(loop_id, fact);
                 let run_policy = self.under.as_ref().map(|(_, policy)| policy);
                 self.loops.entry(loop_id.clone()).or_default().take(fact, recorded.at, run_policy);
             }
+        }
+    }
+
+    fn note_landed(&mut self, loop_id: &LoopId, fact: &LoopFact) {
+        let LoopFact::Moved(Event::LandingEnded { report: LandReport::Landed { commit }, .. }) = fact else {
+            return;
+        };
+        // What a person merges goes elsewhere.
+        if self.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None) {
+            self.landed.insert(loop_id.clone(), commit.clone());
+            self.last_landed = Some(commit.clone());
         }
     }
 

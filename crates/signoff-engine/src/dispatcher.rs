@@ -157,6 +157,7 @@ impl<'r> Dispatcher<'r> {
         }
         if end.is_ok() {
             self.tick_plans().await;
+            self.note_unlanded();
         }
         while self.chores.join_next().await.is_some() {}
         let stage = |(run, driven): (&RunId, &Driven)| (*run, driven.board.machine.stage.clone());

@@ -9,10 +9,12 @@ mod direct;
 mod refused;
 mod sent_back;
 mod turn;
+mod whole;
 
 pub use bring::Brought;
 pub use direct::{Direct, land, land_run, make_ready};
 pub use refused::Tried;
+pub use whole::{approved, is_approved, keep};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +71,15 @@ async fn land_loop(
         return Ok(Landed::of(End::Stopped));
     };
     let looking = (shop.clone(), task.clone());
-    let wish = match attempt::blocking(move || before(&looking.0, &looking.1)).await? {
+    let looked = attempt::blocking(move || {
+        let mut notes = Vec::new();
+        before(&looking.0, &looking.1, &mut notes).map(|before| (before, notes))
+    });
+    let (before, notes) = looked.await?;
+    for note in notes {
+        tell.send(Input::Note(note)).ok();
+    }
+    let wish = match before {
         Before::Ready(wish) => wish,
         Before::Ended(landed) => return Ok(landed),
     };
@@ -86,7 +96,7 @@ enum Before {
 }
 
 /// Looks whether the branch is as it was approved.
-fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
+fn before(shop: &Workshop, task: &Assignment, notes: &mut Vec<String>) -> Result<Before, EngineError> {
     shop.repository.finish_forward()?;
     let tip = tip(shop, task)?;
     let back = Back::read(shop, task);
@@ -96,6 +106,11 @@ fn before(shop: &Workshop, task: &Assignment) -> Result<Before, EngineError> {
             Some(back) => give_back(shop, task, &back)?,
             None => Landed::event(Event::HeadMoved { head: by_hand(shop, task)?.unwrap_or(tip) }),
         }));
+    }
+    if let (Some(target), Some(landed)) = (&task.target, &task.last_landed)
+        && let Some(note) = whole::keep(&shop.repository, target, landed)?
+    {
+        notes.push(note);
     }
     let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
     match unresolved.filter(|findings| !findings.is_empty()) {

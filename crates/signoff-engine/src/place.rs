@@ -15,6 +15,7 @@ use crate::board::{Board, Place, Worked};
 use crate::dispatcher::Placed;
 use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
+use crate::landing;
 use crate::tick;
 
 /// A loop that needs a place.
@@ -29,6 +30,8 @@ pub struct Wish {
     pub in_turn: bool,
     /// What is signed off goes onto the run's branch, and so begins there.
     pub lands: bool,
+    /// What landed on the run's branch last.
+    pub last_landed: Option<Commit>,
     /// The loop that this one looks at while it is at work, and where that is.
     pub looks_at: Option<Place>,
     /// What is to be ticked first: the tasks before this one.
@@ -51,6 +54,7 @@ impl Wish {
             branch: worked.branch,
             in_turn,
             lands: landing.is_some_and(|landing| landing != Landing::None),
+            last_landed: board.last_landed.clone(),
             looks_at: looked_at.and_then(|worked| worked.place.clone()),
             done: tick::through(board),
             called_off: called_off(board).filter(|_| in_turn),
@@ -142,10 +146,12 @@ fn of_part(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     let repository = &shop.repository;
     if wish.loop_id == LoopId::whole() {
         let branch = wish.run.branch();
+        let kept = wish.last_landed.as_ref().map(|landed| landing::keep(repository, &branch, landed));
+        let note = kept.transpose()?.flatten();
         let tip = repository.begin_branch(&branch, || repository.base())?;
         let base = repository.begun_at(&branch)?.unwrap_or_else(|| tip.clone());
         let placed = attach(shop, &shop.layout.run_worktree(wish.run), &branch, &tip)?;
-        return Ok(Placed { place: Place { base, ..placed.place }, ..placed });
+        return Ok(Placed { place: Place { base, ..placed.place }, note, ..placed });
     }
     let path = shop.layout.part_worktree(wish.run, &wish.loop_id);
     // A killed program may have made it.

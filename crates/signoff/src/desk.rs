@@ -146,6 +146,8 @@ impl Bench {
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
         let store = Arc::new(SqliteStore::open_with(layout.root(), store_options())?);
         end_strays(layout.root());
+        // A killed program may have moved the branch that is checked out and not the files.
+        repository.repair_checkout()?;
         Ok(Self { repository, layout, settings, store })
     }
 }

@@ -13,7 +13,7 @@ use signoff_core::workflow::Landing;
 use signoff_engine::attempt::Workshop;
 use signoff_engine::board::Board;
 use signoff_engine::clock;
-use signoff_engine::dispatcher::Drive;
+use signoff_engine::dispatcher::{Drive, loop_id};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
 use signoff_engine::landing::{self, Direct, Tried};
@@ -61,7 +61,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
-        builds_on_approved(&bench, (&row, &rows), &commit)?;
+        builds_on_approved(&bench, &board, (task, &rows), &commit)?;
         wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
@@ -76,19 +76,20 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     }
 }
 
-/// Brings all that a run came to into the default branch: its branch, as it is.
+/// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
 pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     let bench = Bench::open()?;
-    let branch = run.branch();
-    let Some(head) = bench.repository.head_of(&branch)? else {
-        return Err(Failure::failed(format!("there is no branch {branch} to land")));
-    };
+    let commit = landing::approved(&bench.repository, &Board::of(run, &bench.store.log(run)?))?;
     let target = bench.repository.default_branch()?;
-    if is_in(&bench, &head.commit, &target)? {
-        return Ok(Landed { target, commit: head.commit.to_string(), now: false });
+    if is_in(&bench, &commit, &target)? {
+        return Ok(Landed { target, commit: commit.to_string(), now: false });
+    }
+    let branch = run.branch();
+    if bench.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
+        console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
     let message = format!("Merge run {run}");
-    let wish = Direct { run, name: "run".to_owned(), commit: head.commit, message };
+    let wish = Direct { run, name: "run".to_owned(), commit, message };
     direct(bench, wish, &format!("run {run}"), console)
 }
 
@@ -153,23 +154,22 @@ pub fn approved(row: &TaskRow, rows: &[TaskRow]) -> Result<Commit, Failure> {
     }
 }
 
-/// Work that began at its run's branch brings along what had landed there; all of that must be approved too.
+/// Work that began at its run's branch brings along what had landed there; all of that must be approved as it stands.
 fn builds_on_approved(
     bench: &Bench,
-    (row, rows): (&TaskRow, &[TaskRow]),
+    board: &Board,
+    (task, rows): (TaskId, &[TaskRow]),
     commit: &Commit,
 ) -> Result<(), Failure> {
-    let unapproved = |one: &&TaskRow| {
-        let beside = one.run_id == row.run_id && one.id != row.id && one.branch != row.branch;
-        beside && one.status == Status::Completed && one.final_verdict.as_deref() != Some("APPROVED")
-    };
-    for one in rows.iter().filter(unapproved) {
-        let Some(branch) = one.branch.as_deref() else { continue };
-        let Some(head) = bench.repository.head_of(branch)? else { continue };
-        // A branch on which nothing happened is in every other.
-        let idle = one.base.as_deref() == Some(head.commit.as_str());
-        if !idle && bench.repository.is_ancestor(head.commit.as_str(), commit.as_str())? {
-            return Err(refused(row.id, &format!("builds on task {}, which is", one.id), one));
+    let own = loop_id(task);
+    let unapproved = |id: &&LoopId| **id != own && !landing::is_approved(board, id);
+    for worked in board.landed.keys().filter(unapproved).filter_map(|id| board.loops.get(id)) {
+        let head = &worked.state.head.commit;
+        let row = rows.iter().find(|row| worked.task == Some(TaskId(row.id)));
+        if let Some(one) = row
+            && bench.repository.is_ancestor(head.as_str(), commit.as_str())?
+        {
+            return Err(refused(task.0, &format!("builds on task {}, which is", one.id), one));
         }
     }
     Ok(())

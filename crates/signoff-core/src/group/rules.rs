@@ -211,7 +211,8 @@ fn looked_at(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunStage {
     }
     let worth = worth(this);
     let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
-    finished(this, if noted { RunOutcome::Attention } else { worth }, policy)
+    let whole = matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. });
+    finished(this, if noted { RunOutcome::Attention } else { worth }, whole, policy)
 }
 
 /// Where a run goes on that seemed to be through, if a person reopened one of its loops.
@@ -220,9 +221,15 @@ fn reopened(this: &Run) -> Option<RunStage> {
     open.then(|| RunStage::Working { group: this.groups.len().saturating_sub(1) })
 }
 
-/// All is done. Where that is wanted it goes further, if all of it was approved and there is anything.
-fn finished(this: &Run, outcome: RunOutcome, policy: &RunPolicy) -> RunStage {
-    let goes_on = policy.onto_default && outcome == RunOutcome::Approved && !this.loops.is_empty();
+/// All is done. Where that is wanted it goes further, if all that is in it was approved and there is anything: what was
+/// called off is not in it. `whole` tells whether the last look at it left nothing open.
+fn finished(this: &Run, outcome: RunOutcome, whole: bool, policy: &RunPolicy) -> RunStage {
+    let approved = |standing: &Standing| {
+        matches!(standing, Standing::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
+    };
+    let off = |standing: &Standing| *standing == Standing::Ended(Outcome::Cancelled);
+    let all = this.loops.values().all(|standing| approved(standing) || off(standing));
+    let goes_on = policy.onto_default && whole && all && this.loops.values().any(approved);
     if goes_on { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
 }
 
@@ -333,7 +340,7 @@ fn after(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
     {
         RunStage::Reviewing
     } else {
-        finished(this, worth(this), policy)
+        finished(this, worth(this), true, policy)
     }
 }
 

@@ -268,6 +268,7 @@ impl Dispatcher<'_> {
             branch: if whole { run.branch() } else { worked.branch.clone() },
             place: worked.place.clone()?,
             target: own.then(|| run.branch()),
+            last_landed: board.last_landed.clone(),
             started: about.started.unwrap_or_else(clock::now),
             job,
             launch,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use signoff_core::group::{self, RunEvent};
+use signoff_core::group::{self, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Outcome, Policy, Stage};
 use signoff_core::review::{Bar, Finding};
@@ -16,7 +16,7 @@ use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
 use signoff_core::workflow::Workflow;
 
 use super::{Dispatcher, Input, Todo, loop_id};
-use crate::board::Worked;
+use crate::board::{Board, Worked};
 use crate::error::EngineError;
 use crate::git::Uncommitted;
 use crate::landing;
@@ -171,11 +171,39 @@ impl Dispatcher<'_> {
         }
         let Some(driven) = self.runs.get_mut(&run) else { return };
         driven.landing = true;
+        let board = driven.board.clone();
         let (shop, tell) = (self.shop.clone(), self.tell.clone());
         tokio::spawn(async move {
-            let result = landing::land_run(&shop, run).await;
+            let result = landing::land_run(&shop, board).await;
             tell.send(Input::Landed { run, result }).ok();
         });
+    }
+
+    /// Runs that were to go onto the default branch and may not say so.
+    pub(super) fn note_unlanded(&mut self) {
+        let unlanded = |board: &Board| {
+            let wanted = board.run_policy().is_some_and(|policy| policy.onto_default);
+            let over = match board.machine.stage {
+                RunStage::Done(outcome) => outcome != RunOutcome::Cancelled,
+                RunStage::Queued
+                | RunStage::Preparing
+                | RunStage::Working { .. }
+                | RunStage::Blocked { .. }
+                | RunStage::Reviewing
+                | RunStage::Landing(_) => false,
+            };
+            wanted && over && !board.has_gone_on && !board.loops.is_empty()
+        };
+        for board in self.runs.values().map(|driven| &driven.board).filter(|board| unlanded(board)) {
+            self.summary.troubles.push(EngineError::NotLanded {
+                message: format!(
+                    "run {} did not land on the default branch: not all of it is approved",
+                    board.run
+                ),
+                hint: "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest"
+                    .to_owned(),
+            });
+        }
     }
 
     /// What did not land stays outstanding: the next drive tries again, once the person has done what is asked.

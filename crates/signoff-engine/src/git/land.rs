@@ -155,12 +155,17 @@ impl Repository {
 
     /// Those of these commits that a branch does not have.
     pub fn not_in(&self, branch: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        self.missing_from(&format!("refs/heads/{branch}"), commits)
+    }
+
+    /// Those of these commits that are not in a revision.
+    pub fn missing_from(&self, revision: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
         if commits.is_empty() {
             return Ok(BTreeSet::new());
         }
         let wanted: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
         let asked = ["rev-list", "--ignore-missing", "--stdin"];
-        let input = format!("{wanted}^refs/heads/{branch}\n");
+        let input = format!("{wanted}^{revision}\n");
         let listed = self.sealed(self.here())?.args(asked).input(input).read()?;
         let listed: BTreeSet<Commit> = String::from_utf8_lossy(&listed).lines().map(Commit::new).collect();
         Ok(commits.iter().filter(|commit| listed.contains(*commit)).cloned().collect())

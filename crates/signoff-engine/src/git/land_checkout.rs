@@ -82,6 +82,17 @@ impl Repository {
         followed.map(|()| Moved::Done)
     }
 
+    /// The same for whoever is about to work here, unless somebody is landing something just now.
+    pub fn repair_checkout(&self) -> Result<(), GitError> {
+        if !self.forward_note().exists() {
+            return Ok(());
+        }
+        let lock = self.landing_lock();
+        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
+        let file = file.map_err(GitError::at(&lock))?;
+        if file.try_lock().is_ok() { self.finish_forward() } else { Ok(()) }
+    }
+
     /// Finishes what a killed program had begun.
     pub fn finish_forward(&self) -> Result<(), GitError> {
         let note = self.forward_note();

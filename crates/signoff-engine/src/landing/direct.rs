@@ -7,7 +7,9 @@ use signoff_core::ids::{Commit, RunId};
 use super::bring::{self, Brought, Wish};
 use super::refused::Tried;
 use super::turn::Turn;
+use super::whole;
 use crate::attempt::{self, Workshop};
+use crate::board::Board;
 use crate::error::EngineError;
 use crate::git::{GitError, Repository};
 
@@ -42,13 +44,12 @@ pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, Engin
     bring::bring(shop, &wish, None).await
 }
 
-/// Brings all that a run came to into the default branch: its branch, as it is.
-pub async fn land_run(shop: &Arc<Workshop>, run: RunId) -> Result<(), EngineError> {
-    let looking = shop.clone();
+/// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
+pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(), EngineError> {
+    let (looking, run) = (shop.clone(), board.run);
     let (commit, target) = attempt::blocking(move || {
-        let (branch, repository) = (run.branch(), &looking.repository);
-        let head = repository.head_of(&branch)?.ok_or(GitError::BranchGone(branch))?;
-        Ok((head.commit, repository.default_branch()?))
+        let repository = &looking.repository;
+        Ok((whole::approved(repository, &board)?, repository.default_branch()?))
     })
     .await?;
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));

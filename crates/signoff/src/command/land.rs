@@ -1,10 +1,12 @@
 //! `signoff land`: everything that is approved joins the default branch.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{Commit, RunId, TaskId};
+use signoff_core::group::RunStage;
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::view::{Status, TaskRow};
+use signoff_core::wire::Recorded;
 use signoff_engine::board::Board;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
@@ -58,38 +60,86 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is approved and not in the default branch: the last of each branch, in order of their numbers.
+/// What is approved and not in the default branch, in order of the tasks' numbers: runs that came together on a branch
+/// of their own as a whole, of other branches the last task.
 fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
-    let mut last: BTreeMap<String, TaskRow> = BTreeMap::new();
-    for row in bench.desk().tasks()?.into_iter().filter(is_approved) {
-        last.insert(row.branch.clone().unwrap_or_default(), row);
-    }
-    let commit = |row: &TaskRow| row.approved_commit.clone().map(Commit::new);
-    let commits: Vec<Commit> = last.values().filter_map(commit).collect();
-    let missing = bench.repository.not_in(target, &commits)?;
-    let is_missing = |row: &TaskRow| commit(row).is_some_and(|commit| missing.contains(&commit));
-    let mut rows: Vec<TaskRow> = last.into_values().filter(is_missing).collect();
+    let mut rows: Vec<TaskRow> = bench.desk().tasks()?.into_iter().filter(is_approved).collect();
     rows.sort_by_key(|row| row.id);
-    let mut units: Vec<Unit> = Vec::new();
-    for row in rows {
-        let Some(commit) = commit(&row) else { continue };
+    let commits: Vec<Commit> = rows.iter().filter_map(commit).collect();
+    let missing = bench.repository.not_in(target, &commits)?;
+    let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
+    for row in &rows {
         let Some((run, loop_id)) = bench.store.loop_of(TaskId(row.id))? else { continue };
-        let log = bench.store.log(run)?;
-        if landing::is_in(bench, &commit, target)? || landing::has_landed(bench, (&log, &loop_id), target)? {
+        let known = match runs.entry(run) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(Known::of(bench, run, target)?),
+        };
+        if known.whole != Whole::Unknown && landing::lands_on_run(&known.board, &loop_id) {
+            if known.whole == Whole::Waits {
+                add_to_run(&mut units, run, row);
+            }
             continue;
         }
-        let board = Board::of(run, &log);
-        let through = board.machine.stage == RunStage::Done(RunOutcome::Approved);
-        if !through || !landing::lands_on_run(&board, &loop_id) {
-            units.push(Unit::Task(Box::new(row)));
-            continue;
-        }
-        match units.iter_mut().find(|unit| matches!(unit, Unit::Run(other, _) if *other == run)) {
-            Some(Unit::Run(_, rows)) => rows.push(row),
-            Some(Unit::Task(_)) | None => units.push(Unit::Run(run, vec![row])),
+        let is_last = !rows.iter().any(|other| other.branch == row.branch && other.id > row.id);
+        let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
+        if is_last && is_missing && !is_in(bench, known, (row, &loop_id), target)? {
+            units.push(Unit::Task(Box::new(row.clone())));
         }
     }
     Ok(units)
+}
+
+fn commit(row: &TaskRow) -> Option<Commit> {
+    row.approved_commit.clone().map(Commit::new)
+}
+
+fn is_in(
+    bench: &Bench,
+    known: &Known,
+    (row, loop_id): (&TaskRow, &LoopId),
+    target: &str,
+) -> Result<bool, Failure> {
+    let Some(commit) = commit(row) else { return Ok(false) };
+    Ok(landing::is_in(bench, &commit, target)? || landing::has_landed(bench, (&known.log, loop_id), target)?)
+}
+
+fn add_to_run(units: &mut Vec<Unit>, run: RunId, row: &TaskRow) {
+    match units.iter_mut().find(|unit| matches!(unit, Unit::Run(other, _) if *other == run)) {
+        Some(Unit::Run(_, rows)) => rows.push(row.clone()),
+        Some(Unit::Task(_)) | None => units.push(Unit::Run(run, vec![row.clone()])),
+    }
+}
+
+/// A run whose tasks may be waited for.
+struct Known {
+    log: Vec<Recorded>,
+    board: Board,
+    whole: Whole,
+}
+
+/// How a run as a whole stands to the default branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    In,
+    Waits,
+    /// It is not over, or not all of it is approved: its tasks stand for themselves.
+    Unknown,
+}
+
+impl Known {
+    fn of(bench: &Bench, run: RunId, target: &str) -> Result<Self, Failure> {
+        let log = bench.store.log(run)?;
+        let board = Board::of(run, &log);
+        let over = matches!(board.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
+        let approved =
+            if over { signoff_engine::landing::approved(&bench.repository, &board).ok() } else { None };
+        let whole = match approved {
+            None => Whole::Unknown,
+            Some(commit) if landing::is_in(bench, &commit, target)? => Whole::In,
+            Some(_) => Whole::Waits,
+        };
+        Ok(Self { log, board, whole })
+    }
 }
 
 fn is_approved(row: &TaskRow) -> bool {

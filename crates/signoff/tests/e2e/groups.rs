@@ -424,6 +424,104 @@ fn a_run_that_may_not_touch_the_checkout_lands_when_it_is_clean() {
     assert_eq!((project.read("README.md"), project.read("task-1.txt")), ("# Mine\n".into(), "work\n".into()));
 }
 
+/// A run that went through.
+fn finished_run() -> Project {
+    let project = project(|script| content(developers(planners(script))));
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    project
+}
+
+fn in_main(project: &Project) -> String {
+    let names = project.git("ls-tree --name-only main");
+    names
+        .lines()
+        .filter(|name| !["README.md", "SPEC.md", "signoff.toml"].contains(name))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn what_came_onto_the_runs_branch_after_its_approval_does_not_land() {
+    let project = finished_run();
+    let commit = "cd .signoff/worktrees/run-1 && echo evil > evil.txt && git add . && git commit -q -m Evil";
+    assert_eq!(project.env.shell(commit).code, Some(0));
+    let output = project.run(&["land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt");
+    assert!(output.stderr.contains("what came after does not land"), "{output}");
+}
+
+#[test]
+fn what_a_person_no_longer_approves_does_not_land_with_the_others() {
+    let project = finished_run();
+    assert_eq!(project.run(&["edit", "2", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]).code, Some(0));
+    let merged = project.run(&["merge", "3"]);
+    assert_eq!(merged.code, Some(1), "{merged}");
+    assert!(merged.stderr.contains("builds on task 2"), "{merged}");
+    let output = project.run(&["land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(in_main(&project), "task-1.txt", "{output}");
+}
+
+#[test]
+fn what_the_last_review_had_fixed_lands_too() {
+    let refuses =
+        Rule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+    let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+    let gives_up = Rule::role("implement").task("2").say("TASK_STUCK: no\n");
+    let project =
+        project(|script| content(developers(planners(script).rule(gives_up).rule(refuses).rule(fixes))));
+    assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(1));
+    project.run(&["cancel", "2"]);
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    // Task by task first: the fix of the whole is still missing then.
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    let output = project.run(&["land"]);
+    assert_eq!(
+        (output.code, in_main(&project).as_str()),
+        (Some(0), "glue.txt task-1.txt task-3.txt"),
+        "{output}"
+    );
+    assert!(project.run(&["land"]).stderr.contains("Nothing to land"));
+}
+
+#[test]
+fn a_runs_branch_that_an_agent_moves_back_loses_nothing() {
+    let rewinds = Rule::role("implement")
+        .task("3")
+        .shell("git update-ref refs/heads/signoff/run-1 $(git rev-parse main)")
+        .write("task-3.txt", "work\n")
+        .say("TASK_COMPLETE\n");
+    let project = project(|script| content(developers(planners(script).rule(rewinds))));
+    let output = project.run(&["run", "SPEC.md", "--land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt", "{output}");
+    assert!(output.to_string().contains("what had landed on it is in it again"), "{output}");
+}
+
+#[test]
+fn a_checkout_that_was_left_behind_by_a_kill_is_repaired() {
+    let project = finished_run();
+    let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "target_moved:1")]);
+    assert_eq!(killed.signal, Some(9), "{killed}");
+    let output = project.run(&["land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("status --porcelain"), "");
+    assert_eq!(project.read("task-3.txt"), "work\n");
+}
+
+#[test]
+fn unreviewed_work_does_not_land_on_the_default_branch_and_says_so() {
+    let project = project(developers);
+    project.run(&["add", "One"]);
+    let output = project.run(&["run", "queue", "--land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stderr.contains("did not land on the default branch"), "{output}");
+    assert_eq!(in_main(&project), "");
+}
+
 #[test]
 fn a_dry_run_says_what_would_be_done() {
     let project = project(|script| script);

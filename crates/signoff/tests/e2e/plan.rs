@@ -411,6 +411,17 @@ fn a_plan_without_tasks_is_wrong_usage() {
 }
 
 #[test]
+fn with_land_a_plan_ends_on_the_default_branch() {
+    let project =
+        project(|script| content(script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"))));
+    let output = project.run(&["run", "plan.md", "--land"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    assert_eq!(project.read("task-1.txt"), "one\n");
+    assert_eq!(project.git("status --porcelain"), "");
+}
+
+#[test]
 fn after_a_task_that_stopped_the_later_ones_wait() {
     let project = project(|script| {
         content(
