@@ -175,7 +175,9 @@ fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
         script.rule(rule.say("REVIEW_COMPLETE\n"))
     });
     assert!(project.run(&["work"]).stdout.contains("APPROVED after 1 cycle"));
-    insta::assert_snapshot!(fs::read_to_string(shared(&project, "replies")).unwrap(), @r#"
+    let commit = project.env.shell("git -C .signoff/worktrees/task-1 rev-parse HEAD").stdout;
+    let told = fs::read_to_string(shared(&project, "replies")).unwrap();
+    insta::assert_snapshot!(told.replace(commit.trim(), "COMMIT"), @r#"
     200 refused: `loopId` is missing: a string is required. Nothing was recorded: call set_loop_review_result again with that put right
     200 refused: `passed` is missing: true or false is required. Nothing was recorded: call set_loop_review_result again with that put right
     200 refused: `passed` must be true or false, not a string. Nothing was recorded: call set_loop_review_result again with that put right
@@ -183,7 +185,7 @@ fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
     200 refused: issues[0]: `line` must be a number, not a string. Nothing was recorded: call set_loop_review_result again with that put right
     200 refused: this token is for loop 1, not 8: call set_loop_review_result with loopId "1"
     200 refused: this token is for task 1, not 2: send taskId "1", or none
-    200 refused: the answer is bound to commit `0000000`, not to the one under review. Nothing was recorded: call set_loop_review_result again with that put right
+    200 refused: this token is for commit COMMIT, not 0000000: send commit "COMMIT", or none
     200 refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     200 refused: this token is for set_loop_review_result, not for write_task: call set_loop_review_result
     200 refused: this token is for set_loop_review_result, not for rm: call set_loop_review_result
