@@ -128,12 +128,18 @@ fn check_task(ask: &Ask, arguments: &Arguments) -> Result<(), Refusal> {
 }
 
 fn refused(ask: &Ask, tool: ReportTool, arguments: &Arguments, violation: Violation) -> Refusal {
-    match (&ask.loop_id, arguments.get("loopId")) {
-        (Some(granted), Some(Value::String(said))) if violation.code == ViolationCode::WrongLoop => {
-            Refusal::WrongLoop { said: clip(said), granted: granted.clone(), tool }
-        }
-        _ => Refusal::Malformed { tool, message: violation.message },
+    let said = |name| arguments.get(name).and_then(Value::as_str).map(clip);
+    let is_of = |code| violation.code == code;
+    if let (true, Some(granted), Some(said)) = (is_of(ViolationCode::WrongLoop), &ask.loop_id, said("loopId"))
+    {
+        return Refusal::WrongLoop { said, granted: granted.clone(), tool };
     }
+    if let (true, Some(granted), Some(said)) =
+        (is_of(ViolationCode::CommitMismatch), &ask.commit, said("commit"))
+    {
+        return Refusal::WrongCommit { said, granted: granted.clone() };
+    }
+    Refusal::Malformed { tool, message: violation.message }
 }
 
 /// What a caller said, short enough for a message.

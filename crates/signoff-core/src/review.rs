@@ -339,6 +339,18 @@ pub struct Usage {
     pub duration_ms: u64,
 }
 
+impl Usage {
+    /// The most of both, each kind by itself: what was used is not given back.
+    pub fn at_least(self, known: Self) -> Self {
+        Self {
+            cost_micro_usd: self.cost_micro_usd.max(known.cost_micro_usd),
+            input_tokens: self.input_tokens.max(known.input_tokens),
+            output_tokens: self.output_tokens.max(known.output_tokens),
+            duration_ms: self.duration_ms.max(known.duration_ms),
+        }
+    }
+}
+
 /// What a review judged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Judged {

@@ -61,7 +61,7 @@ fn a_review_is_reported_once_and_about_its_own_loop() {
     refused: this token is for task 7, not 8: send taskId "7", or none
     refused: `passed` must be true or false, not a number. Nothing was recorded: call set_loop_review_result again with that put right
     refused: `taskId` must be a string, not a number. Nothing was recorded: call set_loop_review_result again with that put right
-    refused: the answer is bound to commit `9999`, not to the one under review. Nothing was recorded: call set_loop_review_result again with that put right
+    refused: this token is for commit 3f2a, not 9999: send commit "3f2a", or none
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"arguments":{"commit":"3f2a","loopId":"7","passed":true,"taskId":"7"},"tool":"set_loop_review_result"}

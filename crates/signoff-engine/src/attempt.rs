@@ -227,7 +227,12 @@ pub async fn conclude(
 ) {
     let dir = directory(&shop, &task);
     let concluding = (shop.clone(), task.clone());
-    let concluded = blocking(move || conclude::conclude(&concluding.0, &concluding.1, &dir, &ended)).await;
+    let concluded = blocking(move || {
+        let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);
+        concluding.0.reports.forget(&dir);
+        concluded
+    })
+    .await;
     match concluded {
         Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);

@@ -329,6 +329,7 @@ impl<'r> Dispatcher<'r> {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
+        let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in &notes {
             self.renderer.take(&Notice::Note(note));

@@ -1,7 +1,11 @@
 //! Which tokens agents report with, and where their reports are kept.
 //!
 //! Tokens are kept in memory alone: who reads our files cannot report. A report is on the disk before its sender is told
-//! that it was taken, and counts when the attempt is concluded.
+//! that it was taken, and counts when the attempt is concluded. What was taken is kept in memory until then, so that a
+//! file which somebody else wrote is not believed. A program that was killed remembers nothing: the one after it
+//! believes a file that is sealed.
+
+mod seal;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -14,12 +18,16 @@ use signoff_core::contract::MAX_BYTES;
 use signoff_core::grant::{Accepted, Arguments, Grant, Refusal, ReportTool};
 
 use crate::process::{AttemptDir, private};
+use seal::Seal;
 
-/// The tokens that were given to agents of this program.
-#[derive(Debug, Default)]
+/// The tokens that were given to agents of this program, and what was reported with them.
+#[derive(Debug)]
 pub struct Reports {
+    seal: Seal,
     url: OnceLock<String>,
     tokens: Mutex<Tokens>,
+    /// What was taken for each attempt that this program began and did not conclude yet, by the file it is kept in.
+    taken: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +54,12 @@ pub struct Access {
 }
 
 impl Reports {
+    /// Reports of a repository, whose things are below `root`.
+    pub fn new(root: &Path) -> Self {
+        let (url, tokens, taken) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Self { seal: Seal::new(root), url, tokens, taken }
+    }
+
     /// From now on agents are told to report there.
     pub fn listen_at(&self, url: &str) {
         self.url.set(url.to_owned()).ok();
@@ -58,14 +72,15 @@ impl Reports {
 
     /// Gives out a token for an attempt, if there is somebody to report to.
     pub fn issue(&self, grant: Grant, dir: &AttemptDir) -> io::Result<Option<Access>> {
-        let Some(url) = self.url.get().cloned() else { return Ok(None) };
         let report = dir.report();
+        lock(&self.taken).insert(report.clone(), None);
+        let Some(url) = self.url.get().cloned() else { return Ok(None) };
         // One that an attempt left which could not be begun was not for this one.
         match fs::remove_file(&report) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let token = fresh_token()?;
+        let token = hex(&random()?);
         let open = Open { tool: grant.tool(), report, grant: Mutex::new(Some(grant)) };
         lock(&self.tokens).good.insert(token.clone(), Arc::new(open));
         Ok(Some(Access { url, token }))
@@ -82,7 +97,7 @@ impl Reports {
         let mut grant = lock(&open.grant);
         let Accepted { grant: left, report, told } =
             grant.as_ref().ok_or(Refusal::Ended)?.call(tool, arguments)?;
-        keep(&open.report, &report).map_err(|error| Refusal::NotKept { message: error.to_string() })?;
+        self.keep(&open.report, &report).map_err(|error| Refusal::NotKept { message: error.to_string() })?;
         *grant = Some(left);
         Ok(told)
     }
@@ -100,6 +115,41 @@ impl Reports {
         }
     }
 
+    /// All that was reported in an attempt, as it was taken; none if nothing was. Whatever else lies in its place is
+    /// not believed, and a note says so.
+    pub fn of(&self, dir: &AttemptDir, who: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
+        let path = dir.report();
+        let found = found(&path);
+        let sealed = found.as_deref().and_then(|bytes| self.seal.open(&path, bytes));
+        let Some(taken) = lock(&self.taken).get(&path).cloned() else {
+            if found.is_some() && sealed.is_none() {
+                notes.push(format!("there is a report of {who} that nobody took; it does not count"));
+            }
+            return sealed.map(<[u8]>::to_vec);
+        };
+        if taken.as_deref() != sealed || found.is_some() != sealed.is_some() {
+            notes.push(match taken {
+                Some(_) => {
+                    format!("somebody changed the file of what {who} reported; what it reported counts")
+                }
+                None => format!("somebody wrote a report in the name of {who}; it does not count"),
+            });
+        }
+        taken
+    }
+
+    /// The attempt in this directory is concluded.
+    pub fn forget(&self, dir: &AttemptDir) {
+        lock(&self.taken).remove(&dir.report());
+    }
+
+    fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {
+        let bytes = serde_json::to_vec(report)?;
+        write(path, &self.seal.close(path, &bytes)?)?;
+        lock(&self.taken).insert(path.to_owned(), Some(bytes));
+        Ok(())
+    }
+
     fn open(&self, token: &str) -> Result<Arc<Open>, Refusal> {
         let tokens = lock(&self.tokens);
         match tokens.good.get(token) {
@@ -110,40 +160,40 @@ impl Reports {
     }
 }
 
-/// The arguments that a reviewer reported, as JSON; none if it did not. Whatever else lies in the place of a report is
-/// given as it is: the contract says what is wrong with it.
-pub fn reviewed(dir: &AttemptDir) -> Option<Vec<u8>> {
-    let bytes = planned(dir)?;
-    let report: Option<Value> = serde_json::from_slice(&bytes).ok();
-    let arguments = report.as_ref().and_then(|report| report.get("arguments"));
-    Some(arguments.and_then(|arguments| serde_json::to_vec(arguments).ok()).unwrap_or(bytes))
+/// The arguments that a reviewer reported, as JSON.
+pub fn arguments(report: Vec<u8>) -> Vec<u8> {
+    let read: Option<Value> = serde_json::from_slice(&report).ok();
+    let arguments = read.as_ref().and_then(|read| read.get("arguments"));
+    arguments.and_then(|arguments| serde_json::to_vec(arguments).ok()).unwrap_or(report)
 }
 
-/// What a planner reported, as the readers of its answers take it; none if it did not.
-pub fn planned(dir: &AttemptDir) -> Option<Vec<u8>> {
-    let path = dir.report();
+/// What lies in the place of a report. One that was taken is shorter than what is read here.
+fn found(path: &Path) -> Option<Vec<u8>> {
     path.metadata().ok().filter(fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
-    // One byte more than any answer may have tells that there was more.
-    File::open(path).ok()?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(2 * MAX_BYTES as u64).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// Writes the whole report or nothing, and waits until it would survive a power cut.
-fn keep(path: &Path, report: &Value) -> io::Result<()> {
+/// Writes the whole file or nothing, and waits until it would survive a power cut.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("unfinished");
     let mut file = private(OpenOptions::new().write(true).create(true).truncate(true), &unfinished)?;
-    file.write_all(&serde_json::to_vec(report)?)?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(unfinished, path)?;
     path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
 /// 256 random bits.
-fn fresh_token() -> io::Result<String> {
+fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whoever panicked had changed nothing yet, or all.

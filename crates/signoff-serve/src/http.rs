@@ -119,6 +119,7 @@ fn refused(refusal: &Refusal) -> Response {
         | Refusal::WrongTool { .. }
         | Refusal::WrongLoop { .. }
         | Refusal::WrongTask { .. }
+        | Refusal::WrongCommit { .. }
         | Refusal::Malformed { .. }
         | Refusal::NotKept { .. } => (StatusCode::FORBIDDEN, message).into_response(),
     }

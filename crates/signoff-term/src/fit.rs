@@ -32,7 +32,11 @@ pub fn shorten(text: String, columns: usize) -> String {
         used += c.width().unwrap_or(0);
         used < columns
     };
-    let kept: String = text.chars().take_while(fits).collect();
+    let mut kept: String = text.chars().take_while(fits).collect();
+    // Some characters are wider together than alone.
+    while !kept.is_empty() && kept.width() >= columns {
+        kept.pop();
+    }
     kept.trim_end().to_owned() + "…"
 }
 
@@ -81,6 +85,7 @@ mod tests {
         assert_eq!(cut("two\n lines\x1b[31m", 40), "two lines␛[31m");
         assert_eq!(cut(" a  b ", 9), "a b");
         assert_eq!(cut("漢字漢字", 5), "漢字…");
+        assert_eq!(cut("❤️❤️❤️❤️", 5), "❤️❤️…");
         assert_eq!(pad("漢字", 6), "漢字  ");
     }
 }

@@ -16,6 +16,7 @@ use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, r
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
 use signoff_engine::process::Keeper;
+use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
@@ -104,6 +105,7 @@ fn shop(
     let program = door::program()?;
     Ok(Arc::new(Workshop {
         keeper: Keeper { program: program.clone(), live: bench.layout.live() },
+        reports: Arc::new(Reports::new(bench.layout.root())),
         repository: bench.repository,
         layout: bench.layout,
         settings: bench.settings,
@@ -113,7 +115,6 @@ fn shop(
         base,
         manners: manners(),
         readings: Readings::default(),
-        reports: Arc::default(),
         mending: Mutex::default(),
     }))
 }

@@ -193,3 +193,16 @@ fn bar() -> ProgressBar {
     }
     bar
 }
+
+#[cfg(test)]
+mod tests {
+    use signoff_term::fit::columns;
+
+    /// Otherwise it takes a row for two, or two for one, and draws over the wrong one.
+    #[test]
+    fn what_draws_the_list_counts_columns_as_we_do() {
+        for title in ["Add a login", "漢字の題名", "🚀 ship it", "e\u{301}te\u{301}"] {
+            assert_eq!(::console::measure_text_width(title), columns(title), "{title}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Why a call is refused, in words that an agent can act on.
 
 use super::{ReportTool, clip};
-use crate::ids::LoopId;
+use crate::ids::{Commit, LoopId};
 
 /// Why nothing was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +18,8 @@ pub enum Refusal {
     WrongLoop { said: String, granted: LoopId, tool: ReportTool },
     #[error("this token is for task {granted}, not {said}: send taskId \"{granted}\", or none")]
     WrongTask { said: String, granted: String },
+    #[error("this token is for commit {granted}, not {said}: send commit \"{granted}\", or none")]
+    WrongCommit { said: String, granted: Commit },
     #[error("{message}. Nothing was recorded: call {tool} again with that put right", tool = tool.word())]
     Malformed { tool: ReportTool, message: String },
     /// The disk does not take it.

@@ -94,7 +94,7 @@ fn end(
     match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             let undone = undo(shop, &worktree, commit, (reviewer, notes))?;
-            review(shop, task, (dir, ended), (reviewer, commit), undone)
+            review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");

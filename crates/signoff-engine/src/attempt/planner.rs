@@ -15,7 +15,6 @@ use super::{End, Workshop, limited};
 use crate::assignment::{Assignment, Part};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Ended};
-use crate::reports;
 
 /// Makes an event of a planner's end, with its answer.
 pub fn conclude(
@@ -33,7 +32,7 @@ pub fn conclude(
         return Ok((refused.map_or_else(|| failed(task, failure), End::Limited), Vec::new()));
     }
     let attempt = task.job.attempt;
-    let text = reports::planned(dir).unwrap_or_else(|| stdout(dir));
+    let text = shop.reports.of(dir, &task.launch.role, notes).unwrap_or_else(|| stdout(dir));
     Ok(match answer(task, &text) {
         Ok(answer) => {
             let report = WorkReport::Complete { head: head(task, &answer) };

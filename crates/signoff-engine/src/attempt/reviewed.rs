@@ -27,7 +27,7 @@ pub fn review(
     task: &Assignment,
     (dir, ended): (&AttemptDir, &Ended),
     (reviewer, commit): (&ReviewerName, &Commit),
-    undone: Undone,
+    (undone, notes): (Undone, &mut Vec<String>),
 ) -> Result<End, EngineError> {
     if is_stopped(&ended.exit) {
         return Ok(End::Stopped);
@@ -44,7 +44,7 @@ pub fn review(
     let text = stdout(dir);
     let memo = memo(dir);
     let reviews = shop.layout.reviews();
-    let reported = reports::reviewed(dir);
+    let reported = shop.reports.of(dir, reviewer.as_str(), notes).map(reports::arguments);
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let review = if assigned.agent.kind == AgentKind::Checks {

@@ -79,13 +79,19 @@ impl Dispatcher<'_> {
         let mut facts = Vec::new();
         for (loop_id, attempt) in driven.at_work.keys() {
             let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, *attempt));
-            let told = attempt::told_usage(&dir);
-            let known = driven.board.loops.get(loop_id).and_then(|worked| worked.usage.get(attempt));
-            if told != known.copied().unwrap_or_default() {
-                facts.push(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt: *attempt, usage: told }));
+            let known = self.known_usage(run, loop_id, *attempt);
+            let usage = attempt::told_usage(&dir).at_least(known);
+            if usage != known {
+                facts.push(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt: *attempt, usage }));
             }
         }
         facts
+    }
+
+    /// What is on record of an attempt's usage. Whatever its agent says later, it is not less.
+    pub(super) fn known_usage(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Usage {
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
+        worked.and_then(|worked| worked.usage.get(&attempt)).copied().unwrap_or_default()
     }
 
     /// The loops whose agents work although a cap is reached.

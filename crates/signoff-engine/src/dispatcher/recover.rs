@@ -133,7 +133,8 @@ impl Dispatcher<'_> {
     fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
         // What it says it used was used.
         let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
-        let used = LoopFact::Used { attempt, usage: attempt::told_usage(&dir) };
+        let usage = attempt::told_usage(&dir).at_least(self.known_usage(run, loop_id, attempt));
+        let used = LoopFact::Used { attempt, usage };
         self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, vec![used])
     }
 }

@@ -6,6 +6,7 @@ use signoff_core::ids::{AttemptId, RunId};
 use signoff_core::machine::{Choice, Event, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::wire::{Fact, LoopFact};
+use signoff_term::fit::columns;
 use signoff_term::progress::{self, List, Room};
 
 use crate::story::{Story, id, reviewed};
@@ -48,9 +49,13 @@ fn a_line_says_what_a_loop_is_doing() {
 
 #[test]
 fn a_line_never_exceeds_its_width() {
-    let story = Story::task(reviewed("task"));
-    for width in 0..80 {
-        assert!(shown(&story, width).chars().count() <= width.max(1), "{width}");
+    for title in ["Add user authentication", "ユーザー認証を追加する 🚀🚀", "❤️❤️❤️ and e\u{301}\u{301}"]
+    {
+        let story = Story::of(reviewed("task")).plan(&[&[(29, title)]]).starts(29);
+        for width in 0..80 {
+            let line = shown(&story, width);
+            assert!(columns(&line) <= width.max(1), "{width}: {line}");
+        }
     }
 }
 

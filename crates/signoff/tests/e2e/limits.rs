@@ -281,3 +281,26 @@ fn at_the_cap_agents_are_stopped_while_they_work() {
     assert!((cost - 2.4).abs() < 1e-9, "{cost}");
     assert_eq!(project.calls().all().len(), 4);
 }
+
+/// An account with odd numbers in it counts as far as it can be read, and a later one takes nothing back.
+#[test]
+fn what_was_used_counts_however_it_is_told() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let odd = json!({"cost_usd": "0.6", "input_tokens": null, "output_tokens": 12.5});
+        let works = Rule::role("implement").usage(odd).wait_for("../../../../go");
+        script.rule(works.usage(json!({"cost_usd": 0.1, "input_tokens": -1})).write("{task}.txt", "done\n"))
+    });
+    project.configure("jobs = 1\n[limits.run]\nmax_cost_usd = 1.0\n");
+    add(&project, 2);
+    let program = project.start(&["work"]);
+    let known = || accounts(&project).1 > 0.0;
+    until("what it used is on record", known);
+    fs::write(project.env.root().join("go"), "").unwrap();
+    assert_eq!(project.env.finish(program).code, Some(0));
+    let (standing, cost) = accounts(&project);
+    assert!((cost - 0.6).abs() < 1e-9, "{cost}");
+    // The next one may cost as much, and there is not so much left.
+    assert_eq!(standing, ["completed null", "paused budget"]);
+    let used = &project.run(&["show", "1", "--json"]).json()["task"];
+    assert_eq!((&used["input_tokens"], &used["output_tokens"]), (&json!(0), &json!(13)), "{used}");
+}
