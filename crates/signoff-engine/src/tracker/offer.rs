@@ -43,7 +43,13 @@ pub fn offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, EngineError>
     };
     let file = tracker.read(&done)?;
     let claim = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(|one| claims.contains_key(&one.id));
-    let (listed, free): (Vec<_>, Vec<_>) = ready(&file).into_iter().partition(claim);
+    let (listed, mut free): (Vec<_>, Vec<_>) = ready(&file).into_iter().partition(claim);
+    // They begin where our tasks ended that they come after, though another run worked those.
+    let before = |id: &String| claims.get(id).copied().filter(through);
+    for spec in &mut free {
+        let task = spec.tracked.as_ref().and_then(|one| file.task(&one.id));
+        spec.depends_on = task.into_iter().flat_map(|task| &task.depends_on).filter_map(before).collect();
+    }
     let status = |by: TaskId| row(by).map_or(Status::Pending, |row| row.status);
     let is_listed =
         |id: &str| listed.iter().any(|spec| spec.tracked.as_ref().is_some_and(|one| one.id == id));

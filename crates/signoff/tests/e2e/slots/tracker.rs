@@ -213,6 +213,28 @@ fn a_file_of_the_tracker_is_only_read() {
     ");
 }
 
+/// A bead that another one blocked, as the tracker prints it.
+fn blocked(id: &str, title: &str, by: &str) -> String {
+    let dependency = format!(r#"{{"issue_id":"{id}","depends_on_id":"{by}","type":"blocks"}}"#);
+    format!(r#"{{"id":"{id}","title":"{title}","status":"open","dependencies":[{dependency}]}}"#) + "\n"
+}
+
+#[test]
+fn a_bead_begins_where_the_one_before_it_ended() {
+    for review in ["--review", "--no-review"] {
+        let project = tracked(&["First"], well);
+        assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
+        fs::write(project.env.root().join("beads/open/b-2"), blocked("b-2", "Second", "b-1")).unwrap();
+        assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
+        let files = project.git("ls-tree --name-only signoff/run-2");
+        assert!(files.contains("1.txt") && files.contains("2.txt"), "{review}: {files}");
+        assert_eq!(
+            project.run(&["show", "2", "--json"]).json()["task"]["depends_on"],
+            serde_json::json!([1])
+        );
+    }
+}
+
 #[test]
 fn a_dry_run_starts_nothing() {
     let project = tracked(&["Add a greeting", "Add a farewell"], well);
