@@ -262,7 +262,7 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };
-    // What is closed makes other tasks ready, so it comes before picking.
+    // What is closed may make other tasks ready: then there is another picking.
     wishes.extend(closings(this));
     wishes.extend(this.called.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
     wishes.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));

@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as DeriveSerialize};
 
+pub use beads::is_blocker;
 pub use error::SourceError;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;

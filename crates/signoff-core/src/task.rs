@@ -100,13 +100,17 @@ pub struct Origin {
     pub marks: Vec<Mark>,
 }
 
-/// A task as a tracker knows it. No two tasks that are not called off have the same tracker and id.
+/// A task as a tracker knows it. No two tasks that are not called off have the same tracker and id, unless the later
+/// one is the earlier one opened again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracked {
     pub tracker: String,
     pub id: String,
     /// 0 is highest, 4 lowest.
     pub priority: Option<u8>,
+    /// The task that was the same before: it was done and closed, and the tracker opened it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<TaskId>,
 }
 
 impl TaskSpec {

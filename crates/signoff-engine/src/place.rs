@@ -1,5 +1,7 @@
 //! Where a loop is worked: its worktree and branch, made from a recorded base.
 
+mod start;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
 use crate::landing;
 use crate::tick;
+use start::Start;
 
 /// A loop that needs a place.
 #[derive(Debug, Clone)]
@@ -105,40 +108,14 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     if let Some(before) = wish.spec.continues {
         return continued(shop, store, wish, before);
     }
-    let start = start(shop, store, wish)?;
+    let Start { commit: start, note } = start::of(shop, store, wish)?;
     let placed = attach(shop, &shop.layout.task_worktree(task), &wish.branch, &start)?;
     // A killed program leaves the branch as it made it. Work that the log knows nothing of is not this task's.
     if placed.head.commit != start && shop.repository.holds_work(&wish.branch)? {
         return Err(GitError::BranchTaken { branch: wish.branch.clone(), by: None }.into());
     }
     let base = forked(shop, &start, &placed.head.commit)?;
-    Ok(Placed { place: Place { base, ..placed.place }, ..placed })
-}
-
-/// The commit a task begins at: the end of what it depends on, the branch on which it will land, or the person's
-/// line of work.
-fn start(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Commit, EngineError> {
-    if !wish.lands {
-        let needed = needed(shop, store, &wish.spec)?;
-        return Ok(needed.map_or_else(|| shop.repository.base(), Ok)?);
-    }
-    let tip = shop.repository.begin_branch(&wish.run.branch(), || shop.repository.base())?;
-    let needed = wish.spec.depends_on.last().map(|last| approved(store, *last)).transpose()?.flatten();
-    match needed {
-        // What it depends on was worked in another run, and is yet to come together with this one.
-        Some(commit) if !shop.repository.is_ancestor(commit.as_str(), tip.as_str())? => Ok(commit),
-        Some(_) | None => Ok(tip),
-    }
-}
-
-/// The end of what a task depends on.
-fn needed(shop: &Workshop, store: &dyn Store, spec: &TaskSpec) -> Result<Option<Commit>, EngineError> {
-    let Some(last) = spec.depends_on.last() else { return Ok(None) };
-    if let Some(commit) = approved(store, *last)? {
-        return Ok(Some(commit));
-    }
-    let Some(branch) = store.task(*last)?.and_then(|row| row.branch) else { return Ok(None) };
-    Ok(shop.repository.head_of(&branch)?.map(|head| head.commit))
+    Ok(Placed { place: Place { base, ..placed.place }, note, ..placed })
 }
 
 /// Where a part of a run works: the run's own branch, or a throw-away copy.

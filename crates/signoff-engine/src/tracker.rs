@@ -20,7 +20,7 @@ use signoff_core::task::{TaskSpec, Tracked};
 use crate::clock;
 use crate::git::Repository;
 use crate::process::{self, Answer, AskError, Question};
-pub use offer::{Offer, Taken, offer};
+pub use offer::{Offer, Taken, come_after, offer};
 use told::Told;
 
 /// Under this name the store keeps the claims.
@@ -61,7 +61,8 @@ pub struct Tracker {
 /// Whose a task is after it was claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    Ours,
+    /// And these of the tracker's had to be done first.
+    Ours(Vec<String>),
     /// Somebody was faster, or it is done: in words.
     Gone(String),
 }
@@ -125,7 +126,7 @@ impl Tracker {
     /// Makes a task ours. `again` says that we may have done so before: then it may be in progress already.
     pub fn claim(&self, id: &str, again: bool) -> Result<Claim, TrackerError> {
         if !self.supply.is_told() {
-            return Ok(Claim::Ours);
+            return Ok(Claim::Ours(Vec::new()));
         }
         let arguments = ["update", id, "--claim"];
         let answer = self.ask(&arguments)?;
@@ -134,10 +135,11 @@ impl Tracker {
             return Ok(Claim::Gone(format!("it is {}", told.status)));
         }
         let other = told.as_ref().and_then(|told| self.other(told));
+        let ours = || Claim::Ours(told.as_ref().map(Told::after).unwrap_or_default());
         match (answer.status.success(), other) {
-            (true, None) => Ok(Claim::Ours),
+            (true, None) => Ok(ours()),
             (_, Some(other)) => Ok(Claim::Gone(format!("{other} has it"))),
-            (false, None) if again && told.as_ref().is_some_and(Told::is_begun) => Ok(Claim::Ours),
+            (false, None) if again && told.as_ref().is_some_and(Told::is_begun) => Ok(ours()),
             (false, None) if told.as_ref().is_some_and(Told::is_begun) => {
                 Ok(Claim::Gone("it is in progress".to_owned()))
             }
@@ -160,6 +162,11 @@ impl Tracker {
             return Ok(());
         }
         Err(self.failed(&["close", id], &answer))
+    }
+
+    /// Whether a task can be begun now, not only when it was listed.
+    fn is_open(&self, id: &str) -> Result<bool, TrackerError> {
+        Ok(self.show(id)?.is_some_and(|told| !told.is_closed() && !told.is_begun()))
     }
 
     /// What it says of one task now: none if it does not say.
@@ -263,7 +270,12 @@ fn spec(task: &SourceTask) -> TaskSpec {
     TaskSpec {
         title: task.title.clone(),
         description: task.description(),
-        tracked: Some(Tracked { tracker: BEADS.to_owned(), id: task.id.clone(), priority: task.priority }),
+        tracked: Some(Tracked {
+            tracker: BEADS.to_owned(),
+            id: task.id.clone(),
+            priority: task.priority,
+            reopened: None,
+        }),
         ..TaskSpec::default()
     }
 }

@@ -57,7 +57,8 @@ pub(crate) trait Book {
     fn record(&mut self, recorded: &Recorded) -> Outcome<()>;
 
     fn holder(&self, task: TaskId) -> Outcome<Option<Holder>>;
-    /// The tasks of a tracker that were not called off, by how they are called there: all, or the one with this id.
+    /// The tasks of a tracker that were not called off, by how they are called there: all, or the one with this id. Of
+    /// those that were opened again it is the last.
     fn claims(&self, tracker: &str, id: Option<&str>) -> Outcome<Claims>;
     fn numbered(&self, run: RunId) -> Outcome<Numbered>;
     /// The number of the last question in any run.

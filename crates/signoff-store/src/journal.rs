@@ -164,8 +164,9 @@ fn spec(fact: &Fact) -> Option<&TaskSpec> {
 /// Sees to it that what a tracker knows becomes one task, whoever else is about to take it.
 fn claim_tracked<'a>(book: &dyn Book, specs: impl Iterator<Item = &'a TaskSpec>) -> Result<(), StoreError> {
     let mut own = BTreeSet::new();
-    for Tracked { tracker, id, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
-        if let Some(by) = book.claims(tracker, Some(id))?.get(id) {
+    for Tracked { tracker, id, reopened, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
+        let claims = book.claims(tracker, Some(id))?;
+        if let Some(by) = claims.get(id).filter(|by| reopened.as_ref() != Some(by)) {
             return Err(StoreError::Claimed { id: id.clone(), by: *by });
         }
         if !own.insert((tracker, id)) {

@@ -159,7 +159,7 @@ pub trait Store: Send + Sync {
     /// most so many of those after the one named.
     fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
 
-    /// The tasks of a tracker that were not called off.
+    /// The tasks of a tracker that were not called off; of those that were opened again the last.
     fn claims(&self, tracker: &str) -> Result<Claims, StoreError>;
 
     /// The loop that works a task, and its run.

@@ -212,10 +212,16 @@ impl From<TrackerError> for Failure {
             }
             TrackerError::Unasked { command, .. }
             | TrackerError::Failed { command, .. }
-            | TrackerError::Nonsense { command, .. } => Self::failed(message).hint(format!(
-                "type `{command}` yourself at the top of the main checkout; once it works, type the same again, \
-                 or `signoff run --resume` where a run was begun"
-            )),
+            | TrackerError::Nonsense { command, .. } => {
+                // Whatever else it is asked, it is asked by a run.
+                let again = match command.ends_with(" ready --json") {
+                    true => "type the same again, or `signoff run --resume` where a run was begun",
+                    false => "`signoff run --resume` goes on",
+                };
+                Self::failed(message).hint(format!(
+                    "type `{command}` yourself at the top of the main checkout; once it works, {again}"
+                ))
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ mod ready;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+pub use ready::is_blocker;
+
 use super::json::{self, Id, LineIndex, Members};
 use super::lines::{self, Lines};
 use super::order;

@@ -19,7 +19,7 @@ use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, failpoint, landing, place};
+use crate::{attempt, failpoint, landing, place, tracker};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -114,11 +114,15 @@ impl Dispatcher<'_> {
         let claiming = self.claiming(run, &loop_id);
         let (shop, store, tell) = (self.shop.clone(), self.store.clone(), self.tell.clone());
         tokio::task::spawn_blocking(move || {
-            if let Some(refused) = claiming.and_then(Claiming::refusal) {
-                tell.send(refused).ok();
-                return;
-            }
-            let result = place::make(&shop, &*store, &wish);
+            let after = match claiming.map_or(Ok(Vec::new()), Claiming::claim) {
+                Ok(after) => after,
+                Err(refused) => {
+                    tell.send(refused).ok();
+                    return;
+                }
+            };
+            let result = tracker::come_after(&*store, wish, &after);
+            let result = result.and_then(|wish| place::make(&shop, &*store, &wish));
             failpoint::pass("placed");
             tell.send(Input::Placed { run, loop_id, result }).ok();
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::group::{Picking, RunEvent, RunPolicy, Supply};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Event;
-use signoff_core::task::TaskSpec;
+use signoff_core::task::{TaskSpec, Tracked};
 use signoff_core::wire::{Fact, LoopFact, TaskFact};
 use signoff_core::workflow::Landing;
 
@@ -20,6 +20,8 @@ use crate::tracker::{self, Claim, Tracker};
 pub(super) struct Tracking {
     /// It is being asked what is ready.
     asking: bool,
+    /// Something was closed since it was asked, and may have made others ready.
+    outdated: bool,
     /// It failed to say: in this drive it is not asked again.
     broken: bool,
     /// The loops whose tasks are being closed.
@@ -46,15 +48,16 @@ pub(super) struct Claiming {
 }
 
 impl Claiming {
-    /// Claims it; what the dispatcher has to hear if that does not make it ours.
-    pub(super) fn refusal(self) -> Option<Input> {
+    /// Claims it, and tells what the tracker says it comes after; what the dispatcher has to hear if that does not make
+    /// it ours.
+    pub(super) fn claim(self) -> Result<Vec<String>, Input> {
         let Self { run, loop_id, tracker, id, again } = self;
         let claim = tracker.claim(&id, again);
         failpoint::pass("claimed");
         match claim {
-            Ok(Claim::Ours) => None,
-            Ok(Claim::Gone(why)) => Some(Input::Lost { run, loop_id, id, why }),
-            Err(error) => Some(Input::Placed { run, loop_id, result: Err(error.into()) }),
+            Ok(Claim::Ours(after)) => Ok(after),
+            Ok(Claim::Gone(why)) => Err(Input::Lost { run, loop_id, id, why }),
+            Err(error) => Err(Input::Placed { run, loop_id, result: Err(error.into()) }),
         }
     }
 }
@@ -81,9 +84,7 @@ impl Dispatcher<'_> {
         let room = self.room();
         let Some(driven) = self.runs.get_mut(&run) else { return };
         let tracking = &mut driven.tracking;
-        // What is being closed may make others ready.
-        let waits = tracking.asking || !tracking.closing.is_empty();
-        if self.interrupt.is_some() || waits || tracking.broken {
+        if self.interrupt.is_some() || tracking.asking || tracking.broken {
             return;
         }
         if room == 0 {
@@ -106,13 +107,20 @@ impl Dispatcher<'_> {
     ) -> Result<(), EngineError> {
         let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
         driven.tracking.asking = false;
+        let outdated = std::mem::take(&mut driven.tracking.outdated);
         let refused = &driven.tracking.refused;
-        let free = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(|one| !refused.contains(&one.id));
+        // A tracker that keeps nothing closed would have us do the same for ever: a run does it once.
+        let ours = |task: TaskId| driven.board.loops.contains_key(&loop_id(task));
+        let is_free = |one: &Tracked| !refused.contains(&one.id) && !one.reopened.is_some_and(ours);
+        let free = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(is_free);
         match result {
             Ok(mut offer) => {
                 offer.retain(free);
                 let (machine, policy) = (driven.board.machine.clone(), driven.board.run_policy().cloned());
                 let Some(policy) = policy else { return Ok(()) };
+                if outdated && offer.len() < machine.picks {
+                    return self.pick(run);
+                }
                 self.record_and_pick(run, Vec::new(), (machine, policy), Some(offer))
             }
             Err(error) => {
@@ -198,6 +206,7 @@ impl Dispatcher<'_> {
     ) -> Result<(), EngineError> {
         let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
         driven.tracking.closing.remove(&loop_id);
+        driven.tracking.outdated |= driven.tracking.asking;
         match result {
             Ok(()) => self.run_event(run, RunEvent::TaskClosed { loop_id }, Vec::new())?,
             Err(error) => self.trouble(run, &loop_id, error),

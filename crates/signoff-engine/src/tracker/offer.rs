@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use signoff_core::group::RunEvent;
 use signoff_core::ids::TaskId;
 use signoff_core::source::{State, TaskFile};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
+use signoff_core::wire::{Fact, RunFact};
 use signoff_store::Store;
 
 use super::{BEADS, Tracker, ready};
+use crate::board::Board;
 use crate::dispatcher::is_through;
 use crate::error::EngineError;
+use crate::place::Wish;
 
 /// An answer of the tracker, beside what the store knows.
 #[derive(Debug)]
@@ -30,6 +34,20 @@ pub struct Taken {
     pub status: Status,
 }
 
+/// A wish that knows which tasks of ours come first, where a tracker tells of them only when a task is claimed.
+pub fn come_after(store: &dyn Store, mut wish: Wish, after: &[String]) -> Result<Wish, EngineError> {
+    if after.is_empty() {
+        return Ok(wish);
+    }
+    let claims = store.claims(BEADS)?;
+    for task in after.iter().filter_map(|id| claims.get(id)) {
+        if !wish.spec.depends_on.contains(task) {
+            wish.spec.depends_on.push(*task);
+        }
+    }
+    Ok(wish)
+}
+
 /// Asks a tracker, and leaves out what earlier tasks are.
 pub fn offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, EngineError> {
     let claims = store.claims(BEADS)?;
@@ -42,14 +60,48 @@ pub fn offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, EngineError>
         false => claims.iter().filter(|(_, by)| through(by)).map(|(id, _)| id.clone()).collect(),
     };
     let file = tracker.read(&done)?;
-    let claim = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(|one| claims.contains_key(&one.id));
-    let (listed, free): (Vec<_>, Vec<_>) = ready(&file).into_iter().partition(claim);
+    let (mut listed, mut free) = (BTreeSet::new(), Vec::new());
+    for mut spec in ready(&file) {
+        let Some(tracked) = &mut spec.tracked else { continue };
+        tracked.reopened = claims.get(&tracked.id).copied();
+        match tracked.reopened {
+            Some(by) if !through(&by) || !is_open_again(tracker, store, (&tracked.id, by))? => {
+                listed.insert(tracked.id.clone());
+            }
+            Some(_) | None => free.push(spec),
+        }
+    }
+    // They begin where our tasks ended that they come after, though another run worked those.
+    let before = |id: &String| claims.get(id).copied().filter(through);
+    for spec in &mut free {
+        let task = spec.tracked.as_ref().and_then(|one| file.task(&one.id));
+        spec.depends_on = task.into_iter().flat_map(|task| &task.depends_on).filter_map(before).collect();
+    }
     let status = |by: TaskId| row(by).map_or(Status::Pending, |row| row.status);
-    let is_listed =
-        |id: &str| listed.iter().any(|spec| spec.tracked.as_ref().is_some_and(|one| one.id == id));
     let failed = |by: TaskId| matches!(status(by), Status::Failed | Status::Stuck);
     let is_done = |id: &str| file.task(id).is_some_and(|task| task.state == State::Done);
-    let taken = claims.iter().filter(|(id, by)| is_listed(id) || (failed(**by) && !is_done(id)));
+    let taken = claims.iter().filter(|(id, by)| listed.contains(*id) || (failed(**by) && !is_done(id)));
     let taken = taken.map(|(id, by)| Taken { id: id.clone(), by: *by, status: status(*by) }).collect();
     Ok(Offer { file, ready: free, taken })
+}
+
+/// Whether a task that we closed there was opened again. It may have been listed before it was closed, so the tracker is
+/// asked once more.
+fn is_open_again(
+    tracker: &Tracker,
+    store: &dyn Store,
+    (id, by): (&str, TaskId),
+) -> Result<bool, EngineError> {
+    Ok(tracker.supply.is_told() && is_closed(store, by)? && tracker.is_open(id)?)
+}
+
+/// Whether it is on record that its tracker was told that a task is done.
+fn is_closed(store: &dyn Store, task: TaskId) -> Result<bool, EngineError> {
+    let Some((run, loop_id)) = store.loop_of(task)? else { return Ok(false) };
+    let log = store.log(run)?;
+    if Board::of(run, &log).machine.unclosed.contains(&loop_id) {
+        return Ok(false);
+    }
+    let closed = Fact::Run(RunFact::Moved(RunEvent::TaskClosed { loop_id }));
+    Ok(log.iter().any(|recorded| recorded.fact == closed))
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use signoff_core::source;
 
 /// As far as it matters whose the task is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -10,6 +11,8 @@ pub struct Told {
     id: String,
     pub status: String,
     assignee: Option<String>,
+    /// In one of the forms that trackers print.
+    dependencies: Value,
 }
 
 impl Told {
@@ -30,6 +33,18 @@ impl Told {
         };
         let read = |value| serde_json::from_value(value).ok();
         list.into_iter().filter_map(read).find(|told: &Self| told.id == id)
+    }
+
+    /// The tasks that had to be done first.
+    pub fn after(&self) -> Vec<String> {
+        let word = |needed: &Value, keys: [&str; 2]| {
+            keys.iter().find_map(|key| needed.get(key)?.as_str().map(str::to_owned))
+        };
+        let blocker = |needed: &Value| {
+            let kind = word(needed, ["dependency_type", "type"]);
+            word(needed, ["depends_on_id", "id"]).filter(|_| source::is_blocker(kind.as_deref()))
+        };
+        self.dependencies.as_array().into_iter().flatten().filter_map(blocker).collect()
     }
 
     pub fn is_closed(&self) -> bool {
@@ -70,6 +85,15 @@ mod tests {
         for answer in ["", "null", "[]", "{}", "no", r#"[{"id": "b-2"}]"#, r#"[{"id": 1}]"#] {
             assert_eq!(Told::read(answer.as_bytes(), "b-1"), None, "{answer}");
         }
+    }
+
+    #[test]
+    fn what_comes_first_is_found_in_both_forms() {
+        let listed = r#"{"issue_id": "b-1", "depends_on_id": "b-2", "type": "blocks"}"#;
+        let shown = r#"{"id": "b-3", "title": "Third", "dependency_type": "blocks"}"#;
+        let parent = r#"{"id": "b-4", "dependency_type": "parent-child"}"#;
+        let answer = format!(r#"[{{"id": "b-1", "dependencies": [{listed}, {shown}, {parent}]}}]"#);
+        assert_eq!(Told::read(answer.as_bytes(), "b-1").expect("a task").after(), ["b-2", "b-3"]);
     }
 
     #[test]

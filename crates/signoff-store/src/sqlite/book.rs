@@ -173,7 +173,9 @@ impl Book for Pages<'_> {
 
     fn claims(&self, tracker: &str, id: Option<&str>) -> Result<Claims, StoreError> {
         let which = if id.is_some() { "tracker_id = ?2" } else { "?2 IS NULL" };
-        let sql = format!("SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {which} AND status <> ?3");
+        let sql = format!(
+            "SELECT tracker_id, id FROM tasks WHERE tracker = ?1 AND {which} AND status <> ?3 ORDER BY id"
+        );
         let found = select(self.0, &sql, params![tracker, id, Status::Cancelled.word()], |row| {
             let mut cells = cells(row);
             Ok((cells.text()?, TaskId(cells.number()?)))

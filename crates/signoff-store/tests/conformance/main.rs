@@ -34,6 +34,7 @@ asked_of_each! {
     queue::an_unknown_task_cannot_be_taken as an_unknown_task_cannot_be_taken,
     queue::what_a_tracker_knows_is_one_task as what_a_tracker_knows_is_one_task,
     queue::a_cancelled_task_gives_its_claim_up as a_cancelled_task_gives_its_claim_up,
+    queue::what_was_opened_again_is_had_once as what_was_opened_again_is_had_once,
     queue::a_hundred_claims_are_raced_and_each_is_had_once as a_hundred_claims_are_raced_and_each_is_had_once,
     leases::one_holder_at_a_time as one_holder_at_a_time,
     leases::a_holder_that_was_taken_over_writes_nothing as a_holder_that_was_taken_over_writes_nothing,

@@ -120,7 +120,8 @@ pub fn an_unknown_task_cannot_be_taken(house: &dyn House) {
 
 /// A task that a tracker knows by this name.
 fn bead(id: &str) -> TaskSpec {
-    let tracked = Tracked { tracker: "beads".to_owned(), id: id.to_owned(), priority: Some(1) };
+    let tracked =
+        Tracked { tracker: "beads".to_owned(), id: id.to_owned(), priority: Some(1), reopened: None };
     TaskSpec { tracked: Some(tracked), ..TaskSpec::of(id) }
 }
 
@@ -175,6 +176,31 @@ pub fn a_cancelled_task_gives_its_claim_up(house: &dyn House) {
     store.append(&lease, say::at(5), &again).expect("it is free again");
     store.rebuild().expect("rebuilt");
     assert_eq!(store.claims("beads").expect("claims").into_iter().next(), Some(("b-1".to_owned(), ids[1])));
+    assert_eq!(store.check().expect("checked"), [""; 0]);
+}
+
+pub fn what_was_opened_again_is_had_once(house: &dyn House) {
+    let store = house.program();
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let ids = store.reserve_tasks(3).expect("numbers");
+    let facts = [&[say::opened("slots")][..], &claimed(ids[0], "b-1")].concat();
+    store.append(&lease, say::at(2), &facts).expect("claimed");
+    let again = |task: TaskId| {
+        let mut facts = claimed(task, "b-1");
+        for fact in &mut facts {
+            if let Fact::Task(_, TaskFact::Added { spec, .. }) = fact
+                && let Some(tracked) = &mut spec.tracked
+            {
+                tracked.reopened = Some(ids[0]);
+            }
+        }
+        facts
+    };
+    store.append(&lease, say::at(3), &again(ids[1])).expect("opened again");
+    let refused = store.append(&lease, say::at(4), &again(ids[2])).expect_err("somebody was faster");
+    assert!(matches!(refused, StoreError::Claimed { by, .. } if by == ids[1]), "{refused}");
+    assert_eq!(store.claims("beads").expect("claims").into_iter().next(), Some(("b-1".to_owned(), ids[1])));
+    store.rebuild().expect("rebuilt");
     assert_eq!(store.check().expect("checked"), [""; 0]);
 }
 

@@ -179,6 +179,43 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     assert_eq!(row["depends_on"], serde_json::json!([1]));
 }
 
+/// What it depends on was worked where nothing lands: it is on no branch of the run.
+#[test]
+fn slots_begin_where_what_they_depend_on_ended() {
+    let project = project();
+    project.run(&["add", "First"]);
+    project.run(&["work"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    project.run(&["add", "Third", "--depends-on", "1", "--depends-on", "2"]);
+    let output = project.run(&["run", "queue", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    insta::assert_snapshot!(output.stderr, @"");
+    let base = |task: &str| project.run(&["show", task, "--json"]).json()["task"]["base"].clone();
+    assert_eq!(base("2"), project.git("rev-parse signoff/task-1-first").trim());
+    assert_eq!(base("3"), project.git("rev-parse signoff/run-2~1").trim(), "the run has all it depends on");
+    insta::assert_snapshot!(project.git("ls-tree --name-only signoff/run-2"), @"
+    README.md
+    signoff.toml
+    task-1.txt
+    task-2.txt
+    task-3.txt
+    ");
+}
+
+/// No commit holds both: it begins with the first one, and says so.
+#[test]
+fn two_ends_that_never_came_together() {
+    let project = project();
+    project.run(&["add", "One"]);
+    project.run(&["add", "Other"]);
+    project.run(&["work"]);
+    project.run(&["add", "Both", "--depends-on", "1", "--depends-on", "2"]);
+    let output = project.run(&["run", "queue"]);
+    insta::assert_snapshot!(output.stderr, @"no commit holds all that it depends on: it begins after task 1, without task 2");
+    let base = project.run(&["show", "3", "--json"]).json()["task"]["base"].clone();
+    assert_eq!(base, project.git("rev-parse signoff/task-1-one").trim());
+}
+
 #[test]
 fn a_task_behind_a_cancelled_one_is_blocked() {
     let project = project();

@@ -11,7 +11,12 @@ const NOT_WORK: [&str; 7] = ["merge-request", "gate", "molecule", "message", "ag
 /// Whether the issue waits while the one it names is open. Other kinds only relate; a parent is no blocker,
 /// but what holds it holds its children.
 pub fn blocks(dependency: &Dependency) -> bool {
-    matches!(dependency.kind.as_deref(), None | Some("blocks" | "conditional-blocks" | "waits-for"))
+    is_blocker(dependency.kind.as_deref())
+}
+
+/// Whether that is the kind of a dependency that has to be done first.
+pub fn is_blocker(kind: Option<&str>) -> bool {
+    matches!(kind, None | Some("blocks" | "conditional-blocks" | "waits-for"))
 }
 
 /// The state of each issue. `whole` says that the list is all there is: then a blocker that is not in it is

@@ -1,5 +1,6 @@
 //! `signoff run beads` and `signoff run queue`: slots that are filled with tasks while there are any.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use signoff_core::config::TaskFlags;
@@ -65,6 +66,9 @@ impl SlotArgs {
         flags.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
     }
 }
+
+/// So many tasks are named in one line.
+const NAMED: usize = 8;
 
 /// The preset of slots.
 const PRESET: &str = "slots";
@@ -151,6 +155,7 @@ impl<'a> Slots<'a> {
             console.note(&format!("{} is left out: {}", taken.id, has(taken)));
         }
         if offer.ready.is_empty() {
+            tell_of_done(&tracker, &offer, console)?;
             return nothing_ready(&report.source, console);
         }
         preflight::warn(&self.bench, console);
@@ -281,14 +286,19 @@ fn is_reviewed(workflow: &Workflow) -> bool {
 
 /// `task 3 has it (failed): signoff retry 3 goes on`.
 fn has(taken: &Taken) -> String {
-    let Taken { by, status, .. } = taken;
+    let Taken { id, by, status } = taken;
     let what_now = match status {
         Status::Failed | Status::Stuck => format!(": `signoff retry {by}` goes on with it"),
         Status::InProgress | Status::Pending | Status::Paused | Status::Blocked => {
             ": `signoff run --resume` goes on where nobody is at work".to_owned()
         }
         Status::Waiting => ": `signoff` shows what it waits for".to_owned(),
-        Status::Completed | Status::Cancelled => String::new(),
+        Status::Completed => {
+            format!(
+                ": `signoff run --resume` closes {id} if that is still to be done, `signoff add` has it done again"
+            )
+        }
+        Status::Cancelled => String::new(),
     };
     format!("task {by} has it ({}){what_now}", status.word())
 }
@@ -317,6 +327,31 @@ fn of_tracker(supply: &Supply, offer: &Offer, workflow: &Workflow) -> SlotsRepor
         offer.file.tasks.iter().filter_map(left_out).collect(),
         offer.file.warnings.iter().map(warning).collect(),
     )
+}
+
+/// A file that is only read goes on to call open what is done: whether it was opened again it does not tell.
+fn tell_of_done(tracker: &Tracker, offer: &Offer, console: &Console) -> Result<(), Failure> {
+    let Supply::File { path } = &tracker.supply else { return Ok(()) };
+    let is_done = |task: &&SourceTask| task.state == State::Done;
+    let file = tracker.read(&BTreeSet::new())?;
+    let told = |task: &&SourceTask| file.task(&task.id).as_ref().is_some_and(is_done);
+    let done: Vec<&str> = offer
+        .file
+        .tasks
+        .iter()
+        .filter(is_done)
+        .filter(|task| !told(task))
+        .map(|task| task.id.as_str())
+        .collect();
+    if !done.is_empty() {
+        let more = if done.len() > NAMED { ", …" } else { "" };
+        let ids = done.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        console.note(&format!(
+            "{ids}{more}: done by signoff, open in {path}. A file does not tell what was opened again: `signoff add` \
+             has it done again"
+        ));
+    }
+    Ok(())
 }
 
 /// Why a task that is not done cannot be begun now.

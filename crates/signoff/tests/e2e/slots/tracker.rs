@@ -42,16 +42,18 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
     ✓ Run 1 is through, all approved: 2 tasks, 2 completed
         It is on signoff/run-1; signoff land brings it to the default branch
     ");
-    insta::assert_snapshot!(asked(&project), @"
-    ready --json
+    // What is closed does not hold the next one up: of each bead the order is told.
+    let of =
+        |id: &str| asked(&project).lines().filter(|line| line.contains(id)).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(of("b-1"), @"
     update b-1 --claim
     show b-1 --json
     close b-1 --reason done by signoff: task 1 of run 1, on the branch signoff/run-1
-    ready --json
+    ");
+    insta::assert_snapshot!(of("b-2"), @"
     update b-2 --claim
     show b-2 --json
     close b-2 --reason done by signoff: task 2 of run 1, on the branch signoff/run-1
-    ready --json
     ");
     assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
     let files = project.git("ls-tree --name-only signoff/run-1");
@@ -198,6 +200,7 @@ fn a_file_of_the_tracker_is_only_read() {
     exit 0
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
+    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. A file does not tell what was opened again: `signoff add` has it done again
     Nothing is ready in .beads/issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "--as", "beads", ".beads/issues.jsonl", "--dry-run"])), @"
@@ -211,6 +214,113 @@ fn a_file_of_the_tracker_is_only_read() {
     Warnings
       .beads/issues.jsonl:5: the last line is cut off and was left out
     ");
+}
+
+/// A bead that another one blocked, as the tracker prints it.
+fn blocked(id: &str, title: &str, by: &str) -> String {
+    let dependency = format!(r#"{{"issue_id":"{id}","depends_on_id":"{by}","type":"blocks"}}"#);
+    format!(r#"{{"id":"{id}","title":"{title}","status":"open","dependencies":[{dependency}]}}"#) + "\n"
+}
+
+#[test]
+fn a_bead_begins_where_the_one_before_it_ended() {
+    for review in ["--review", "--no-review"] {
+        let project = tracked(&["First"], well);
+        assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
+        fs::write(project.env.root().join("beads/open/b-2"), blocked("b-2", "Second", "b-1")).unwrap();
+        assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
+        let files = project.git("ls-tree --name-only signoff/run-2");
+        assert!(files.contains("1.txt") && files.contains("2.txt"), "{review}: {files}");
+        assert_eq!(
+            project.run(&["show", "2", "--json"]).json()["task"]["depends_on"],
+            serde_json::json!([1])
+        );
+    }
+}
+
+/// Trackers may list what is ready without what it came after; asked for one task, they tell.
+#[test]
+fn what_a_bead_comes_after_may_be_told_when_it_is_claimed() {
+    let project = tracked(&["First"], well);
+    assert_eq!(project.run(&["run", "beads"]).code, Some(0));
+    let second = bead("b-2", "Second", 2);
+    fs::write(project.env.root().join("beads/open/b-2"), format!("{second}\n")).unwrap();
+    let needs = r#"[{"id":"b-1","title":"First","dependency_type":"blocks"}]"#;
+    let shown = format!(r#"{},"dependencies":{needs}}}"#, second.trim_end_matches('}'));
+    install(&project, &BD.replace("show)\n", &format!("show)\necho '{shown}'; exit\n")));
+    assert_eq!(project.run(&["run", "beads"]).code, Some(0));
+    let files = project.git("ls-tree --name-only signoff/run-2");
+    assert!(files.contains("1.txt") && files.contains("2.txt"), "{files}");
+}
+
+#[test]
+fn a_bead_that_is_opened_again_becomes_a_new_task() {
+    let project = tracked(&["Add a greeting"], well);
+    assert_eq!(project.run(&["run", "beads"]).code, Some(0));
+    let directory = project.env.root().join("beads");
+    fs::rename(directory.join("closed/b-1"), directory.join("open/b-1")).unwrap();
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stdout
+    Running task #2: Add a greeting
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed on signoff/run-2 as [COMMIT]
+    ✓ Task #2 completed (not reviewed)
+    ");
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    Nothing is ready in bd
+    ");
+}
+
+/// A bead that nobody could close is open there, and done.
+#[test]
+fn a_bead_that_was_not_closed_is_not_done_again() {
+    let project = tracked(&["Add a greeting"], well);
+    install(&project, &BD.replace("close) ", "close) mv begun/$2 open/$2; exit 1; "));
+    assert_eq!(project.run(&["run", "beads"]).code, Some(1));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if that is still to be done, `signoff add` has it done again
+    Nothing is ready in bd
+    ");
+    install(&project, &BD.replace("mv \"begun/$2\" \"closed", "mv \"open/$2\" \"closed"));
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+}
+
+#[test]
+fn a_tracker_that_keeps_nothing_closed_is_not_worked_for_ever() {
+    let project = tracked(&["Add a greeting"], well);
+    install(&project, &BD.replace("close) ", "close) mv begun/$2 open/$2; exit; "));
+    assert_eq!(project.run(&["run", "beads"]).code, Some(0));
+    assert_eq!(project.calls().of_role("implement").count(), 1);
+}
+
+/// The first bead is closed only once the second one is worked.
+#[test]
+fn a_slow_close_keeps_no_slot_empty() {
+    let project = tracked(&["One", "Two", "Three"], |script| {
+        script.rule(works().task("2").write("../../../../beads/go", "")).rule(works())
+    });
+    // What the last one waits for is made ready by the first.
+    let beads_of = |name: &str| project.env.root().join("beads").join(name);
+    fs::rename(beads_of("open/b-3"), beads_of("b-3")).unwrap();
+    let waits =
+        "close) while [ $2 = b-1 ] && [ ! -e go ]; do sleep 0.05; done; [ $2 = b-1 ] && mv b-3 open; ";
+    install(&project, &BD.replace("close) ", waits));
+    let output = project.run(&["run", "beads", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-2", "b-3"]);
+    assert_eq!(project.calls().of_role("implement").count(), 3);
+    let claims = asked(&project).lines().filter(|line| line.starts_with("update")).count();
+    assert_eq!(claims, 3, "each is offered once");
 }
 
 #[test]
@@ -449,7 +559,7 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
     ✓ Task #1 completed (not reviewed)
     --- stderr
     error: `bd close b-1` failed (exit 1): the disk is full
-    hint: type `bd close b-1` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
+    hint: type `bd close b-1` yourself at the top of the main checkout; once it works, `signoff run --resume` goes on
     ");
     assert_eq!(beads(&project, "begun"), ["b-1"]);
     install(&project, BD);
