@@ -131,7 +131,8 @@ pub struct AnswerReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub question: String,
-    pub task_id: u64,
+    /// Null for a question about a run as a whole.
+    pub task_id: Option<u64>,
     pub choice: String,
 }
 

@@ -449,3 +449,61 @@ fn an_empty_specification_is_refused() {
     hint: write down what is to be built, or name another file
     ");
 }
+
+/// A reviewer who wants to talk about the phase once, before anything else was said about it.
+fn wavers(phase: &str) -> Rule {
+    Rule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
+}
+
+#[test]
+fn a_question_about_the_whole_is_answered_by_its_number() {
+    let project = project(|script| content(developers(planners(script.rule(wavers("final_review"))))));
+    let asked = project.run(&["run", "SPEC.md", "-j", "1"]);
+    insta::assert_snapshot!(asked.stderr, @"
+    Run 1 waits for you: signoff answer q1 fix|proceed|stop
+      then: signoff run --resume 1
+    ");
+    insta::assert_snapshot!(project.run(&["answer", "q1", "fix"]), @"
+    exit 0
+    --- stdout
+    q1 answered: fix
+    --- stderr
+    `signoff run --resume 1` goes on
+    ");
+    insta::assert_snapshot!(told(&project.run(&["run", "--resume"])), @"
+    exit 0
+    --- stdout
+    Resuming run 1: final review of signoff/run-1
+      [1/4] a person answers: fix
+      [2/4] Improving...
+      [2/4] Running review...
+      [2/4] Review: APPROVED
+    ✓ Final review completed (APPROVED after 2 cycles)
+    ✓ Run 1 is through, all approved: 3 tasks, 3 completed
+        It is on signoff/run-1; signoff land brings it to the default branch
+    ");
+}
+
+#[test]
+fn each_answer_about_a_part_reaches_its_run() {
+    for (phase, choice, code, status, again) in [
+        ("enumerate_review", "fix", 0, "completed", 2),
+        ("enumerate_review", "proceed", 0, "completed", 1),
+        ("enumerate_review", "stop", 1, "failed", 1),
+        ("final_review", "fix", 0, "completed", 1),
+        ("final_review", "proceed", 0, "completed", 1),
+        ("final_review", "stop", 1, "failed", 1),
+    ] {
+        let project = project(|script| content(developers(planners(script.rule(wavers(phase))))));
+        let asked = project.run(&["run", "SPEC.md"]);
+        assert_eq!(asked.code, Some(0), "{phase} {choice}: {asked}");
+        let answered = project.run(&["answer", "q1", choice, "--json"]);
+        assert_eq!(answered.code, Some(0), "{phase} {choice}: {answered}");
+        assert!(answered.json()["task_id"].is_null(), "{answered}");
+        let output = project.run(&["run", "--resume"]);
+        assert_eq!(output.code, Some(code), "{phase} {choice}: {output}");
+        assert_eq!(query(&project, "select status from runs"), status, "{phase} {choice}: {output}");
+        assert_eq!(project.calls().of_role("enumerate").count(), again, "{phase} {choice}: {output}");
+        assert_eq!(project.run(&["status", "--json"]).json()["questions"].as_array().unwrap().len(), 0);
+    }
+}
