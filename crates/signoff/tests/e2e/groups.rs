@@ -507,3 +507,22 @@ fn each_answer_about_a_part_reaches_its_run() {
         assert_eq!(project.run(&["status", "--json"]).json()["questions"].as_array().unwrap().len(), 0);
     }
 }
+
+#[test]
+fn a_commit_by_hand_is_reviewed_once() {
+    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+    let project = project(|script| content(developers(planners(script.rule(gives_up)))));
+    let output = project.run(&["run", "SPEC.md", "-j", "1"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    project.set_agent(|script| content(developers(planners(script))));
+    project.env.write(".signoff/worktrees/task-2/by-hand.txt", "mine\n");
+    project.git("-C .signoff/worktrees/task-2 add .");
+    project.git("-C .signoff/worktrees/task-2 commit -qm Mine");
+    let output = project.run(&["retry", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let started = "select count(*), count(distinct json_extract(body, '$.attempt')) from events \
+                   where kind = 'loop.attempt_started' and loop_id = '2'";
+    assert_eq!(query(&project, started), "4|4", "implemented, reviewed, reviewed again, landed");
+    let calls = project.calls();
+    assert_eq!(calls.of_role("review").filter(|call| call.start.task == "2").count(), 2, "{output}");
+}
