@@ -7,7 +7,7 @@ use signoff_core::group::{RunEvent, Standing};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Head, Stage};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
-use signoff_engine::board::Board;
+use signoff_engine::board::{Board, Worked};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
 use signoff_engine::occupied::Occupied;
@@ -91,6 +91,9 @@ pub fn facts(
         moved.into_iter().chain([decided]).collect()
     };
     let next = events.iter().fold(worked.state.clone(), step);
+    if board.machine.is_done() && matches!(next.stage, Stage::AwaitingLanding { .. }) {
+        return Err(comes_too_late(board, worked));
+    }
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
     let standing = Standing::of(&next);
@@ -99,6 +102,15 @@ pub fn facts(
         facts.push(Fact::Run(RunFact::Moved(moved)));
     }
     Ok(facts)
+}
+
+/// Work that lands with its group has nobody to land with once the run is over.
+fn comes_too_late(board: &Board, worked: &Worked) -> Failure {
+    let task = worked.task.map(|task| format!("task {task}")).unwrap_or_default();
+    let by_hand =
+        worked.place.as_ref().map(|_| format!(", or merge its branch by hand: git merge {}", worked.branch));
+    Failure::usage(format!("{task} cannot land any more: its run {} is over", board.run))
+        .hint(format!("`signoff add` adds it again{}", by_hand.unwrap_or_default()))
 }
 
 /// Waits for the other program's answer; it looks for wishes several times a second.

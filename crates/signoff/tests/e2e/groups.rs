@@ -526,3 +526,52 @@ fn a_commit_by_hand_is_reviewed_once() {
     let calls = project.calls();
     assert_eq!(calls.of_role("review").filter(|call| call.start.task == "2").count(), 2, "{output}");
 }
+
+#[test]
+fn what_was_called_off_cannot_land_after_its_run_is_over() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    project.run(&["cancel", "2"]);
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let facts = query(&project, "select count(*) from events");
+    insta::assert_snapshot!(project.run(&["edit", "2", "--verdict", "APPROVED"]), @"
+    exit 2
+    --- stderr
+    error: task 2 cannot land any more: its run 1 is over
+    hint: `signoff add` adds it again, or merge its branch by hand: git merge signoff/task-2-log-out
+    ");
+    let forced = project.run(&["merge", "2", "--force", "--reason", "it is fine"]);
+    assert_eq!((forced.code, forced.stderr.contains("cannot land any more")), (Some(2), true), "{forced}");
+    assert_eq!(query(&project, "select count(*) from events"), facts);
+    assert_eq!(query(&project, "select status from tasks where id = 2"), "cancelled");
+}
+
+#[test]
+fn what_was_called_off_can_be_approved_while_its_group_is_open() {
+    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+    let project = project(|script| content(stubborn(developers(planners(script.rule(gives_up))))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    project.set_agent(|script| content(developers(planners(script))));
+    for words in [["cancel", "2"].as_slice(), &["edit", "2", "--verdict", "APPROVED"], &["retry", "1"]] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(0), "{words:?}: {output}");
+    }
+    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-2.txt"));
+}
+
+#[test]
+fn a_task_that_is_forced_lands_with_its_group() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    insta::assert_snapshot!(project.run(&["merge", "2", "--force", "--reason", "it is fine"]), @"
+    exit 0
+    --- stdout
+    ✓ Task #2 is APPROVED by a person, and lands with its group on signoff/run-1
+    --- stderr
+    `signoff run --resume 1` goes on
+    ");
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-2.txt"));
+}
