@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
 use signoff_testkit::{Output, Project};
 
@@ -220,6 +221,14 @@ fn a_planner_who_never_makes_sense_ends_the_run() {
     ");
     assert_eq!(project.calls().all().len(), 2);
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stdout
+    ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
+    --- stderr
+    error: run 1 is over: it failed in planning
+    hint: `signoff run SPEC.md` plans it anew
+    ");
     assert_eq!(project.list(".signoff/worktrees").len(), 0);
 }
 
@@ -375,6 +384,15 @@ fn a_whole_that_is_never_approved_fails_the_run() {
     assert_eq!(output.code, Some(1), "{output}");
     assert_eq!(query(&project, "select status from runs"), "failed");
     assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-3.txt"), "nothing is lost");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stdout
+    Max review cycles (3) reached without approval
+    ✗ Final review failed: the review cycles are used up (cycles_exhausted)
+    --- stderr
+    error: run 1 is over: it failed in its final review
+    hint: what landed is on signoff/run-1: mend it and merge it by hand, or bring in what is approved with `signoff land`
+    ");
 }
 
 #[test]
@@ -407,6 +425,11 @@ fn with_land_the_run_ends_on_the_default_branch() {
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
     assert_eq!(project.git("status --porcelain"), "");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 0
+    --- stderr
+    Run 1 is over: all of it is approved and on the default branch
+    ");
 }
 
 #[test]
@@ -574,4 +597,24 @@ fn a_task_that_is_forced_lands_with_its_group() {
     let output = project.run(&["run", "--resume"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-2.txt"));
+}
+
+#[test]
+fn a_run_that_another_program_drives_is_told_of() {
+    let waits = Rule::role("implement")
+        .task("1")
+        .write("../../../../begun", "")
+        .wait_for("../../../../go")
+        .say("TASK_COMPLETE\n");
+    let project = project(|script| content(developers(planners(script.rule(waits)))));
+    let program = project.start(&["run", "SPEC.md"]);
+    until("the agent is at work", || project.env.root().join("begun").exists());
+    insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
+    exit 0
+    --- stderr
+    Nothing to go on with here: another signoff works on run 1
+    ");
+    fs::write(project.env.root().join("go"), "").unwrap();
+    let output = project.env.finish(program);
+    assert_eq!(output.code, Some(0), "{output}");
 }
