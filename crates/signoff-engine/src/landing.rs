@@ -153,7 +153,7 @@ fn after(
         }
         Brought::Different { onto, head } => send_back(shop, task, &Back::to_look_at(onto, head)),
         Brought::Red { onto, head, findings } => {
-            send_back(shop, task, &Back::of_checks(onto, head, findings))
+            send_back(shop, task, &Back::of_checks(&task.place.base, (onto, head), findings))
         }
         Brought::Unchecked(failure) => Ok(Landed::event(Event::AttemptFailed { attempt, failure })),
         Brought::Stopped => Ok(Landed::of(End::Stopped)),

@@ -173,6 +173,11 @@ impl LineRenderer {
                 self.view.apply(recorded);
                 self.answered(loop_id, answer)
             }
+            Fact::Loop(loop_id, LoopFact::CheckpointReviewed { review }) => {
+                self.view.apply(recorded);
+                self.checkpoint.reviewed(loop_id, review);
+                Vec::new()
+            }
             Fact::Task(..) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -201,7 +206,7 @@ impl LineRenderer {
             let lines = checkpoint::trouble(&step, !self.ends);
             return self.view.row(&of).map_or_else(Vec::new, |row| self.written(&lines, &row, None));
         }
-        self.checkpoint.heard(event);
+        self.checkpoint.heard(loop_id, event);
         let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
         let lines = told::told(&step, round.as_ref(), &row, (!self.ends, self.view.branch()));
         if is_active(after) {

@@ -180,12 +180,15 @@ fn listen(door: UnboundedSender<Input>) -> Result<(), EngineError> {
 }
 
 impl Came {
-    /// The tasks that were moved or are not through, as they stand now, and the questions they ask.
+    /// The tasks that were moved or are not through, as they stand now, and the questions that they and their runs ask.
     pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
         let own = |row: &TaskRow| self.is_moved(row.id) || (driven(row) && !is_over(row.status));
         let tasks: Vec<TaskRow> = self.store.tasks()?.into_iter().filter(own).collect();
-        let asked = |row: &QuestionRow| tasks.iter().any(|task| row.task_id == Some(task.id));
+        let asked = |row: &QuestionRow| match row.task_id {
+            Some(id) => tasks.iter().any(|task| task.id == id),
+            None => self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id),
+        };
         let questions = self.store.questions()?.into_iter().filter(asked).collect();
         Ok((tasks, questions))
     }
@@ -208,6 +211,14 @@ impl Came {
                 )),
                 None => console.note(&format!("Task #{id} is {}", row.status.word())),
             }
+        }
+        // Only the store knows the number under which such a question is answered.
+        for question in questions.iter().filter(|question| question.task_id.is_none()) {
+            let (id, run) = (&question.id, question.run_id);
+            console.note(&format!(
+                "Run {run} waits for you: signoff answer {id} {}\n  then: signoff run --resume {run}",
+                question.choices.join("|"),
+            ));
         }
     }
 

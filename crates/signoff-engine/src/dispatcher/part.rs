@@ -9,7 +9,7 @@ use std::path::Path;
 use signoff_core::group::{self, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Outcome, Policy, Stage};
-use signoff_core::review::{Bar, Finding};
+use signoff_core::review::{Bar, Finding, Review, Severity, Verdict};
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
@@ -156,10 +156,11 @@ impl Dispatcher<'_> {
 
     /// What was seen of a loop at work goes into its next attempt.
     fn checkpoint_ended(&mut self, run: RunId, of: &LoopId, worked: &Worked) -> Result<(), EngineError> {
-        let reviews = worked.last_round.iter().flat_map(|round| round.reviews.clone());
-        let told = reviews.map(|review| LoopFact::CheckpointReviewed { review: Box::new(review) }).collect();
-        let findings: Vec<Finding> =
-            worked.state.ledger.open(Bar::Low).map(|entry| entry.finding.clone()).collect();
+        let reviews = || worked.last_round.iter().flat_map(|round| &round.reviews);
+        let told = |review: &Review| LoopFact::CheckpointReviewed { review: Box::new(review.clone()) };
+        let told = reviews().map(told).collect();
+        let open = worked.state.ledger.open(Bar::Low).map(|entry| entry.finding.clone());
+        let findings: Vec<Finding> = open.chain(reviews().filter_map(to_discuss)).collect();
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
         self.loop_event_and(run, of, (Event::CheckpointEnded { findings }, told), vec![reviewed])
     }
@@ -233,6 +234,15 @@ impl Dispatcher<'_> {
         self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
         Ok(())
     }
+}
+
+/// What a reviewer wants to talk about who names no finding. Nobody is asked at a checkpoint: who works on it is told.
+fn to_discuss(review: &Review) -> Option<Finding> {
+    if review.verdict != Verdict::NeedsDiscussion || !review.findings.is_empty() {
+        return None;
+    }
+    let text = if review.summary.is_empty() { "the reviewer wants to discuss this" } else { &review.summary };
+    Some(Finding::of(&review.reviewer, "discussion", Severity::Important, text))
 }
 
 /// A planned task as one to be worked.

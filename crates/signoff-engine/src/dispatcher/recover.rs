@@ -16,8 +16,10 @@ impl Dispatcher<'_> {
         let loops: Vec<LoopId> = self.runs[&run].board.loops.keys().cloned().collect();
         for loop_id in &loops {
             self.govern(run, loop_id)?;
-            self.notice_foreign_commits(run, loop_id)?;
-            self.recover_loop(run, loop_id)?;
+            // What follows from such a commit is wished for when it is recorded; nothing else was under way.
+            if !self.notice_foreign_commits(run, loop_id)? {
+                self.recover_loop(run, loop_id)?;
+            }
             self.tidy(run, loop_id);
         }
         self.remember_called(run);
@@ -41,9 +43,9 @@ impl Dispatcher<'_> {
 
     /// Somebody may have committed to the branch while nobody worked on it. An approval is of the head, so the
     /// machine must know. What an attempt committed that was under way is told when that attempt is looked after.
-    fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+    fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<bool, EngineError> {
         let board = &self.runs[&run].board;
-        let Some(worked) = board.loops.get(loop_id) else { return Ok(()) };
+        let Some(worked) = board.loops.get(loop_id) else { return Ok(false) };
         let idle = match &worked.state.stage {
             Stage::Waiting { .. } | Stage::AwaitingLanding { .. } => true,
             // While it is read, only readers were there, and what they did is undone.
@@ -58,13 +60,14 @@ impl Dispatcher<'_> {
             | Stage::Done(_) => false,
         };
         if !idle || worked.branch.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         match self.shop.repository.head_of(&worked.branch)? {
             Some(head) if head != worked.state.head => {
-                self.loop_event(run, loop_id, Event::HeadMoved { head }, Vec::new())
+                self.loop_event(run, loop_id, Event::HeadMoved { head }, Vec::new())?;
+                Ok(true)
             }
-            Some(_) | None => Ok(()),
+            Some(_) | None => Ok(false),
         }
     }
 

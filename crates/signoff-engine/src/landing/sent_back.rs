@@ -50,12 +50,15 @@ impl Back {
         Ok(Self { onto, head, findings, marks, files: paths })
     }
 
-    /// Checks that fail only together.
-    pub fn of_checks(onto: Commit, head: Head, findings: Vec<Finding>) -> Self {
+    /// Checks that fail; if anything has landed since the work began at its base, together with that.
+    pub fn of_checks(base: &Commit, (onto, head): (Commit, Head), findings: Vec<Finding>) -> Self {
+        let why = if onto == *base {
+            "the checks fail: ".to_owned()
+        } else {
+            format!("together with what landed before it ({}), checks fail: ", short(&onto))
+        };
         let together = |mut finding: Finding| {
-            let said = finding.description;
-            let why = format!("together with what landed before it ({}), checks fail: ", short(&onto));
-            finding.description = why + &said;
+            finding.description = format!("{why}{}", finding.description);
             finding.sources = vec![ReviewerName::new(SOURCE)];
             finding
         };

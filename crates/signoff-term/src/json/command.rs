@@ -51,7 +51,7 @@ impl Look {
 pub struct LandReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// The default branch.
+    /// The default branch; of a task that lands with its group, the branch of its run.
     pub target: String,
     pub tasks: Vec<LandedTask>,
 }
@@ -60,8 +60,8 @@ pub struct LandReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LandedTask {
     pub task_id: u64,
-    /// `ready` is said by `--dry-run`: it would land.
-    #[schemars(extend("enum" = ["landed", "already", "refused", "ready"]))]
+    /// `ready` is said by `--dry-run`: it would land. `waiting` lands with its group.
+    #[schemars(extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
     pub status: &'static str,
     /// The commit that brought it in; of what was there before or is ready, the one that was approved.
     pub commit: Option<String>,
@@ -131,7 +131,8 @@ pub struct AnswerReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub question: String,
-    pub task_id: u64,
+    /// Null for a question about a run as a whole.
+    pub task_id: Option<u64>,
     pub choice: String,
 }
 

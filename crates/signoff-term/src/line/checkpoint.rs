@@ -1,7 +1,10 @@
 //! Checkpoint rounds: told when they begin and when all is in.
 
+use std::collections::BTreeSet;
+
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Event;
+use signoff_core::review::{Review, Verdict};
 
 use super::{Line, told};
 use crate::fit::count;
@@ -13,14 +16,26 @@ pub struct Checkpoint {
     loops: Vec<LoopId>,
     heard: u64,
     found: u64,
+    /// Loops about which a reviewer said something that could be read.
+    usable: BTreeSet<LoopId>,
+    /// Loops that were looked at by nobody who was understood.
+    unheard: Vec<LoopId>,
 }
 
 impl Checkpoint {
+    /// What a reviewer said about a loop.
+    pub fn reviewed(&mut self, of: &LoopId, review: &Review) {
+        if !matches!(review.verdict, Verdict::Inconclusive(_)) {
+            self.usable.insert(of.clone());
+        }
+    }
+
     /// A loop's review is in.
-    pub fn heard(&mut self, event: &Event) {
+    pub fn heard(&mut self, of: &LoopId, event: &Event) {
         if let (Event::CheckpointEnded { findings }, false) = (event, self.loops.is_empty()) {
             self.heard += 1;
             self.found += findings.len() as u64;
+            self.unheard.extend((!self.usable.contains(of)).then(|| of.clone()));
         }
     }
 
@@ -29,11 +44,21 @@ impl Checkpoint {
         if self.loops == now {
             return Vec::new();
         }
-        let was = std::mem::replace(self, Self { loops: now.to_vec(), heard: 0, found: 0 });
-        let found = if was.found == 0 { "nothing found".to_owned() } else { count(was.found, "finding") };
+        let was = std::mem::replace(self, Self { loops: now.to_vec(), ..Self::default() });
+        let found = was.found(&names);
         let ended = (was.heard > 0).then(|| format!("Checkpoint review of {}: {found}", names(&was.loops)));
         let begun = (!now.is_empty()).then(|| format!("Checkpoint review of {}...", names(now)));
         ended.into_iter().chain(begun).collect()
+    }
+
+    /// Silence is no praise: whom nobody was heard about is named.
+    fn found(&self, names: impl Fn(&[LoopId]) -> String) -> String {
+        let found = if self.found == 0 { "nothing found".to_owned() } else { count(self.found, "finding") };
+        match self.unheard.len() as u64 {
+            0 => found,
+            unheard if unheard == self.heard => "no usable review came".to_owned(),
+            _ => format!("{found}; no usable review of {}", names(&self.unheard)),
+        }
     }
 }
 

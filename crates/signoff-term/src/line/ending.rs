@@ -70,13 +70,15 @@ pub fn question(step: &Step, row: &LoopView) -> Vec<Line> {
     let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
         return Vec::new();
     };
-    let id = row.task.map_or_else(|| question.id.to_string(), |task| task.to_string());
     let choices: Vec<_> = question.choices.iter().map(|choice| choice.word()).collect();
+    let choices = choices.join(", ");
+    // Questions without a task are known by a number that is given to them in the store.
+    let how = match row.task {
+        Some(task) => format!("signoff answer {task} CHOICE    ({choices})"),
+        None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
+    };
     let text = format!("Question: {}", cut(&question.text, 400));
-    vec![
-        Line::Step { place: place::reached(step), text },
-        Line::Below(format!("signoff answer {id} CHOICE    ({})", choices.join(", "))),
-    ]
+    vec![Line::Step { place: place::reached(step), text }, Line::Below(how)]
 }
 
 /// How the loop ended, if it did with this fact.

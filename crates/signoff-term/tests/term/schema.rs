@@ -113,7 +113,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         ("init", json!(init)),
         ("diff", json!(diff)),
         ("logs", json!(line)),
-        ("answer", json!(AnswerReport { version: VERSION, question: text(), task_id: 1, choice: text() })),
+        ("answer", json!(AnswerReport { version: VERSION, question: text(), task_id: None, choice: text() })),
         ("dispute", json!(dispute)),
     ]
 }

@@ -1,9 +1,8 @@
 //! `signoff answer`: a person's answer to an open question.
 
 use signoff_core::command::Command;
-use signoff_core::ids::TaskId;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
-use signoff_store::Store;
+use signoff_store::{QuestionPlace, Store};
 use signoff_term::json::{AnswerReport, VERSION};
 use signoff_term::line;
 
@@ -15,7 +14,7 @@ use crate::failure::{Exit, Failure};
 
 /// Answer an open question
 ///
-/// A running signoff goes on at once; otherwise the next `signoff work` does.
+/// A running signoff goes on at once; otherwise the next `signoff work` or `signoff run --resume` does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff answer 29 retry\n  signoff answer q3 proceed")]
 pub struct Args {
@@ -30,23 +29,27 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::find()?.ok_or_else(no_question)?;
     let question = find(&desk, &args.id)?;
-    let Some(task) = question.task_id.map(TaskId) else { return Err(no_question()) };
     if !question.choices.contains(&args.choice) {
         return Err(Failure::usage(format!("`{}` is not a choice of {}", args.choice, question.id))
             .hint(format!("choose one of {}", question.choices.join(", "))));
     }
-    let (run, loop_id) = desk.loop_of(task)?;
-    let wish = Command::Answer { question: None, choice: args.choice.clone(), by: door::person() };
+    let QuestionPlace { run, loop_id, question: asked, .. } = place(&desk, &question)?;
+    let wish = Command::Answer { question: Some(asked), choice: args.choice.clone(), by: door::person() };
     let taken = decide(&desk, run, &loop_id, wish)?;
     // Whoever drives the run tells it there.
     let ended =
         if taken == Taken::Recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };
     if console.json {
-        let (question, choice) = (question.id.clone(), args.choice.clone());
-        console.json(&AnswerReport { version: VERSION, question, task_id: task.0, choice })?;
+        let (id, choice) = (question.id.clone(), args.choice.clone());
+        console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;
     } else {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
         console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
+    }
+    // What a part of a run came to is told to the run when it is taken up.
+    if taken == Taken::Recorded && loop_id.serves_the_run() {
+        console.note(&format!("`signoff run --resume {run}` goes on"));
+        return Ok(Exit::Done);
     }
     let left = |row: &TaskRow| {
         row.run_id == Some(run.0) && matches!(row.status, Status::Pending | Status::InProgress)
@@ -59,6 +62,13 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn no_question() -> Failure {
     Failure::usage("there is no open question").hint("`signoff status` shows what each task waits for")
+}
+
+/// Where a question was asked.
+fn place(desk: &Desk, question: &QuestionRow) -> Result<QuestionPlace, Failure> {
+    let number = question.id.strip_prefix('q').and_then(|number| number.parse().ok());
+    let place = number.map(|number| desk.store.question(number)).transpose()?.flatten();
+    place.filter(|place| place.open).ok_or_else(no_question)
 }
 
 /// The open question of this number, or of this task.

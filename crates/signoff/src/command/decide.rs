@@ -7,7 +7,7 @@ use signoff_core::group::{RunEvent, Standing};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Head, Stage};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
-use signoff_engine::board::Board;
+use signoff_engine::board::{Board, Worked};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
 use signoff_engine::occupied::Occupied;
@@ -52,7 +52,10 @@ fn goes_on(wish: &Command) -> bool {
 /// What the person did to the branch themselves while nobody worked on it: committed, so that no review undoes it.
 fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
     let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
-    let Some((worked, place)) = place else { return Ok(None) };
+    // The copies in which parts of a run look at things are nobody's to work in.
+    let Some((worked, place)) = place.filter(|(worked, _)| !worked.branch.is_empty()) else {
+        return Ok(None);
+    };
     let _occupied = Occupied::take(&desk.layout(), Path::new(&place.worktree))?;
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
@@ -88,14 +91,26 @@ pub fn facts(
         moved.into_iter().chain([decided]).collect()
     };
     let next = events.iter().fold(worked.state.clone(), step);
+    if board.machine.is_done() && matches!(next.stage, Stage::AwaitingLanding { .. }) {
+        return Err(comes_too_late(board, worked));
+    }
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
     let standing = Standing::of(&next);
-    if standing != Standing::of(&worked.state) {
+    if standing != Standing::of(&worked.state) && !loop_id.serves_the_run() {
         let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
         facts.push(Fact::Run(RunFact::Moved(moved)));
     }
     Ok(facts)
+}
+
+/// Work that lands with its group has nobody to land with once the run is over.
+fn comes_too_late(board: &Board, worked: &Worked) -> Failure {
+    let task = worked.task.map(|task| format!("task {task}")).unwrap_or_default();
+    let by_hand =
+        worked.place.as_ref().map(|_| format!(", or merge its branch by hand: git merge {}", worked.branch));
+    Failure::usage(format!("{task} cannot land any more: its run {} is over", board.run))
+        .hint(format!("`signoff add` adds it again{}", by_hand.unwrap_or_default()))
 }
 
 /// Waits for the other program's answer; it looks for wishes several times a second.

@@ -1,7 +1,10 @@
 //! `signoff merge`: one approved task joins the default branch.
 
 use signoff_core::command::Command;
-use signoff_core::ids::TaskId;
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::machine::Stage;
+use signoff_engine::board::{Board, Worked};
+use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
 
 use super::decide::decide;
@@ -38,6 +41,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(task)?;
     if args.force {
         accept(&desk, task, args.reason.as_deref().unwrap_or_default())?;
+        if let Some(run) = waits_for_its_group(&desk, task)? {
+            return tell_of_group(&desk, (task, run), console);
+        }
     }
     drop(desk);
     match landing::land_task(task, console)? {
@@ -56,6 +62,31 @@ fn accept(desk: &Desk, task: TaskId, reason: &str) -> Result<(), Failure> {
     let (by, reason, head) = (door::person(), reason.to_owned(), head_of(desk, task)?);
     let wish = Command::Edit { verdict: "APPROVED".to_owned(), by, reason, head };
     decide(desk, run, &loop_id, wish).map(drop)
+}
+
+/// The run of a task that is signed off and lands when all of its group are.
+fn waits_for_its_group(desk: &Desk, task: TaskId) -> Result<Option<RunId>, Failure> {
+    let (run, loop_id) = desk.loop_of(task)?;
+    let board = Board::of(run, &desk.store.log(run)?);
+    let waits = |worked: &Worked| matches!(worked.state.stage, Stage::AwaitingLanding { .. });
+    Ok(board.loops.get(&loop_id).is_some_and(waits).then_some(run))
+}
+
+fn tell_of_group(desk: &Desk, (task, run): (TaskId, RunId), console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        let one = LandedTask { task_id: task.0, status: "waiting", commit: None, reason: None };
+        console.json(&LandReport::of(run.branch(), vec![one]))?;
+        return Ok(Exit::Done);
+    }
+    let person = door::person();
+    console.text(&format!(
+        "✓ Task #{task} is APPROVED by {person}, and lands with its group on {}\n",
+        run.branch()
+    ))?;
+    if !desk.store.is_held(run)? {
+        console.note(&format!("`signoff run --resume {run}` goes on"));
+    }
+    Ok(Exit::Done)
 }
 
 fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failure> {

@@ -1,6 +1,7 @@
 //! `signoff run`: the tasks of a plan file in order, those of a specification group by group, or those of a tracker or
 //! the queue in slots.
 
+mod resume;
 mod slots;
 mod spec;
 
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::config::TaskFlags;
 use signoff_core::group::RunPolicy;
-use signoff_core::ids::RunId;
 use signoff_core::policy::Effort;
 use signoff_core::source::{self, Format, SourceTask, State, TaskFile};
 use signoff_core::task::{Origin, PlanText, TaskSpec};
@@ -18,7 +18,6 @@ use signoff_engine::{clock, open};
 use signoff_store::Store;
 
 use self::slots::SlotArgs;
-use super::work;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::drive::{self, Wanted};
@@ -91,35 +90,11 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match &args.source {
-        None => resume(args, console),
+        None => resume::resume(args, console),
         Some(source) if source == Path::new("queue") => slots::queue(args, console),
         Some(source) if source == Path::new("beads") => slots::beads(args, console),
         Some(source) => plan(source, args, console),
     }
-}
-
-fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let bench = Bench::open()?;
-    let no_ask = console.no_ask || bench.settings.no_ask();
-    let resumed = match args.resume.flatten().map(RunId) {
-        Some(run) => {
-            let lease = drive::try_acquire(&*bench.store, run)?;
-            vec![lease.ok_or_else(|| Failure::failed(format!("another signoff works on run {run}")))?]
-        }
-        None => work::resumable(&bench, &[])?,
-    };
-    if resumed.is_empty() {
-        console.note("Nothing to go on with");
-        return Ok(Exit::Done);
-    }
-    preflight::warn(&bench, console);
-    let wanted = Wanted {
-        resumed,
-        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
-        jobs: args.jobs.map(usize::from),
-        ..Wanted::default()
-    };
-    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
 }
 
 fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {

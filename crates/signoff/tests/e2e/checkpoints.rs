@@ -131,13 +131,37 @@ fn all_active_loops_are_looked_at_when_one_is_due() {
 
 #[test]
 fn what_cannot_be_looked_at_keeps_nobody_from_going_on() {
-    let blind = Rule::role("review").asked_for("at a checkpoint").exit(1);
+    for blind in [
+        Rule::role("review").asked_for("at a checkpoint").exit(1),
+        Rule::role("review").asked_for("at a checkpoint").say("Mumble.\n"),
+    ] {
+        let project = project(|script| {
+            let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+            slow(planners(script), "1", 3).rule(quick).rule(blind).rule(Rule::role("review").say(APPROVED))
+        });
+        let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert_eq!(fired(&project), "1:1 1:2");
+        assert_eq!(query(&project, "select distinct passed from loop_reviews where task_id is null"), "0");
+        assert!(output.stdout.contains("Checkpoint review of #1: no usable review came"), "{output}");
+        assert!(!output.stdout.contains("nothing found"), "{output}");
+    }
+}
+
+#[test]
+fn who_wants_to_discuss_work_in_progress_is_heard_in_the_next_attempt() {
+    let wavers = Rule::role("review")
+        .asked_for("at a checkpoint")
+        .say("Is a table really what is meant here?\n\n**Verdict: NEEDS_DISCUSSION**\n");
     let project = project(|script| {
         let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-        slow(planners(script), "1", 3).rule(quick).rule(blind).rule(Rule::role("review").say(APPROVED))
+        slow(planners(script), "1", 2).rule(quick).rule(wavers).rule(Rule::role("review").say(APPROVED))
     });
     let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(fired(&project), "1:1 1:2");
-    assert_eq!(query(&project, "select distinct passed from loop_reviews where task_id is null"), "0");
+    assert!(output.stdout.contains("Checkpoint review of #1: 1 finding"), "{output}");
+    let calls = project.calls();
+    let told = calls.of_role("implement").find(|call| call.start.task == "1" && call.start.call == 2);
+    let prompt = &told.unwrap().prompt;
+    assert!(prompt.contains("Is a table really what is meant here?"), "{prompt}");
 }

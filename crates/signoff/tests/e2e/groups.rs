@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
 use signoff_testkit::{Output, Project};
 
@@ -220,6 +221,14 @@ fn a_planner_who_never_makes_sense_ends_the_run() {
     ");
     assert_eq!(project.calls().all().len(), 2);
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stdout
+    ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
+    --- stderr
+    error: run 1 is over: it failed in planning
+    hint: `signoff run SPEC.md` plans it anew
+    ");
     assert_eq!(project.list(".signoff/worktrees").len(), 0);
 }
 
@@ -375,6 +384,15 @@ fn a_whole_that_is_never_approved_fails_the_run() {
     assert_eq!(output.code, Some(1), "{output}");
     assert_eq!(query(&project, "select status from runs"), "failed");
     assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-3.txt"), "nothing is lost");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 1
+    --- stdout
+    Max review cycles (3) reached without approval
+    ✗ Final review failed: the review cycles are used up (cycles_exhausted)
+    --- stderr
+    error: run 1 is over: it failed in its final review
+    hint: what landed is on signoff/run-1: mend it and merge it by hand, or bring in what is approved with `signoff land`
+    ");
 }
 
 #[test]
@@ -407,6 +425,11 @@ fn with_land_the_run_ends_on_the_default_branch() {
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
     assert_eq!(project.git("status --porcelain"), "");
+    insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
+    exit 0
+    --- stderr
+    Run 1 is over: all of it is approved and on the default branch
+    ");
 }
 
 #[test]
@@ -546,4 +569,150 @@ fn an_empty_specification_is_refused() {
       --> SPEC.md:1
     hint: write down what is to be built, or name another file
     ");
+}
+
+/// A reviewer who wants to talk about the phase once, before anything else was said about it.
+fn wavers(phase: &str) -> Rule {
+    Rule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
+}
+
+#[test]
+fn a_question_about_the_whole_is_answered_by_its_number() {
+    let project = project(|script| content(developers(planners(script.rule(wavers("final_review"))))));
+    let asked = project.run(&["run", "SPEC.md", "-j", "1"]);
+    insta::assert_snapshot!(asked.stderr, @"
+    Run 1 waits for you: signoff answer q1 fix|proceed|stop
+      then: signoff run --resume 1
+    ");
+    insta::assert_snapshot!(project.run(&["answer", "q1", "fix"]), @"
+    exit 0
+    --- stdout
+    q1 answered: fix
+    --- stderr
+    `signoff run --resume 1` goes on
+    ");
+    insta::assert_snapshot!(told(&project.run(&["run", "--resume"])), @"
+    exit 0
+    --- stdout
+    Resuming run 1: final review of signoff/run-1
+      [1/4] a person answers: fix
+      [2/4] Improving...
+      [2/4] Running review...
+      [2/4] Review: APPROVED
+    ✓ Final review completed (APPROVED after 2 cycles)
+    ✓ Run 1 is through, all approved: 3 tasks, 3 completed
+        It is on signoff/run-1; signoff land brings it to the default branch
+    ");
+}
+
+#[test]
+fn each_answer_about_a_part_reaches_its_run() {
+    for (phase, choice, code, status, again) in [
+        ("enumerate_review", "fix", 0, "completed", 2),
+        ("enumerate_review", "proceed", 0, "completed", 1),
+        ("enumerate_review", "stop", 1, "failed", 1),
+        ("final_review", "fix", 0, "completed", 1),
+        ("final_review", "proceed", 0, "completed", 1),
+        ("final_review", "stop", 1, "failed", 1),
+    ] {
+        let project = project(|script| content(developers(planners(script.rule(wavers(phase))))));
+        let asked = project.run(&["run", "SPEC.md"]);
+        assert_eq!(asked.code, Some(0), "{phase} {choice}: {asked}");
+        let answered = project.run(&["answer", "q1", choice, "--json"]);
+        assert_eq!(answered.code, Some(0), "{phase} {choice}: {answered}");
+        assert!(answered.json()["task_id"].is_null(), "{answered}");
+        let output = project.run(&["run", "--resume"]);
+        assert_eq!(output.code, Some(code), "{phase} {choice}: {output}");
+        assert_eq!(query(&project, "select status from runs"), status, "{phase} {choice}: {output}");
+        assert_eq!(project.calls().of_role("enumerate").count(), again, "{phase} {choice}: {output}");
+        assert_eq!(project.run(&["status", "--json"]).json()["questions"].as_array().unwrap().len(), 0);
+    }
+}
+
+#[test]
+fn a_commit_by_hand_is_reviewed_once() {
+    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+    let project = project(|script| content(developers(planners(script.rule(gives_up)))));
+    let output = project.run(&["run", "SPEC.md", "-j", "1"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    project.set_agent(|script| content(developers(planners(script))));
+    project.env.write(".signoff/worktrees/task-2/by-hand.txt", "mine\n");
+    project.git("-C .signoff/worktrees/task-2 add .");
+    project.git("-C .signoff/worktrees/task-2 commit -qm Mine");
+    let output = project.run(&["retry", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let started = "select count(*), count(distinct json_extract(body, '$.attempt')) from events \
+                   where kind = 'loop.attempt_started' and loop_id = '2'";
+    assert_eq!(query(&project, started), "4|4", "implemented, reviewed, reviewed again, landed");
+    let calls = project.calls();
+    assert_eq!(calls.of_role("review").filter(|call| call.start.task == "2").count(), 2, "{output}");
+}
+
+#[test]
+fn what_was_called_off_cannot_land_after_its_run_is_over() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    project.run(&["cancel", "2"]);
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let facts = query(&project, "select count(*) from events");
+    insta::assert_snapshot!(project.run(&["edit", "2", "--verdict", "APPROVED"]), @"
+    exit 2
+    --- stderr
+    error: task 2 cannot land any more: its run 1 is over
+    hint: `signoff add` adds it again, or merge its branch by hand: git merge signoff/task-2-log-out
+    ");
+    let forced = project.run(&["merge", "2", "--force", "--reason", "it is fine"]);
+    assert_eq!((forced.code, forced.stderr.contains("cannot land any more")), (Some(2), true), "{forced}");
+    assert_eq!(query(&project, "select count(*) from events"), facts);
+    assert_eq!(query(&project, "select status from tasks where id = 2"), "cancelled");
+}
+
+#[test]
+fn what_was_called_off_can_be_approved_while_its_group_is_open() {
+    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+    let project = project(|script| content(stubborn(developers(planners(script.rule(gives_up))))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    project.set_agent(|script| content(developers(planners(script))));
+    for words in [["cancel", "2"].as_slice(), &["edit", "2", "--verdict", "APPROVED"], &["retry", "1"]] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(0), "{words:?}: {output}");
+    }
+    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-2.txt"));
+}
+
+#[test]
+fn a_task_that_is_forced_lands_with_its_group() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    insta::assert_snapshot!(project.run(&["merge", "2", "--force", "--reason", "it is fine"]), @"
+    exit 0
+    --- stdout
+    ✓ Task #2 is APPROVED by a person, and lands with its group on signoff/run-1
+    --- stderr
+    `signoff run --resume 1` goes on
+    ");
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(project.git("ls-tree --name-only signoff/run-1").contains("task-2.txt"));
+}
+
+#[test]
+fn a_run_that_another_program_drives_is_told_of() {
+    let waits = Rule::role("implement")
+        .task("1")
+        .write("../../../../begun", "")
+        .wait_for("../../../../go")
+        .say("TASK_COMPLETE\n");
+    let project = project(|script| content(developers(planners(script.rule(waits)))));
+    let program = project.start(&["run", "SPEC.md"]);
+    until("the agent is at work", || project.env.root().join("begun").exists());
+    insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
+    exit 0
+    --- stderr
+    Nothing to go on with here: another signoff works on run 1
+    ");
+    fs::write(project.env.root().join("go"), "").unwrap();
+    let output = project.env.finish(program);
+    assert_eq!(output.code, Some(0), "{output}");
 }

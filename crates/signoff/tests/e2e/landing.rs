@@ -193,6 +193,20 @@ const TOGETHER: &str =
     "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
 
 #[test]
+fn what_is_red_although_nothing_landed_is_just_red() {
+    let fixes = Rule::role("fix").write("tested.txt", "so\n").say("Fixed.\n");
+    let checks = "[checks]\ntest = \"test ! -f part-1.txt || test -f tested.txt\"\n";
+    let project = queued(|script| apart(script).rule(fixes), "");
+    project.configure(checks);
+    project.commit("Check");
+    let worked = project.run(&["work", "1"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let merged = project.run(&["merge", "1"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert!(merged.stdout.contains("Landing: SENT BACK - the checks fail: `test`"), "{merged}");
+}
+
+#[test]
 fn green_alone_and_red_together_goes_back() {
     let project = approved(
         |script| apart(script).rule(Rule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),

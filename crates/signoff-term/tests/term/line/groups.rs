@@ -6,7 +6,7 @@ use signoff_core::group::RunEvent;
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{Event, Failure, FinalWord, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
-use signoff_core::review::Verdict;
+use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
@@ -292,4 +292,22 @@ fn a_checkpoint_that_finds_nothing_is_one_line() {
     Checkpoint review of #4, #5...
     Checkpoint review of #4, #5: nothing found
     ");
+}
+
+#[test]
+fn a_checkpoint_names_whom_nobody_was_heard_about() {
+    let unheard = || review("general", Verdict::Inconclusive(Inconclusive::Missing("timed out".into())), &[]);
+    for (other, told) in [
+        (review("general", Verdict::Approved, &[]), "nothing found; no usable review of #4"),
+        (unheard(), "no usable review came"),
+    ] {
+        let mut story = planned().starts(4).starts(5);
+        story.run(RunEvent::AttemptSpent { since_checkpoint: BTreeMap::from([(id(4), 2), (id(5), 0)]) });
+        let story = story.looked_at(4, unheard()).looked_at(5, other);
+        assert!(
+            story.lines().ends_with(&format!("Checkpoint review of #4, #5: {told}")),
+            "{}",
+            story.lines()
+        );
+    }
 }

@@ -1,0 +1,109 @@
+//! `signoff run --resume`: on where a run was left, or why there is nothing to go on with.
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ids::{LoopId, RunId};
+use signoff_core::view::TaskRow;
+use signoff_engine::board::Board;
+use signoff_engine::dispatcher::Drive;
+use signoff_store::{RunRow, Store};
+use signoff_term::json::RunReport;
+use signoff_term::line;
+
+use super::Args;
+use crate::command::work;
+use crate::console::Console;
+use crate::desk::Bench;
+use crate::drive::{self, Wanted};
+use crate::failure::{Exit, Failure};
+use crate::preflight;
+
+pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let bench = Bench::open()?;
+    let no_ask = console.no_ask || bench.settings.no_ask();
+    let resumed = match args.resume.flatten().map(RunId) {
+        Some(run) => {
+            let lease = drive::try_acquire(&*bench.store, run)?;
+            let lease =
+                lease.ok_or_else(|| Failure::failed(format!("another signoff works on run {run}")))?;
+            if !bench.store.open_runs()?.iter().any(|open| open.id == run) {
+                return over(&bench, run, console);
+            }
+            vec![lease]
+        }
+        None => work::resumable(&bench, &[])?,
+    };
+    if resumed.is_empty() {
+        console.note(&nothing(&bench)?);
+        return Ok(Exit::Done);
+    }
+    preflight::warn(&bench, console);
+    let wanted = Wanted {
+        resumed,
+        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
+        jobs: args.jobs.map(usize::from),
+        ..Wanted::default()
+    };
+    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+}
+
+/// What is unfinished is another program's, or there is nothing.
+fn nothing(bench: &Bench) -> Result<String, Failure> {
+    let runs: Vec<String> = bench.store.open_runs()?.iter().map(|run| run.id.to_string()).collect();
+    Ok(match runs.as_slice() {
+        [] => "Nothing to go on with".to_owned(),
+        [one] => format!("Nothing to go on with here: another signoff works on run {one}"),
+        several => format!("Nothing to go on with here: other signoffs work on runs {}", several.join(", ")),
+    })
+}
+
+/// Says how a run ended, and what can be done now.
+fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
+    let log = bench.store.log(run)?;
+    let (board, row) = (Board::of(run, &log), bench.store.run(run)?);
+    let RunStage::Done(outcome) = board.machine.stage else {
+        console.note(&format!("Run {run} was never begun"));
+        return Ok(Exit::Done);
+    };
+    if console.json {
+        let mut tasks: Vec<TaskRow> = bench.desk().tasks()?;
+        tasks.retain(|row| row.run_id == Some(run.0));
+        console.json(&RunReport::of(Some((run.0, &board.machine.stage)), tasks, Vec::new()))?;
+    }
+    if outcome == RunOutcome::Failed {
+        // The part that comes last had the last word.
+        let mut parts = [(LoopId::whole(), "its final review"), (LoopId::planning(), "planning")].into_iter();
+        let part = parts.find(|(part, _)| board.loops.contains_key(part));
+        let why = part.iter().flat_map(|(part, _)| line::end(&log, part));
+        let why: String = why.filter(|_| !console.json).map(|line| format!("{line}\n")).collect();
+        console.text(&why)?;
+        return Err(failed(run, part.map(|(_, name)| name), row));
+    }
+    let landed = board.run_policy().is_some_and(|policy| policy.onto_default);
+    let how = match outcome {
+        RunOutcome::Approved if landed => "all of it is approved and on the default branch",
+        RunOutcome::Approved => "all of it is approved; `signoff land` brings it to the default branch",
+        RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs a look",
+        RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",
+    };
+    console.note(&format!("Run {run} is over: {how}"));
+    Ok(Exit::Done)
+}
+
+fn failed(run: RunId, part: Option<&str>, row: Option<RunRow>) -> Failure {
+    let name = row.as_ref().and_then(|row| row.specification.clone());
+    let branch = row.filter(|row| row.groups.is_some_and(|groups| groups > 0)).and_then(|row| row.branch);
+    let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
+    let hint = match (branch, name) {
+        (_, _) if part.is_none() => {
+            "`signoff` shows its tasks; `signoff retry ID` goes on with one that failed".to_owned()
+        }
+        (Some(branch), _) => {
+            format!(
+                "what landed is on {branch}: mend it and merge it by hand, or bring in what is approved with `signoff land`"
+            )
+        }
+        (None, Some(name)) => format!("`signoff run {name}` plans it anew"),
+        (None, None) => "begin it anew with `signoff run`".to_owned(),
+    };
+    Failure::failed(format!("run {run} is over: it failed{place}")).hint(hint)
+}
