@@ -171,7 +171,7 @@ fn after_a_kill_only_a_sealed_report_counts_and_only_in_its_place() {
     let before = Reports::new(root.path());
     before.listen_at("http://127.0.0.1:1/mcp");
     let token = before.issue(review(), &own).unwrap().unwrap().token;
-    let exact = arguments(json!({ "loopId": "7", "passed": true, "confidence": 0.1234567890123456789 }));
+    let exact = arguments(json!({ "loopId": "7", "passed": true, "confidence": 0.123_456_789_012_345_68 }));
     before.call(&token, TOOL, &exact).unwrap();
     let after = Reports::new(root.path());
     assert_eq!(reviewed(&after, &own), reviewed(&before, &own));
