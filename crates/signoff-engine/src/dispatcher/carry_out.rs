@@ -117,7 +117,7 @@ impl Dispatcher<'_> {
             let after = match claiming.map_or(Ok(Vec::new()), Claiming::claim) {
                 Ok(after) => after,
                 Err(refused) => {
-                    tell.send(refused).ok();
+                    tell.send(*refused).ok();
                     return;
                 }
             };

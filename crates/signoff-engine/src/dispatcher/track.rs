@@ -50,14 +50,14 @@ pub(super) struct Claiming {
 impl Claiming {
     /// Claims it, and tells what the tracker says it comes after; what the dispatcher has to hear if that does not make
     /// it ours.
-    pub(super) fn claim(self) -> Result<Vec<String>, Input> {
+    pub(super) fn claim(self) -> Result<Vec<String>, Box<Input>> {
         let Self { run, loop_id, tracker, id, again } = self;
         let claim = tracker.claim(&id, again);
         failpoint::pass("claimed");
         match claim {
             Ok(Claim::Ours(after)) => Ok(after),
-            Ok(Claim::Gone(why)) => Err(Input::Lost { run, loop_id, id, why }),
-            Err(error) => Err(Input::Placed { run, loop_id, result: Err(error.into()) }),
+            Ok(Claim::Gone(why)) => Err(Box::new(Input::Lost { run, loop_id, id, why })),
+            Err(error) => Err(Box::new(Input::Placed { run, loop_id, result: Err(error.into()) })),
         }
     }
 }
