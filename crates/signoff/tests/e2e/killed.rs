@@ -495,8 +495,9 @@ fn a_plan_killed_at_every_place_every_time() {
 #[ignore = "takes minutes: scripts/soak"]
 fn a_run_of_groups_killed_at_every_place_every_third_time() {
     killed_at(GROUPS, &LANDING, every);
-    // Killed before its first fact it is another run with another number.
-    killed_at(GROUPS, &["append"], |count| (2..=count).step_by(3).collect());
+    // Killed before its first fact it is another run, and before its tasks are recorded they get other numbers: there
+    // the ends are alike but not the same.
+    assert_eq!(PLACES[0], "append");
     killed_at(GROUPS, &PLACES[1..], every_third);
 }
 
