@@ -24,6 +24,13 @@ fn resolved(script: Script) -> Script {
     two_on_one_file(script).rule(both)
 }
 
+/// The second task begins beside the first, and is done when that has landed: who comes first is no accident.
+fn second_after_the_first(script: Script) -> Script {
+    let landed = "until git log --format=%s signoff/run-1 | grep -q 'Merge task 1'; do sleep 0.01; done";
+    let second = Rule::role("implement").task("2").shell(landed);
+    script.rule(second.write("greeting.txt", "hello two\n").say("Done.\n"))
+}
+
 /// Agents that each add a file of their own.
 fn apart(script: Script) -> Script {
     script
@@ -412,7 +419,7 @@ const EACH: &str = "[presets.task]\nlanding = \"each\"\n";
 
 #[test]
 fn what_lands_on_the_run_s_branch_leaves_the_checkout_alone() {
-    let project = queued(resolved, EACH);
+    let project = queued(|script| resolved(second_after_the_first(script)), EACH);
     let before = project.checkout();
     let worked = project.run(&["work", "-j", "2"]);
     assert_eq!(worked.code, Some(0), "{worked}");
