@@ -79,7 +79,8 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
 /// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
 pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     let bench = Bench::open()?;
-    let commit = landing::approved(&bench.repository, &Board::of(run, &bench.store.log(run)?))?;
+    let board = Board::of(run, &bench.store.log(run)?);
+    let commit = landing::approved(&bench.repository, &board)?;
     let target = bench.repository.default_branch()?;
     if is_in(&bench, &commit, &target)? {
         return Ok(Landed { target, commit: commit.to_string(), now: false });
@@ -88,9 +89,9 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     if bench.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
-    let message = format!("Merge run {run}");
-    let wish = Direct { run, name: "run".to_owned(), commit, message };
-    direct(bench, wish, &format!("run {run}"), console)
+    let shop = drive::workshop(bench)?;
+    let (commit, now) = wait_aloud(landing::land_run(&shop, board), console)?;
+    Ok(Landed { target, commit: commit.to_string(), now })
 }
 
 fn is_landing(state: &Loop) -> bool {

@@ -175,7 +175,7 @@ impl Dispatcher<'_> {
         let board = driven.board.clone();
         let (shop, tell) = (self.shop.clone(), self.tell.clone());
         tokio::spawn(async move {
-            let result = landing::land_run(&shop, board).await;
+            let result = landing::land_run(&shop, board).await.map(drop);
             tell.send(Input::Landed { run, result }).ok();
         });
     }

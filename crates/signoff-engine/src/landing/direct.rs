@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use signoff_core::ids::{Commit, RunId};
+use signoff_core::workflow::Landing;
 
 use super::bring::{self, Brought, Wish};
 use super::refused::Tried;
@@ -11,7 +12,7 @@ use super::whole;
 use crate::attempt::{self, Workshop};
 use crate::board::Board;
 use crate::error::EngineError;
-use crate::git::{GitError, Repository};
+use crate::git::{GitError, Repository, Uncommitted};
 
 /// A commit that goes to the default branch.
 #[derive(Debug, Clone)]
@@ -44,9 +45,11 @@ pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, Engin
     bring::bring(shop, &wish, None).await
 }
 
-/// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
-pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(), EngineError> {
+/// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now. Tells
+/// the commit that brought it in, and whether that is new.
+pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(Commit, bool), EngineError> {
     let (looking, run) = (shop.clone(), board.run);
+    let came_together = board.run_policy().is_some_and(|policy| policy.landing != Landing::None);
     let (commit, target) = attempt::blocking(move || {
         let repository = &looking.repository;
         Ok((whole::approved(repository, &board)?, repository.default_branch()?))
@@ -55,7 +58,19 @@ pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(), EngineEr
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
     let direct = Direct { run, name: "run".to_owned(), commit: commit.clone(), message };
     let brought = land(shop, direct).await?;
-    brought.landed(Tried { what: &what, target: &target, commit: &commit }).map(drop)
+    let landed = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
+    if came_together {
+        clean_up(shop.clone(), run).await;
+    }
+    Ok(landed)
+}
+
+/// Takes away the worktree in which the whole was reviewed; its branch stays, and so does a worktree with work in it
+/// that did not land. What cannot be taken away is no reason to fail.
+async fn clean_up(shop: Arc<Workshop>, run: RunId) {
+    let path = shop.layout.run_worktree(run);
+    let removing = move || Ok(shop.repository.remove_worktree(&path, Uncommitted::Keep)?);
+    attempt::blocking(removing).await.ok();
 }
 
 fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {

@@ -147,7 +147,8 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
     let name = path.display().to_string();
-    let bytes = door::read(path).map_err(|failure| failure.hint("name a plan file, `beads`, or `queue`"))?;
+    let bytes = door::read(path)
+        .map_err(|failure| failure.hint("name a plan file, a specification, `beads`, or `queue`"))?;
     let file = match args.kind {
         Some(Kind::Spec) => source::read_as(Format::Text, &name, &bytes, Some(door::now())),
         Some(Kind::Beads) => source::read_as(Format::Beads, &name, &bytes, Some(door::now())),

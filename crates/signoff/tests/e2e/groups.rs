@@ -425,6 +425,7 @@ fn with_land_the_run_ends_on_the_default_branch() {
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-3.txt"), "work\n", "the checkout was clean and went along");
     assert_eq!(project.git("status --porcelain"), "");
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0], "nothing is left that nobody needs");
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 0
     --- stderr
@@ -473,6 +474,17 @@ fn what_came_onto_the_runs_branch_after_its_approval_does_not_land() {
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt");
     assert!(output.stderr.contains("what came after does not land"), "{output}");
+}
+
+#[test]
+fn a_runs_worktree_goes_when_the_run_has_landed_unless_there_is_work_in_it() {
+    let project = finished_run();
+    assert_eq!(project.run(&["land"]).code, Some(0));
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
+    let project = finished_run();
+    project.env.write(".signoff/worktrees/run-1/mine.txt", "mine\n");
+    assert_eq!(project.run(&["land"]).code, Some(0));
+    assert_eq!(project.read(".signoff/worktrees/run-1/mine.txt"), "mine\n");
 }
 
 #[test]

@@ -404,7 +404,7 @@ fn a_plan_without_tasks_is_wrong_usage() {
     --- stderr
     error: cannot read missing.md: No such file or directory (os error 2)
       --> missing.md
-    hint: name a plan file, `beads`, or `queue`
+    hint: name a plan file, a specification, `beads`, or `queue`
     ");
     assert_eq!(project.run(&["run", "empty.md", "--dry-run"]).code, Some(2));
     assert_eq!(project.run(&["run"]).code, Some(2));

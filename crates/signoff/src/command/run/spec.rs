@@ -48,9 +48,12 @@ pub fn run((name, text): (&str, &str), args: &Args, console: &Console) -> Result
 
 /// What would be done with it.
 pub fn understood(name: &str, text: &str) -> String {
-    let lines = text.lines().count();
+    let lines = match text.lines().count() {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
     format!(
-        "{name}: a specification of {lines} lines\n\
+        "{name}: a specification of {lines}\n\
          Its tasks are listed by a planner, put into groups by another, and worked group by group.\n\
          Is it a plan of tasks instead? Say so with --as plan.\n"
     )

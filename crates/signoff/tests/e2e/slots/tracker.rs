@@ -475,7 +475,7 @@ fn no_tracker_at_all() {
     --- stderr
     error: cannot read nowhere.jsonl: No such file or directory (os error 2)
       --> nowhere.jsonl
-    hint: name a plan file, `beads`, or `queue`
+    hint: name a plan file, a specification, `beads`, or `queue`
     ");
     project.env.write("plan.md", "### Task 1: One\n\nDo it.\n");
     insta::assert_snapshot!(said(&project.run(&["run", "plan.md", "--review"])), @"
