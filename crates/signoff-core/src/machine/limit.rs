@@ -77,32 +77,10 @@ pub(super) fn count(this: &mut Loop, attempt: AttemptId, plan: LimitPlan, policy
 
 /// The job that an event may bring to an end of its own, so that its count begins anew.
 pub(super) fn settled(this: &Loop, event: &Event) -> Option<(AttemptId, Duty)> {
-    match event {
-        Event::RateLimited { .. } | Event::AttemptLost { .. } | Event::BudgetRefused { .. } => None,
-        Event::Started { .. }
-        | Event::Imported { .. }
-        | Event::ItemsPlanned { .. }
-        | Event::WorkEnded { .. }
-        | Event::CheckEnded { .. }
-        | Event::ReviewArrived { .. }
-        | Event::FixesCombined { .. }
-        | Event::FixesOverlapped { .. }
-        | Event::LandingEnded { .. }
-        | Event::AttemptFailed { .. }
-        | Event::BudgetReached
-        | Event::Resumed { .. }
-        | Event::CheckpointEnded { .. }
-        | Event::LandingGranted
-        | Event::HeadMoved { .. }
-        | Event::PersonAnswered { .. }
-        | Event::PersonRetried { .. }
-        | Event::PersonEdited { .. }
-        | Event::FindingDecided { .. }
-        | Event::Cancelled { .. } => {
-            let attempt = event.ends_attempt()?;
-            Some((attempt, duty(this, attempt)?))
-        }
-    }
+    let goes_on =
+        matches!(event, Event::RateLimited { .. } | Event::AttemptLost { .. } | Event::BudgetRefused { .. });
+    let attempt = event.ends_attempt().filter(|_| !goes_on)?;
+    Some((attempt, duty(this, attempt)?))
 }
 
 /// Forgets the counts of jobs that are over.

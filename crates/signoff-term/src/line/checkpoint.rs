@@ -64,30 +64,12 @@ impl Checkpoint {
 
 /// What went wrong in a checkpoint's own loop. What it found is told of the loop that it looks at.
 pub fn trouble(step: &Step, goes_on: bool) -> Vec<Line> {
-    let lines = match step.event {
-        Event::AttemptFailed { failure, .. } => told::failed(step, failure, goes_on),
-        Event::ReviewArrived { review, .. } => told::unclear(step, review, goes_on),
-        Event::Started { .. }
-        | Event::Imported { .. }
-        | Event::ItemsPlanned { .. }
-        | Event::WorkEnded { .. }
-        | Event::CheckEnded { .. }
-        | Event::FixesCombined { .. }
-        | Event::FixesOverlapped { .. }
-        | Event::LandingEnded { .. }
-        | Event::AttemptLost { .. }
-        | Event::RateLimited { .. }
-        | Event::BudgetReached
-        | Event::BudgetRefused { .. }
-        | Event::Resumed { .. }
-        | Event::CheckpointEnded { .. }
-        | Event::LandingGranted
-        | Event::HeadMoved { .. }
-        | Event::PersonAnswered { .. }
-        | Event::PersonRetried { .. }
-        | Event::PersonEdited { .. }
-        | Event::FindingDecided { .. }
-        | Event::Cancelled { .. } => Vec::new(),
+    let lines = if let Event::AttemptFailed { failure, .. } = step.event {
+        told::failed(step, failure, goes_on)
+    } else if let Event::ReviewArrived { review, .. } = step.event {
+        told::unclear(step, review, goes_on)
+    } else {
+        Vec::new()
     };
     let told = |line: Line| match line {
         Line::Step { text, .. } => Line::Step { place: "Checkpoint review: ".to_owned(), text },
