@@ -6,6 +6,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use signoff_core::checks::{Ran, review};
+use signoff_core::contract::MAX_BYTES;
 use signoff_core::review::{ReviewerKind, Verdict};
 use signoff_engine::builtin::checks::{Check, MOST_OUTPUT, run, run_each};
 
@@ -49,6 +50,16 @@ fn a_flood_keeps_its_start_and_its_end() {
     assert!(said.starts_with("first\ny\n") && said.ends_with("y\nlast\n"), "{} bytes", said.len());
     assert!(said.contains(" bytes left out]"));
     assert!(said.len() <= MOST_OUTPUT + 100, "{} bytes", said.len());
+}
+
+#[test]
+fn however_many_print_whatever_the_report_can_be_read() {
+    let zeros = format!("echo first; head -c {MOST_OUTPUT} /dev/zero; echo last; exit 1");
+    let ran = checks(&[zeros.as_str(); 20]);
+    assert!(serde_json::to_vec(&ran).unwrap().len() <= MAX_BYTES);
+    for ran in ran {
+        assert!(ran.output.starts_with("first\n\0") && ran.output.ends_with("\0last\n"));
+    }
 }
 
 #[test]

@@ -264,14 +264,21 @@ pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
     if is_stopped(&ended.exit) {
         return Checks::Stopped;
     }
-    match failure(&ended.exit) {
-        Some(failure) => Checks::Failed(failure),
-        None => Checks::Found(checks::findings(&ReviewerName::new("checks"), &ran(&stdout(dir)))),
+    if let Some(failure) = failure(&ended.exit) {
+        return Checks::Failed(failure);
+    }
+    match ran(&stdout(dir)) {
+        Ok(ran) => Checks::Found(checks::findings(&ReviewerName::new("checks"), &ran)),
+        Err(failure) => Checks::Failed(failure),
     }
 }
 
-pub(super) fn ran(text: &[u8]) -> Vec<Ran> {
-    serde_json::from_slice(text).unwrap_or_default()
+/// How the project's commands went. Nothing is green of which that cannot be told.
+pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
+    let bad = |message: String| Failure::BadAnswer { message };
+    let ran: Vec<Ran> = serde_json::from_slice(text)
+        .map_err(|error| bad(format!("how the checks went cannot be read: {error}")))?;
+    if ran.is_empty() { Err(bad("no check was run".to_owned())) } else { Ok(ran) }
 }
 
 /// What the agent wrote to stdout; one byte more than any answer may have tells that there was more.
@@ -302,4 +309,24 @@ pub fn writers_message(dir: &AttemptDir) -> Option<String> {
 pub(super) fn memo(dir: &AttemptDir) -> Memo {
     let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ran;
+
+    #[test]
+    fn checks_of_which_nothing_can_be_told_have_not_passed() {
+        let told =
+            |text: &str| ran(text.as_bytes()).map_or_else(|failure| failure.to_string(), |_| String::new());
+        let whole = r#"[{"name":"test","command":"false","code":1,"output":""}]"#;
+        assert_eq!(told(whole), "");
+        let no_check = "gave an answer that cannot be used: no check was run";
+        assert_eq!(told("[]"), no_check);
+        let unreadable =
+            "gave an answer that cannot be used: how the checks went cannot be read: EOF while parsing";
+        for cut in 0..whole.len() {
+            assert!(told(&whole[..cut]).starts_with(unreadable), "{cut}");
+        }
+    }
 }

@@ -48,7 +48,10 @@ pub fn review(
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let review = if assigned.agent.kind == AgentKind::Checks {
-        checks::review(reviewer, assigned.kind, &ran(&text))
+        match ran(&text) {
+            Ok(ran) => checks::review(reviewer, assigned.kind, &ran),
+            Err(failure) => return Ok(failed(task, failure)),
+        }
     } else {
         let Some(agent) = agent::of(assigned.agent.kind) else {
             let message = "this kind of agent cannot be driven here".to_owned();

@@ -11,13 +11,17 @@ use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 use signoff_core::checks::{Ran, relative};
+use signoff_core::contract::MAX_BYTES;
 
 mod kept;
 
-use kept::Kept;
+use kept::{Kept, escaped};
 
 /// The most that is kept of one command's output, in bytes: half of it from the start, half from the end.
 pub const MOST_OUTPUT: usize = 256 * 1024;
+
+/// What a command costs in the report besides its name, itself and its output; with room to spare.
+const PER_COMMAND: usize = 256;
 
 /// One command of the project, as the file given to `__checks` lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,22 +68,31 @@ fn print(list: &Path) -> Result<(), ChecksError> {
 
 /// Runs each command with `sh -c` in the directory; paths below it are told from there.
 pub fn run_each(checks: &[Check], directory: &Path) -> Result<Vec<Ran>, ChecksError> {
+    let room = room(checks);
     checks
         .iter()
         .map(|check| {
             let command = check.command.clone();
-            run_one(check, directory).map_err(|cause| ChecksError::Start { command, cause })
+            run_one(check, directory, room).map_err(|cause| ChecksError::Start { command, cause })
         })
         .collect()
 }
 
-fn run_one(check: &Check, directory: &Path) -> io::Result<Ran> {
+/// How much each output may take of the report, as JSON has it: whoever reads the report reads no more than any answer
+/// may have.
+fn room(checks: &[Check]) -> usize {
+    let named = |check: &Check| escaped(&check.name) + escaped(&check.command) + PER_COMMAND;
+    let taken: usize = checks.iter().map(named).sum();
+    MAX_BYTES.saturating_sub(taken) / checks.len().max(1)
+}
+
+fn run_one(check: &Check, directory: &Path, room: usize) -> io::Result<Ran> {
     let (reader, writer) = io::pipe()?;
     let mut mark = [0; 32];
     getrandom::fill(&mut mark).map_err(io::Error::other)?;
     let child = start(&check.command, directory, &writer)?;
     let waiting = announce_end(child, writer, mark);
-    let output = read_until(reader, &mark)?;
+    let output = read_until(reader, &mark)?.into_text(room);
     let status = waiting.join().map_err(|_| io::Error::other("the wait for it failed"))??;
     let output = match fs::canonicalize(directory)?.to_str() {
         Some(directory) => relative(&output, directory),
@@ -113,7 +126,7 @@ fn announce_end(
     })
 }
 
-fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<String> {
+fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<Kept> {
     let mut kept = Kept::new(MOST_OUTPUT);
     let mut chunk = vec![0; 64 * 1024];
     // What may be the beginning of the mark waits for the next chunk.
@@ -123,13 +136,13 @@ fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<String> {
         unsure.extend_from_slice(&chunk[..length]);
         if let Some(end) = unsure.windows(mark.len()).position(|window| window == mark) {
             kept.push(&unsure[..end]);
-            return Ok(kept.into_text());
+            return Ok(kept);
         }
         let sure = if length == 0 { unsure.len() } else { unsure.len().saturating_sub(mark.len() - 1) };
         kept.push(&unsure[..sure]);
         unsure.drain(..sure);
         if length == 0 {
-            return Ok(kept.into_text());
+            return Ok(kept);
         }
     }
 }

@@ -214,6 +214,17 @@ fn what_is_red_although_nothing_landed_is_just_red() {
 }
 
 #[test]
+fn checks_that_print_nothing_but_zeros_fail_all_the_same() {
+    let project = approved(|script| apart(script).rule(Rule::role("fix").exit(3)), "");
+    let check = |number| format!("zeros-{number} = \"head -c 262144 /dev/zero; exit 1\"\n");
+    project.configure(&format!("[checks]\n{}", (1..=8).map(check).collect::<String>()));
+    let merged = project.run(&["merge", "1"]);
+    assert_eq!(merged.code, Some(1), "{merged}");
+    assert!(merged.stdout.contains("checks fail: `zeros-1`"), "{merged}");
+    assert_eq!(graph(&project, "main").lines().filter(|line| line.starts_with("Merge")).count(), 0);
+}
+
+#[test]
 fn green_alone_and_red_together_goes_back() {
     let project = approved(
         |script| apart(script).rule(Rule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
