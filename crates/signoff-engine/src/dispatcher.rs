@@ -48,7 +48,7 @@ struct Driven {
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
     /// Its branch is being brought onto the default branch.
-    landing: bool,
+    landing: Onto,
     /// What is under way with its tracker.
     tracking: Tracking,
 }
@@ -57,7 +57,32 @@ impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
         let (placing, tracking) = (BTreeSet::new(), Tracking::default());
-        Self { lease, board, at_work, placing, occupied, landing: false, tracking }
+        Self { lease, board, at_work, placing, occupied, landing: Onto::Nothing, tracking }
+    }
+}
+
+/// How far a run is on its way onto the default branch.
+#[derive(Debug)]
+enum Onto {
+    /// It is not on its way.
+    Nothing,
+    Begun,
+    Stoppable(Stopper),
+}
+
+impl Driven {
+    /// Whether anything is under way that ends by itself.
+    fn is_at_work(&self) -> bool {
+        !self.at_work.is_empty() || !matches!(self.landing, Onto::Nothing)
+    }
+
+    /// The ways to stop what is under way.
+    fn stoppers(&self) -> impl Iterator<Item = &Stopper> {
+        let landing = match &self.landing {
+            Onto::Stoppable(stopper) => Some(stopper),
+            Onto::Nothing | Onto::Begun => None,
+        };
+        self.at_work.values().flatten().chain(landing)
     }
 }
 
@@ -198,10 +223,7 @@ impl<'r> Dispatcher<'r> {
     }
 
     fn is_idle(&self) -> bool {
-        let is_quiet = |run: &Driven| {
-            let still = run.tracking.is_still() && !run.landing;
-            run.at_work.is_empty() && run.placing.is_empty() && still
-        };
+        let is_quiet = |run: &Driven| !run.is_at_work() && run.placing.is_empty() && run.tracking.is_still();
         let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
         quiet && !waits && !self.waits_for_time()
@@ -250,6 +272,10 @@ impl<'r> Dispatcher<'r> {
             }
             Input::Note(note) => {
                 self.renderer.take(&Notice::Note(&note));
+                Ok(())
+            }
+            Input::Landing { run, stopper } => {
+                self.landing(run, stopper);
                 Ok(())
             }
             Input::Landed { run, result } => self.whole_landed(run, result),

@@ -11,7 +11,7 @@ mod sent_back;
 mod turn;
 mod whole;
 
-pub use bring::Brought;
+pub use bring::{Brought, Tell, Told};
 pub use direct::{Direct, land, land_run, make_ready};
 pub use refused::Tried;
 pub use whole::{approved, is_approved, keep};
@@ -67,7 +67,15 @@ async fn land_loop(
     task: &Arc<Assignment>,
     tell: &UnboundedSender<Input>,
 ) -> Result<Landed, EngineError> {
-    let Some(_turn) = Turn::wait(&shop.repository, Some((task, tell))).await? else {
+    let told = |told: Told| {
+        let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+        let input = match told {
+            Told::Stoppable(stopper) => Input::Running { run, loop_id, attempt, stopper },
+            Told::Waits => Input::Note(format!("Task #{loop_id} waits: another landing is under way")),
+        };
+        tell.send(input).ok();
+    };
+    let Some(_turn) = Turn::wait(&shop.repository, &told).await? else {
         return Ok(Landed::of(End::Stopped));
     };
     let looking = (shop.clone(), task.clone());
@@ -83,7 +91,7 @@ async fn land_loop(
         Before::Ready(wish) => wish,
         Before::Ended(landed) => return Ok(landed),
     };
-    let brought = bring::bring(shop, &wish, Some((task, tell))).await?;
+    let brought = bring::bring(shop, &wish, &told).await?;
     let ending = (shop.clone(), task.clone());
     attempt::blocking(move || after(&ending.0, &ending.1, (&wish.target, brought))).await
 }

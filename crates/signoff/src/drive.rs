@@ -225,7 +225,8 @@ impl Came {
     /// What to type after it was interrupted.
     fn how_to_go_on(&self, tasks: &[TaskRow]) -> Result<String, Failure> {
         let mut open = tasks.iter().filter(|row| !is_over(row.status));
-        Ok(if open.clone().any(TaskRow::is_of_a_plan) {
+        let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
+        Ok(if open.clone().any(TaskRow::is_of_a_plan) || self.summary.runs.iter().any(lands) {
             "Interrupted: `signoff run --resume` goes on where it was".to_owned()
         } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
             "Interrupted: `signoff work` goes on where it was".to_owned()

@@ -1,4 +1,4 @@
-//! Bringing approved work into the default branch, for `merge`, `land` and the end of a run.
+//! Bringing approved work into the default branch, for `merge` and `land`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
     let shop = drive::workshop(bench)?;
-    let (commit, now) = wait_aloud(landing::land_run(&shop, board), console)?;
+    let (commit, now) = wait_aloud(landing::land_run(&shop, board, &|_| ()), console)?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }
 
@@ -291,7 +291,7 @@ fn direct(bench: Bench, direct: Direct, what: &str, console: &Console) -> Result
     let target = bench.repository.default_branch()?;
     let commit = direct.commit.clone();
     let shop: Arc<Workshop> = drive::workshop(bench)?;
-    let brought = wait_aloud(landing::land(&shop, direct), console)?;
+    let brought = wait_aloud(landing::land(&shop, direct, &|_| ()), console)?;
     let (commit, now) = brought.landed(Tried { what, target: &target, commit: &commit })?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }

@@ -115,6 +115,11 @@ pub enum Input {
     Interrupted(Interrupt),
     /// Something people should know.
     Note(String),
+    /// The branch of a run is being brought onto the default branch; this ends that.
+    Landing {
+        run: RunId,
+        stopper: Stopper,
+    },
     /// The branch of a run was brought onto the default branch, or not.
     Landed {
         run: RunId,

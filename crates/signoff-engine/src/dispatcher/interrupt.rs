@@ -1,6 +1,6 @@
 //! Ending before the work is done: step by step, as a person asks for it.
 
-use super::{Dispatcher, Input, Interrupt, Notice};
+use super::{Dispatcher, Driven, Input, Interrupt, Notice, Onto};
 
 impl Dispatcher<'_> {
     pub(super) fn interrupted(&mut self, interrupt: Interrupt) {
@@ -16,7 +16,7 @@ impl Dispatcher<'_> {
     }
 
     pub(super) fn stop_all(&self, interrupt: Interrupt) {
-        for stopper in self.runs.values().flat_map(|run| run.at_work.values()).flatten() {
+        for stopper in self.runs.values().flat_map(Driven::stoppers) {
             match interrupt {
                 Interrupt::Kill => stopper.kill(),
                 Interrupt::Finish | Interrupt::Stop => stopper.stop(),
@@ -26,19 +26,24 @@ impl Dispatcher<'_> {
 
     /// After an error that ends the drive: nothing of ours stays at work.
     pub(super) async fn await_agents(&mut self) {
-        while self.runs.values().any(|run| !run.at_work.is_empty()) {
+        while self.runs.values().any(Driven::is_at_work) {
             let Some(input) = self.inputs.recv().await else { return };
             match input {
-                Input::Running { stopper, .. } => stopper.kill(),
+                Input::Running { stopper, .. } | Input::Landing { stopper, .. } => stopper.kill(),
                 Input::Reported(report) => {
                     if let Some(driven) = self.runs.get_mut(&report.run) {
                         driven.at_work.remove(&(report.loop_id, report.attempt));
                     }
                 }
+                // What landed is found there next time.
+                Input::Landed { run, .. } => {
+                    if let Some(driven) = self.runs.get_mut(&run) {
+                        driven.landing = Onto::Nothing;
+                    }
+                }
                 Input::Placed { .. }
                 | Input::Said { .. }
                 | Input::Elapsed { .. }
-                | Input::Landed { .. }
                 | Input::Offered { .. }
                 | Input::Lost { .. }
                 | Input::Closed { .. }

@@ -15,11 +15,12 @@ use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
 use signoff_core::workflow::Workflow;
 
-use super::{Dispatcher, Input, Todo, loop_id};
+use super::{Dispatcher, Input, Interrupt, Onto, Todo, loop_id};
 use crate::board::{Board, Worked};
 use crate::error::EngineError;
 use crate::git::Uncommitted;
-use crate::landing;
+use crate::landing::{self, Told};
+use crate::process::Stopper;
 
 impl Dispatcher<'_> {
     /// Finds the tasks of a run and arranges them.
@@ -171,13 +172,32 @@ impl Dispatcher<'_> {
             return;
         }
         let Some(driven) = self.runs.get_mut(&run) else { return };
-        driven.landing = true;
+        driven.landing = Onto::Begun;
         let board = driven.board.clone();
         let (shop, tell) = (self.shop.clone(), self.tell.clone());
         tokio::spawn(async move {
-            let result = landing::land_run(&shop, board).await.map(drop);
+            let told = |told: Told| {
+                let input = match told {
+                    Told::Stoppable(stopper) => Input::Landing { run, stopper },
+                    Told::Waits => Input::Note(format!("Run {run} waits: another landing is under way")),
+                };
+                tell.send(input).ok();
+            };
+            let result = landing::land_run(&shop, board, &told).await.map(drop);
             tell.send(Input::Landed { run, result }).ok();
         });
+    }
+
+    /// The landing of a whole run has got so far that it can be stopped.
+    pub(super) fn landing(&mut self, run: RunId, stopper: Stopper) {
+        match self.interrupt {
+            Some(Interrupt::Kill) => stopper.kill(),
+            Some(Interrupt::Stop) => stopper.stop(),
+            Some(Interrupt::Finish) | None => {}
+        }
+        if let Some(driven) = self.runs.get_mut(&run) {
+            driven.landing = Onto::Stoppable(stopper);
+        }
     }
 
     /// Runs that were to go onto the default branch and may not say so.
@@ -214,10 +234,12 @@ impl Dispatcher<'_> {
         result: Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if let Some(driven) = self.runs.get_mut(&run) {
-            driven.landing = false;
+            driven.landing = Onto::Nothing;
         }
         match result {
             Ok(()) => self.run_event(run, RunEvent::Landed, Vec::new()),
+            // The person wanted it to end. If there is another reason, it is told when they go on.
+            Err(EngineError::NotLanded { .. }) if self.interrupt > Some(Interrupt::Finish) => Ok(()),
             Err(error) => {
                 self.summary.troubles.push(error);
                 Ok(())

@@ -7,15 +7,14 @@ use signoff_core::config::LandBy;
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Failure, Head};
 use signoff_core::review::Finding;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::checks;
 use crate::assignment::Assignment;
 use crate::attempt::{self, Workshop};
-use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{Conflict, GitError, Merge, Moved, Replay, Target};
+use crate::process::Stopper;
 
 /// So often is a target looked at again that somebody else keeps moving.
 const TRIES: usize = 5;
@@ -33,8 +32,17 @@ pub struct Wish {
     pub environment: Vec<(String, Option<String>)>,
 }
 
-/// Whose landing it is, where a dispatcher drives it.
-pub type Driven<'a> = Option<(&'a Arc<Assignment>, &'a UnboundedSender<Input>)>;
+/// What is told of a landing while it is under way.
+#[derive(Debug)]
+pub enum Told {
+    /// From here on this ends it.
+    Stoppable(Stopper),
+    /// Another one takes its time.
+    Waits,
+}
+
+/// Whoever wants to know, and may end it.
+pub type Tell<'a> = &'a (dyn Fn(Told) + Send + Sync);
 
 /// What came of it.
 #[derive(Debug)]
@@ -86,7 +94,7 @@ impl Wish {
 }
 
 /// Brings a commit into its target. Whoever calls this has the turn.
-pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, driven: Driven<'_>) -> Result<Brought, EngineError> {
+pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, tell: Tell<'_>) -> Result<Brought, EngineError> {
     for attempt in 0..TRIES {
         let merging = (shop.clone(), wish.clone());
         let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
@@ -100,7 +108,7 @@ pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, driven: Driven<'_>) -> Res
             Replay::As(Merge::Clean(head)) => head,
         };
         failpoint::pass("merged");
-        match checks::run(shop, wish, (&head.commit, attempt), driven).await? {
+        match checks::run(shop, wish, (&head.commit, attempt), tell).await? {
             checks::Checked::Green => {}
             checks::Checked::Red(findings) => return Ok(Brought::Red { onto, head, findings }),
             checks::Checked::Failed(failure) => return Ok(Brought::Unchecked(failure)),

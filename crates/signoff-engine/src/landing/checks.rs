@@ -7,10 +7,9 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Failure;
 use signoff_core::review::Finding;
 
-use super::bring::{Driven, Wish};
+use super::bring::{Tell, Told, Wish};
 use super::unchecked;
 use crate::attempt::{self, Workshop};
-use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::process::{AttemptDir, Launch};
@@ -30,7 +29,7 @@ pub async fn run(
     shop: &Arc<Workshop>,
     wish: &Wish,
     (commit, again): (&Commit, usize),
-    driven: Driven<'_>,
+    tell: Tell<'_>,
 ) -> Result<Checked, EngineError> {
     if shop.settings.checks().is_empty() {
         return Ok(Checked::Green);
@@ -47,10 +46,7 @@ pub async fn run(
     failpoint::pass("land_checks");
     let running = shop.keeper.start(&launch, &dir).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
-    if let Some((task, tell)) = driven {
-        let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-        tell.send(Input::Running { run, loop_id, attempt, stopper: running.stopper() }).ok();
-    }
+    tell(Told::Stoppable(running.stopper()));
     let ended = running.wait().await;
     Ok(match attempt::checked(&dir, &ended) {
         attempt::Checks::Stopped => Checked::Stopped,

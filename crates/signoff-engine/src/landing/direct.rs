@@ -5,7 +5,7 @@ use std::sync::Arc;
 use signoff_core::ids::{Commit, RunId};
 use signoff_core::workflow::Landing;
 
-use super::bring::{self, Brought, Wish};
+use super::bring::{self, Brought, Tell, Wish};
 use super::refused::Tried;
 use super::turn::Turn;
 use super::whole;
@@ -27,7 +27,7 @@ pub struct Direct {
 /// Looks whether something could land on a branch now, after whatever is landing has landed. What a killed program left
 /// half done is finished.
 pub async fn make_ready(repository: &Repository, branch: &str) -> Result<(), EngineError> {
-    let _turn = Turn::wait(repository, None).await?;
+    let _turn = Turn::wait(repository, &|_| ()).await?;
     let (repository, branch) = (repository.clone(), branch.to_owned());
     attempt::blocking(move || {
         repository.finish_forward()?;
@@ -38,16 +38,20 @@ pub async fn make_ready(repository: &Repository, branch: &str) -> Result<(), Eng
 }
 
 /// Brings it in, or tells why not; nothing is changed then.
-pub async fn land(shop: &Arc<Workshop>, direct: Direct) -> Result<Brought, EngineError> {
-    let Some(_turn) = Turn::wait(&shop.repository, None).await? else { return Ok(Brought::Stopped) };
+pub async fn land(shop: &Arc<Workshop>, direct: Direct, tell: Tell<'_>) -> Result<Brought, EngineError> {
+    let Some(_turn) = Turn::wait(&shop.repository, tell).await? else { return Ok(Brought::Stopped) };
     let beginning = (shop.clone(), direct);
     let wish = attempt::blocking(move || wish(&beginning.0, beginning.1)).await?;
-    bring::bring(shop, &wish, None).await
+    bring::bring(shop, &wish, tell).await
 }
 
 /// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now. Tells
 /// the commit that brought it in, and whether that is new.
-pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(Commit, bool), EngineError> {
+pub async fn land_run(
+    shop: &Arc<Workshop>,
+    board: Board,
+    tell: Tell<'_>,
+) -> Result<(Commit, bool), EngineError> {
     let (looking, run) = (shop.clone(), board.run);
     let came_together = board.run_policy().is_some_and(|policy| policy.landing != Landing::None);
     let (commit, target) = attempt::blocking(move || {
@@ -57,7 +61,7 @@ pub async fn land_run(shop: &Arc<Workshop>, board: Board) -> Result<(Commit, boo
     .await?;
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
     let direct = Direct { run, name: "run".to_owned(), commit: commit.clone(), message };
-    let brought = land(shop, direct).await?;
+    let brought = land(shop, direct, tell).await?;
     let landed = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
     if came_together {
         clean_up(shop.clone(), run).await;

@@ -4,8 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
-use super::bring::Driven;
-use crate::dispatcher::Input;
+use super::bring::{Tell, Told};
 use crate::error::EngineError;
 use crate::git::Repository;
 use crate::process::Stoppable;
@@ -24,7 +23,7 @@ pub struct Turn {
 
 impl Turn {
     /// Waits for it, however long the one before takes; none if the waiting was stopped.
-    pub async fn wait(repository: &Repository, driven: Driven<'_>) -> Result<Option<Self>, EngineError> {
+    pub async fn wait(repository: &Repository, tell: Tell<'_>) -> Result<Option<Self>, EngineError> {
         let path = repository.landing_lock();
         let lock = open(&path).map_err(|error| EngineError::io("open", &path, error))?;
         let failed = |error| EngineError::io("lock", &path, error);
@@ -36,31 +35,20 @@ impl Turn {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             if stoppable.is_none() {
-                stoppable = Some(listen(driven).map_err(failed)?);
+                let waiting = Stoppable::new().map_err(failed)?;
+                tell(Told::Stoppable(waiting.stopper()));
+                stoppable = Some(waiting);
             }
             if stoppable.as_ref().is_some_and(Stoppable::is_asked) {
                 return Ok(None);
             }
-            if look == TOLD_AFTER
-                && let Some((task, tell)) = driven
-            {
-                let note = format!("Task #{} waits: another landing is under way", task.loop_id);
-                tell.send(Input::Note(note)).ok();
+            if look == TOLD_AFTER {
+                tell(Told::Waits);
             }
             tokio::time::sleep(GLANCE).await;
         }
         Ok(None)
     }
-}
-
-/// Lets the dispatcher end the waiting.
-fn listen(driven: Driven<'_>) -> std::io::Result<Stoppable> {
-    let stoppable = Stoppable::new()?;
-    if let Some((task, tell)) = driven {
-        let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-        tell.send(Input::Running { run, loop_id, attempt, stopper: stoppable.stopper() }).ok();
-    }
-    Ok(stoppable)
 }
 
 fn open(path: &Path) -> std::io::Result<File> {

@@ -9,6 +9,7 @@ use signoff_testkit::script::{Rule, Script};
 use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
+use crate::actors::clean;
 
 const HUP: i32 = 1;
 const INT: i32 = 2;
@@ -49,6 +50,28 @@ impl Started {
         }
         let program = project.env.start_group(&["work", "-j", "1"]);
         until("the agent is at work", || project.env.root().join("begun").exists());
+        Self { project, program, errors: None }
+    }
+
+    /// A run of one task, all approved, whose landing is being checked.
+    fn landing(command: &[&str]) -> Self {
+        let project = Project::with_agent(PROGRAM, |script| {
+            script
+                .rule(Rule::role("implement").write("work.txt", "work\n").say("Done.\n"))
+                .rule(Rule::role("review").reviewer("spec").say(&clean("spec")))
+                .rule(Rule::role("review").reviewer("code").say(&clean("code")))
+        });
+        let waits = ": > ../../../../begun; until test -e ../../../../go; do sleep 0.01; done";
+        let check = format!("case $PWD in */landing) {waits};; esac");
+        project.configure(&format!("[limits]\ngrace = \"10m\"\n[checks]\ntest = \"{check}\"\n"));
+        project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n");
+        project.commit("Plan");
+        if command[0] != "run" {
+            let output = project.run(&["run", "plan.md"]);
+            assert_eq!(output.code, Some(0), "{output}");
+        }
+        let program = project.env.start_group(command);
+        until("the landing is checked", || project.env.root().join("begun").exists());
         Self { project, program, errors: None }
     }
 
@@ -281,4 +304,62 @@ fn a_plan_says_how_it_goes_on() {
 
     1 pending, 1 in_progress
     ");
+}
+
+#[test]
+fn twice_stops_the_landing_of_a_run_and_it_lands_when_it_goes_on() {
+    let mut started = Started::landing(&["run", "plan.md", "--land"]);
+    let before = started.project.git("rev-parse main");
+    started.interrupt();
+    started.send(INT);
+    let (project, output) = started.end();
+    insta::assert_snapshot!(output, @"
+    exit 130
+    --- stdout
+    Running task #1: One
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+        Review Results:
+          Spec Review: APPROVED (high confidence)
+          Code Review: APPROVED (high confidence)
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Landing on the default branch
+    --- stderr
+    Interrupted: `signoff run --resume` goes on where it was
+    ");
+    assert_eq!(project.git("rev-parse main"), before);
+    fs::write(project.env.root().join("go"), "").unwrap();
+    let output = project.run(&["run", "--resume"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+}
+
+#[test]
+fn once_lets_the_landing_of_a_run_finish() {
+    let mut started = Started::landing(&["run", "plan.md", "--land"]);
+    started.interrupt();
+    fs::write(started.project.env.root().join("go"), "").unwrap();
+    let (project, output) = started.end();
+    assert_eq!(output.code, Some(130), "{output}");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+}
+
+#[test]
+fn a_person_s_own_landing_ends_at_once_and_leaves_nothing_running() {
+    for command in [&["land"][..], &["merge", "1"]] {
+        let started = Started::landing(command);
+        let before = started.project.git("rev-parse main");
+        started.send(INT);
+        let (project, output) = started.end();
+        assert_eq!(output.signal, Some(INT), "{output}");
+        assert_eq!(project.git("rev-parse main"), before);
+        fs::write(project.env.root().join("go"), "").unwrap();
+        let output = project.run(command);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert_ne!(project.git("rev-parse main"), before);
+    }
 }
