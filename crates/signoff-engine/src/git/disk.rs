@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -57,11 +57,26 @@ fn give_back(path: &Path) -> Result<(), GitError> {
 
 /// Writes the whole file or nothing, in place of whatever is there.
 pub(super) fn write_whole(path: &Path, text: &[u8]) -> Result<(), GitError> {
+    replace(path, |unfinished| fs::write(unfinished, text))
+}
+
+/// The same, and it is on the disk when what it is about begins.
+pub(super) fn write_synced(path: &Path, text: &[u8]) -> Result<(), GitError> {
+    replace(path, |unfinished| {
+        let mut file = fs::File::create(unfinished)?;
+        file.write_all(text)?;
+        file.sync_all()
+    })?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(GitError::at(directory))
+}
+
+fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), GitError> {
     let mut unfinished = OsString::from(path);
     unfinished.push(".new");
     let unfinished = PathBuf::from(unfinished);
     remove_if_there(&unfinished)?;
-    fs::write(&unfinished, text).map_err(GitError::at(&unfinished))?;
+    write(&unfinished).map_err(GitError::at(&unfinished))?;
     failpoint::pass("marked");
     if is_directory(path) {
         remove_if_there(path)?;

@@ -4,13 +4,14 @@
 //! so that a program that was killed in between is finished by the next one. Nothing of the person's is overwritten.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
 
-use super::disk::{remove_if_there, write_whole};
+use super::disk::{remove_if_there, write_synced};
 use super::repository::{Place, path};
 use super::stage::ScratchIndex;
 use super::status::{FileState, Kind, Status};
@@ -29,9 +30,16 @@ pub enum Moved {
 #[derive(Debug, Serialize, Deserialize)]
 struct Forward {
     branch: String,
-    checkout: PathBuf,
+    /// Not a path, of which only text could be written down.
+    checkout: OsString,
     from: Commit,
     to: Commit,
+}
+
+impl Forward {
+    fn checkout(&self) -> &Path {
+        Path::new(&self.checkout)
+    }
 }
 
 /// So many files are named.
@@ -47,7 +55,7 @@ impl Repository {
         };
         let forward = Forward {
             branch: target.branch.clone(),
-            checkout: checkout.clone(),
+            checkout: checkout.clone().into_os_string(),
             from: target.tip.commit.clone(),
             to: to.clone(),
         };
@@ -66,8 +74,9 @@ impl Repository {
     }
 
     fn forward(&self, place: Place<'_>, forward: &Forward) -> Result<Moved, GitError> {
-        let note = serde_json::to_vec(forward).unwrap_or_default();
-        write_whole(&self.forward_note(), &note)?;
+        let note = self.forward_note();
+        let text = serde_json::to_vec(forward).map_err(|error| GitError::at(&note)(error.into()))?;
+        write_synced(&note, &text)?;
         if !self.advance(&forward.branch, &forward.from, &forward.to)? {
             remove_if_there(&self.forward_note())?;
             return Ok(Moved::Elsewhere);
@@ -82,7 +91,8 @@ impl Repository {
         followed.map(|()| Moved::Done)
     }
 
-    /// The same for whoever is about to work here, unless somebody is landing something just now.
+    /// Finishes what a killed program had begun, for whoever is about to work here; unless somebody is landing
+    /// something just now, who does it.
     pub fn repair_checkout(&self) -> Result<(), GitError> {
         if !self.forward_note().exists() {
             return Ok(());
@@ -93,7 +103,7 @@ impl Repository {
         if file.try_lock().is_ok() { self.finish_forward() } else { Ok(()) }
     }
 
-    /// Finishes what a killed program had begun.
+    /// The same for whoever has the turn to land.
     pub fn finish_forward(&self) -> Result<(), GitError> {
         let note = self.forward_note();
         let Some(forward) = fs::read(&note).ok().and_then(|note| serde_json::from_slice(&note).ok()) else {
@@ -107,9 +117,10 @@ impl Repository {
 
     /// Whether the branch moved and the index did not. If it is at neither end, the person took over.
     fn is_behind(&self, forward: &Forward) -> Result<bool, GitError> {
-        let Forward { branch, checkout, from, to } = forward;
+        let Forward { branch, from, to, .. } = forward;
+        let checkout = forward.checkout();
         let Some(now) = self.target(branch)? else { return Ok(false) };
-        if now.tip.commit != *to || now.used_by.as_ref() != Some(checkout) || !checkout.is_dir() {
+        if now.tip.commit != *to || now.used_by.as_deref() != Some(checkout) || !checkout.is_dir() {
             return Ok(false);
         }
         let git_dir = self.git_dir_of(checkout)?;
@@ -120,15 +131,15 @@ impl Repository {
 
     /// The files are those of before or those of after, each of them; then they become those of after.
     fn catch_up(&self, forward: &Forward) -> Result<(), GitError> {
-        let git_dir = self.git_dir_of(&forward.checkout)?;
-        let place = Place { git_dir: &git_dir, work_tree: &forward.checkout, index: None };
+        let git_dir = self.git_dir_of(forward.checkout())?;
+        let place = Place { git_dir: &git_dir, work_tree: forward.checkout(), index: None };
         let index = ScratchIndex { path: self.seal()?.scratch() };
         let after = Place { index: Some(&index.path), ..place };
         self.sealed(after)?.args(["read-tree", forward.to.as_str()]).read()?;
         let (before, after) = (self.differing(place)?, self.differing(after)?);
         let foreign: Vec<&PathBuf> = before.intersection(&after).collect();
         if !foreign.is_empty() {
-            return Err(dirty(&forward.checkout, foreign.into_iter()));
+            return Err(dirty(forward.checkout(), foreign.into_iter()));
         }
         self.sealed(place)?.args(["read-tree", "--reset", "-u", forward.to.as_str()]).read().map(drop)
     }

@@ -4,7 +4,9 @@
 //! foreign commit; and kept until the work has landed, because markers that nobody took out are told from it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,7 @@ pub struct Back {
     pub findings: Vec<Finding>,
     /// The words behind our conflict markers, and the files they were written into; none where checks failed.
     marks: Vec<String>,
-    files: Vec<PathBuf>,
+    files: Vec<OsString>,
 }
 
 impl Back {
@@ -47,7 +49,8 @@ impl Back {
         let lines = shop.repository.marked_lines(&head.commit, &marks, &paths)?;
         let sides = Sides { own, onto: &onto, target };
         let findings = files.iter().map(|file| sides.finding(file, lines.get(&file.path).copied())).collect();
-        Ok(Self { onto, head, findings, marks, files: paths })
+        let files = paths.into_iter().map(PathBuf::into_os_string).collect();
+        Ok(Self { onto, head, findings, marks, files })
     }
 
     /// Checks that fail; if anything has landed since the work began at its base, together with that.
@@ -76,9 +79,13 @@ impl Back {
         if self.files.is_empty() {
             return Ok(Vec::new());
         }
-        let lines: BTreeMap<PathBuf, u32> = shop.repository.marked_lines(commit, &self.marks, &self.files)?;
+        let files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
+        let lines = shop.repository.marked_lines(commit, &self.marks, &files)?;
+        // Findings name a file as far as its name is text.
+        let lines: BTreeMap<String, u32> =
+            lines.iter().map(|(path, line)| (path.to_string_lossy().into_owned(), *line)).collect();
         let still = |finding: &Finding| {
-            let line = *lines.get(Path::new(finding.file.as_deref()?))?;
+            let line = *lines.get(finding.file.as_deref()?)?;
             let description = format!("conflict markers are left: {}", finding.description);
             Some(Finding { line: Some(line), description, ..finding.clone() })
         };
@@ -93,15 +100,23 @@ impl Back {
     pub fn write(&self, shop: &Workshop, task: &Assignment) -> Result<(), EngineError> {
         let path = path(shop, task);
         let failed = |error| EngineError::io("write", &path, error);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(directory).map_err(failed)?;
         let draft = path.with_extension("draft");
-        fs::write(&draft, serde_json::to_vec(self).unwrap_or_default()).map_err(failed)?;
-        fs::rename(&draft, &path).map_err(failed)
+        let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
+        write_synced(&draft, &text).and_then(|()| fs::rename(&draft, &path)).map_err(failed)?;
+        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
     }
 
     pub fn forget(shop: &Workshop, task: &Assignment) {
         fs::remove_file(path(shop, task)).ok();
     }
+}
+
+fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text)?;
+    file.sync_all()
 }
 
 fn path(shop: &Workshop, task: &Assignment) -> PathBuf {

@@ -8,6 +8,7 @@ use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::Recorded;
 use signoff_engine::board::Board;
+use signoff_engine::error::EngineError;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
 
@@ -131,8 +132,11 @@ impl Known {
         let log = bench.store.log(run)?;
         let board = Board::of(run, &log);
         let over = matches!(board.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
-        let approved =
-            if over { signoff_engine::landing::approved(&bench.repository, &board).ok() } else { None };
+        let approved = over.then(|| signoff_engine::landing::approved(&bench.repository, &board));
+        let approved = match approved {
+            None | Some(Err(EngineError::NotLanded { .. })) => None,
+            Some(approved) => Some(approved?),
+        };
         let whole = match approved {
             None => Whole::Unknown,
             Some(commit) if landing::is_in(bench, &commit, target)? => Whole::In,

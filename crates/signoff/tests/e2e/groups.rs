@@ -537,6 +537,21 @@ fn a_runs_branch_that_an_agent_moves_back_loses_nothing() {
 }
 
 #[test]
+fn a_run_that_git_cannot_look_at_does_not_land_piece_by_piece() {
+    let project = finished_run();
+    let before = project.git("rev-parse main");
+    let tip = project.git("rev-parse signoff/run-1");
+    let (directory, file) = tip.trim().split_at(2);
+    let object = project.env.work().join(format!(".git/objects/{directory}/{file}"));
+    fs::remove_file(&object).unwrap();
+    fs::write(object, "damaged").unwrap();
+    let output = project.run(&["land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(project.git("rev-parse main"), before, "{output}");
+    assert!(output.stderr.starts_with("error: `git rev-list "), "{output}");
+}
+
+#[test]
 fn a_checkout_that_was_left_behind_by_a_kill_is_repaired() {
     let project = finished_run();
     let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "target_moved:1")]);

@@ -195,6 +195,30 @@ fn markers_that_nobody_takes_out_never_land() {
     ");
 }
 
+/// Agents that change the one line of a file whose name is no text.
+fn two_on_one_strange_file(script: Script) -> Script {
+    let write = |text: &str| format!("printf 'hello {text}\\n' > \"$(printf 'caf\\351.txt')\"");
+    script
+        .rule(Rule::role("implement").task("1").shell(&write("one")).say("Done.\n"))
+        .rule(Rule::role("implement").task("2").shell(&write("two")).say("Done.\n"))
+        .rule(Rule::role("fix").call(1).say("Looks fine.\n"))
+        .rule(Rule::role("fix").shell(&write("one and two")).say("Resolved.\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+#[test]
+fn a_conflict_in_a_file_whose_name_is_no_text_is_one_like_any_other() {
+    let project = approved(two_on_one_strange_file, "");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    let killed = project.env.run_with(&["merge", "2"], &[("SIGNOFF_FAILPOINT", "given_back:1")]);
+    assert_eq!(killed.signal, Some(9), "{killed}");
+    let merged = project.run(&["merge", "2"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    // Once because both changed it, once because the markers were left.
+    assert_eq!(merged.stdout.matches("SENT BACK - conflict in").count(), 2, "{merged}");
+    assert_eq!(project.git("cat-file -p \"main:$(printf 'caf\\351.txt')\""), "hello one and two\n");
+}
+
 /// A check that fails when both parts are there and nobody has said how they go together.
 const TOGETHER: &str =
     "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
