@@ -78,9 +78,9 @@ fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
         console.text(&why)?;
         return Err(failed(run, part.map(|(_, name)| name), row));
     }
-    let landed = board.run_policy().is_some_and(|policy| policy.onto_default);
     let how = match outcome {
-        RunOutcome::Approved if landed => "all of it is approved and on the default branch",
+        RunOutcome::Approved if board.has_gone_on => "all of it is approved and on the default branch",
+        RunOutcome::Attention if board.has_gone_on => "what was not called off is on the default branch",
         RunOutcome::Approved => "all of it is approved; `signoff land` brings it to the default branch",
         RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs a look",
         RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",
