@@ -84,9 +84,24 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match &args.source {
         None => resume::resume(args, console),
-        Some(source) if source == Path::new("queue") => slots::queue(args, console),
-        Some(source) if source == Path::new("beads") => slots::beads(args, console),
+        // A file that is called so is one by saying what is in it.
+        Some(source) if source == Path::new("queue") && args.kind.is_none() => slots::queue(args, console),
+        Some(source) if source == Path::new("beads") && matches!(args.kind, None | Some(Kind::Beads)) => {
+            slots::beads(args, console)
+        }
         Some(source) => file(source, args, console),
+    }
+}
+
+impl Args {
+    /// Only a plan has something to tick; elsewhere the flag would be passed over in silence.
+    fn tick_nothing(&self) -> Result<(), Failure> {
+        let source = self.source.as_deref().filter(|_| self.tick);
+        source.map_or(Ok(()), |source| {
+            Err(Failure::usage("--tick is for a plan file: only that has boxes to tick")
+                .at(source.display().to_string())
+                .hint("leave it out"))
+        })
     }
 }
 
@@ -102,6 +117,7 @@ fn file(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     }
     let name = path.display().to_string();
     if file.format == Format::Text {
+        args.tick_nothing()?;
         return match args.dry_run {
             true if console.json => dry_run(&file, console),
             true => console.text(&spec::understood(&name, &text)).map(|()| Exit::Done),

@@ -39,6 +39,9 @@ pub fn run(
     }
     preflight::check_workflow(&bench, &workflow, first)?;
     preflight::warn(&bench, console);
+    if args.jobs.is_some_and(|jobs| jobs > 1) {
+        console.note("The tasks of a plan are worked one after the other, whatever -j says");
+    }
     let lease = bench.store.open_run(clock::now())?;
     let numbers = bench.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();

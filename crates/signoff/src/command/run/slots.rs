@@ -110,6 +110,7 @@ pub fn queue(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 impl<'a> Slots<'a> {
     fn open(args: &'a Args, console: &Console) -> Result<Self, Failure> {
+        args.tick_nothing()?;
         let flags = flags(args)?;
         let bench = Bench::open()?;
         let no_ask = console.no_ask || bench.settings.no_ask();
