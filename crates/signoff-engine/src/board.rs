@@ -29,7 +29,7 @@ pub struct Board {
     /// What landed on the run's branch, and what was last.
     pub landed: BTreeMap<LoopId, Commit>,
     pub last_landed: Option<Commit>,
-    /// Its branch went onto the default branch.
+    /// Its branch went onto the default branch, and no loop has moved since.
     pub has_gone_on: bool,
     /// What the run as a whole is to bring about, where tasks are yet to be made of it.
     pub subject: Option<TaskSpec>,
@@ -128,7 +128,8 @@ impl Board {
                     Some(TaskSpec { title: name.clone(), description: text.clone(), ..TaskSpec::default() });
             }
             Fact::Run(RunFact::Moved(event)) => {
-                self.has_gone_on |= *event == RunEvent::Landed;
+                let moves = matches!(event, RunEvent::LoopMoved { .. });
+                self.has_gone_on = *event == RunEvent::Landed || self.has_gone_on && !moves;
                 // A loop that belongs to no task is known by its place in the plan alone.
                 if let RunEvent::GroupsPlanned { groups } = event {
                     for loop_id in groups.iter().flatten() {

@@ -2,6 +2,7 @@
 
 mod reporting;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::console::Console;
+use crate::console::{Console, say};
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
@@ -276,11 +277,19 @@ impl Came {
         if interrupted {
             console.note(&self.how_to_go_on(&tasks)?);
         }
-        if let Some(trouble) = self.summary.troubles.into_iter().next() {
-            return Err(Failure::from(trouble));
-        }
+        give_up_over(self.summary.troubles)?;
         Ok(Exit::of(code))
     }
+}
+
+/// Tells of everything that went wrong, each but once. The last of it is what the command ends with.
+pub fn give_up_over(troubles: Vec<EngineError>) -> Result<(), Failure> {
+    let mut told = BTreeSet::new();
+    let mut failures: Vec<Failure> = troubles.into_iter().map(Failure::from).collect();
+    failures.retain(|failure| told.insert(failure.to_string()));
+    let Some(last) = failures.pop() else { return Ok(()) };
+    failures.iter().for_each(|failure| say(&failure.to_string()));
+    Err(last)
 }
 
 /// Whether nothing more happens to a task by itself.

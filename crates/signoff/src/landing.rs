@@ -228,9 +228,7 @@ fn through_loop(
         if came.summary.interrupted {
             return Ok(Loops::Interrupted);
         }
-        if let Some(trouble) = came.summary.troubles.into_iter().next() {
-            return Err(trouble.into());
-        }
+        drive::give_up_over(came.summary.troubles)?;
         drop((came.bench, came.store));
         bench = Bench::open()?;
         check_goes_on(&bench, task, (run, loop_id))?;

@@ -176,8 +176,8 @@ pub fn take_after_the_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     }
 }
 
-/// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again;
-/// a run that was called off, or whose whole was looked at, keeps its own end.
+/// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again, and
+/// whether it lands; a run that was called off, or whose whole was looked at, keeps its own end.
 fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
     if !this.loops.contains_key(loop_id) {
         return;
@@ -186,7 +186,7 @@ fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, pol
     this.loops.insert(loop_id.clone(), standing);
     let own_end = policy.after || this.stage == RunStage::Done(RunOutcome::Cancelled);
     if !own_end && this.loops.values().all(Standing::has_ended) {
-        this.stage = RunStage::Done(worth(this));
+        this.stage = finished(this, worth(this), true, policy);
     }
 }
 

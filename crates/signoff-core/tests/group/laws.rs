@@ -60,6 +60,14 @@ fn slots_keep_the_laws() {
 }
 
 #[test]
+fn slots_that_go_onto_the_default_branch_keep_the_laws() {
+    let mut world = world(Arrangement::Slots, Landing::Each, 1);
+    world.policy.keep_going = true;
+    world.policy.onto_default = true;
+    hold(&World { repeats: 0, ..world });
+}
+
+#[test]
 fn slots_of_a_tracker_keep_the_laws() {
     for (jobs, keep_going) in [(1, true), (2, false)] {
         let mut world = world(Arrangement::Slots, Landing::Each, jobs);
@@ -202,6 +210,13 @@ fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
     assert_eq!(stage(3), RunStage::Done(RunOutcome::Failed));
     assert_eq!(stage(4), RunStage::Done(RunOutcome::Failed));
     assert_eq!(stage(5), RunStage::Done(RunOutcome::Approved));
+    let lands = RunPolicy { onto_default: true, ..policy.clone() };
+    let run = replay(events[..4].iter().cloned(), &lands);
+    let (run, effects) = step(run, events[4].clone(), &lands);
+    assert_eq!((&run.stage, effects), (&RunStage::Landing(RunOutcome::Approved), vec![RunEffect::LandWhole]));
+    let (run, effects) = step(run, RunEvent::Landed, &lands);
+    assert_eq!(run.stage, RunStage::Done(RunOutcome::Approved));
+    assert_eq!(effects, [RunEffect::Finish(RunOutcome::Approved)]);
 }
 
 #[test]
@@ -270,13 +285,18 @@ fn done_is_final(step: &Taken) {
     assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
     // Whatever becomes of a task, its tracker is told.
     assert!(unclosed.is_empty() || step.world.policy.supply.is_told());
-    let same = Run { loops, stage, unclosed, ..step.before.run.clone() };
+    let same = Run { loops, stage: stage.clone(), unclosed, ..step.before.run.clone() };
     assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
-    assert!(step.after.run.is_done());
-    let cancels =
-        |effect: &RunEffect| matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
+    // What is approved now and was to land does.
+    let lands = matches!(stage, RunStage::Landing(_));
+    assert!(!lands || anew && !own_end && step.world.policy.onto_default, "{:?}", step.event);
+    assert!(lands || step.after.run.is_done());
+    let follows = |effect: &RunEffect| {
+        let over = matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
+        over || lands && *effect == RunEffect::LandWhole
+    };
     assert!(
-        step.effects.iter().all(cancels),
+        step.effects.iter().all(follows),
         "{:?} made an ended run ask for {:?}",
         step.event,
         step.effects

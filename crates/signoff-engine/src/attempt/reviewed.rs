@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use signoff_core::checks;
-use signoff_core::config::AgentKind;
+use signoff_core::config::{AgentKind, AssignedReviewer};
 use signoff_core::contract::{self, Answer};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
@@ -47,21 +47,10 @@ pub fn review(
     let reported = shop.reports.of(dir, reviewer.as_str(), notes).map(reports::arguments);
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
-    let review = if assigned.agent.kind == AgentKind::Checks {
-        match ran(&text) {
-            Ok(ran) => checks::review(reviewer, assigned.kind, &ran),
-            Err(failure) => return Ok(failed(task, failure)),
-        }
-    } else {
-        let Some(agent) = agent::of(assigned.agent.kind) else {
-            let message = "this kind of agent cannot be driven here".to_owned();
-            return Ok(failed(task, Failure::NotStarted { message }));
-        };
-        let message = agent.final_message(text);
-        let ask = prepare::ask(task, &assigned, commit, memo.nonce.clone());
-        contract::parse(assigned.contract, Answer { text: &message, tool: reported.as_deref() }, &ask)
-            .and_then(contract::within_reason)
-            .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
+    let said = Said { text, reported: reported.as_deref(), nonce: memo.nonce };
+    let review = match read(task, &assigned, said, (reviewer, commit)) {
+        Ok(review) => review,
+        Err(failure) => return Ok(failed(task, failure)),
     };
     let review = Review {
         usage: usage(dir, ended),
@@ -71,6 +60,32 @@ pub fn review(
     };
     let review = of_the_commit(shop, task, review, &undone);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
+}
+
+/// What a reviewer came up with.
+struct Said<'a> {
+    text: Vec<u8>,
+    reported: Option<&'a [u8]>,
+    nonce: Option<String>,
+}
+
+/// The review in an answer. One that breaks the contract is inconclusive.
+fn read(
+    task: &Assignment,
+    assigned: &AssignedReviewer,
+    said: Said<'_>,
+    (reviewer, commit): (&ReviewerName, &Commit),
+) -> Result<Review, Failure> {
+    if assigned.agent.kind == AgentKind::Checks {
+        return ran(&said.text).map(|ran| checks::review(reviewer, assigned.kind, &ran));
+    }
+    let undriven = || Failure::NotStarted { message: "this kind of agent cannot be driven here".to_owned() };
+    let message = agent::of(assigned.agent.kind).ok_or_else(undriven)?.final_message(said.text);
+    let ask = prepare::ask(task, assigned, commit, said.nonce);
+    let answer = Answer { text: &message, tool: said.reported };
+    Ok(contract::parse(assigned.contract, answer, &ask)
+        .and_then(contract::within_reason)
+        .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation)))
 }
 
 /// All that a reviewer answered, for people: what it reported with a tool stands behind its message.

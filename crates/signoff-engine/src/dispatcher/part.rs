@@ -221,8 +221,7 @@ impl Dispatcher<'_> {
                     "run {} did not land on the default branch: not all of it is approved",
                     board.run
                 ),
-                hint: "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest"
-                    .to_owned(),
+                hint: hint(board).to_owned(),
             });
         }
     }
@@ -255,6 +254,20 @@ impl Dispatcher<'_> {
         let new = now.into_iter().filter(|wish| !before.contains(wish));
         self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
         Ok(())
+    }
+}
+
+/// What to do about a run that did not land. One that keeps its end whatever becomes of its tasks does not land later.
+fn hint(board: &Board) -> &'static str {
+    let keeps_its_end = board.run_policy().is_some_and(|policy| policy.after);
+    match board.machine.stage == RunStage::Done(RunOutcome::Failed) && !keeps_its_end {
+        true => {
+            "`signoff retry ID` goes on with what failed, and the run lands once all is approved; \
+             `signoff land` brings in what is approved now"
+        }
+        false => {
+            "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest"
+        }
     }
 }
 

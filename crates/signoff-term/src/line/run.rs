@@ -158,17 +158,19 @@ impl LineRenderer {
         }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
         let over = format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
-        std::iter::once(over).chain(self.where_it_is(outcome)).collect()
+        std::iter::once(over).chain(self.where_it_is(outcome, before)).collect()
     }
 
     /// The branch on which the tasks landed, and what to type.
-    fn where_it_is(&self, outcome: RunOutcome) -> Option<String> {
+    fn where_it_is(&self, outcome: RunOutcome, before: &RunStage) -> Option<String> {
         let lands = self.policy.as_ref().is_some_and(|policy| policy.landing != Landing::None);
         let landed = self.view.overview().tasks.done > 0;
         let branch = self.view.branch().filter(|_| lands && landed)?;
-        let further = self.policy.as_ref().is_some_and(|policy| policy.onto_default);
+        let further = matches!(before, RunStage::Landing(_));
         Some(match outcome {
-            RunOutcome::Approved if further => format!("    It is on {branch} and on the default branch"),
+            RunOutcome::Approved | RunOutcome::Attention if further => {
+                format!("    It is on {branch} and on the default branch")
+            }
             RunOutcome::Approved => {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
             }

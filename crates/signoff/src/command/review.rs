@@ -102,9 +102,7 @@ fn tell(
     if came.summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    if let Some(trouble) = came.summary.troubles.drain(..).next() {
-        return Err(Failure::from(trouble));
-    }
+    drive::give_up_over(std::mem::take(&mut came.summary.troubles))?;
     let worked = board.loops.get(loop_id).cloned().unwrap_or_default();
     let workflow = board.policy(loop_id).map(|policy| &policy.workflow);
     let bar = args.fail_on.or(workflow.and_then(bar_of)).unwrap_or(Bar::Medium);

@@ -1,6 +1,7 @@
 //! `signoff run`: the tasks of a plan file in order, those of a specification group by group, or those of a tracker or
 //! the queue in slots.
 
+mod chain;
 mod resume;
 mod slots;
 mod spec;
@@ -8,21 +9,13 @@ mod spec;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use signoff_core::config::TaskFlags;
-use signoff_core::group::RunPolicy;
 use signoff_core::policy::Effort;
-use signoff_core::source::{self, Format, SourceTask, State, TaskFile};
-use signoff_core::task::{Origin, PlanText, TaskSpec};
-use signoff_engine::dispatcher::Drive;
-use signoff_engine::{clock, open};
-use signoff_store::Store;
+use signoff_core::source::{self, Format, TaskFile};
 
 use self::slots::SlotArgs;
 use crate::console::Console;
-use crate::desk::Bench;
-use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
-use crate::{door, preflight, words};
+use crate::{door, words};
 
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
@@ -91,13 +84,28 @@ fn kind() -> impl TypedValueParser<Value = Kind> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match &args.source {
         None => resume::resume(args, console),
-        Some(source) if source == Path::new("queue") => slots::queue(args, console),
-        Some(source) if source == Path::new("beads") => slots::beads(args, console),
-        Some(source) => plan(source, args, console),
+        // A file that is called so is one by saying what is in it.
+        Some(source) if source == Path::new("queue") && args.kind.is_none() => slots::queue(args, console),
+        Some(source) if source == Path::new("beads") && matches!(args.kind, None | Some(Kind::Beads)) => {
+            slots::beads(args, console)
+        }
+        Some(source) => file(source, args, console),
     }
 }
 
-fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
+impl Args {
+    /// Only a plan has something to tick; elsewhere the flag would be passed over in silence.
+    fn tick_nothing(&self) -> Result<(), Failure> {
+        let source = self.source.as_deref().filter(|_| self.tick);
+        source.map_or(Ok(()), |source| {
+            Err(Failure::usage("--tick is for a plan file: only that has boxes to tick")
+                .at(source.display().to_string())
+                .hint("leave it out"))
+        })
+    }
+}
+
+fn file(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (file, text) = read(path, args)?;
     if file.format == Format::Beads {
         return slots::file(path, args, console);
@@ -109,40 +117,17 @@ fn plan(path: &Path, args: &Args, console: &Console) -> Result<Exit, Failure> {
     }
     let name = path.display().to_string();
     if file.format == Format::Text {
+        args.tick_nothing()?;
         return match args.dry_run {
             true if console.json => dry_run(&file, console),
             true => console.text(&spec::understood(&name, &text)).map(|()| Exit::Done),
             false => spec::run((&name, &text), args, console),
         };
     }
-    if args.dry_run {
-        return dry_run(&file, console);
+    match args.dry_run {
+        true => dry_run(&file, console),
+        false => chain::run(&file, (path, &text), args, console),
     }
-    let bench = Bench::open()?;
-    let no_ask = console.no_ask || bench.settings.no_ask();
-    let specs = specs(&file, (path, &text), &bench)?;
-    if specs.is_empty() {
-        console.note("Every task of the plan is done");
-        return Ok(Exit::Done);
-    }
-    let flags = TaskFlags { preset: Some("plan".to_owned()), effort: args.effort, ..TaskFlags::default() };
-    let mut workflow = bench.settings.workflow("plan")?;
-    if let Some(effort) = flags.effort {
-        workflow = workflow.with_effort(effort);
-    }
-    preflight::check_workflow(&bench, &workflow, &specs[0])?;
-    preflight::warn(&bench, console);
-    let lease = bench.store.open_run(clock::now())?;
-    let numbers = bench.store.reserve_tasks(specs.len())?;
-    let tasks = numbers.into_iter().zip(specs).collect();
-    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::of(&workflow, 1) };
-    let facts = open::chain(lease.run(), (workflow, policy), tasks, no_ask);
-    let wanted = Wanted {
-        opened: vec![(lease, facts)],
-        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
-        ..Wanted::default()
-    };
-    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
 }
 
 fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), Failure> {
@@ -193,31 +178,4 @@ fn dry_run(file: &TaskFile, console: &Console) -> Result<Exit, Failure> {
         console.text(&source::render_text(file))?
     }
     Ok(Exit::Done)
-}
-
-/// The open tasks of the file in the order they may be worked.
-fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Result<Vec<TaskSpec>, Failure> {
-    let root = bench.repository.checkout();
-    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
-    let order = file.groups().iter().flatten();
-    let open = order
-        .filter_map(|id| file.task(id))
-        .filter(|task| task.state == State::Open || task.state == State::InProgress);
-    Ok(open.map(|task| task_spec(task, file, (&shown, text))).collect())
-}
-
-fn task_spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> TaskSpec {
-    TaskSpec {
-        title: task.title.clone(),
-        description: task.description(),
-        auto_review: Some(true),
-        plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
-        origin: Some(Origin {
-            file: path.to_owned(),
-            id: task.id.clone(),
-            marks: file.marks_to_tick(&task.id),
-        }),
-        ..TaskSpec::default()
-    }
 }

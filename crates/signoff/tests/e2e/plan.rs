@@ -547,3 +547,74 @@ fn what_several_cancelled_tasks_left_is_kept_apart() {
     assert!(files("signoff/run-1-cancelled-2").contains("junk-2.txt"));
     assert!(!files("signoff/run-1").contains("junk"), "{}", files("signoff/run-1"));
 }
+
+#[test]
+fn what_does_not_apply_is_refused_and_nothing_is_done() {
+    let project = project(content);
+    project.env.write("SPEC.md", "People log in.\n");
+    let mut told = String::new();
+    for words in [
+        "--resume --dry-run",
+        "--resume --land",
+        "--resume 1 --effort high",
+        "--resume --as plan",
+        "--resume --no-review",
+        "SPEC.md --tick",
+        "queue --tick",
+    ] {
+        let output = project.run(&[&["run"], words.split(' ').collect::<Vec<_>>().as_slice()].concat());
+        assert_eq!(output.code, Some(2), "{words}: {output}");
+        told += &format!("run {words}\n{}", output.stderr);
+    }
+    insta::assert_snapshot!(told, @"
+    run --resume --dry-run
+    error: --dry-run is for a run that begins, not for --resume
+    hint: `signoff status` shows what is unfinished
+    run --resume --land
+    error: --land is for a run that begins, not for --resume
+    hint: leave it out; `signoff land` brings in what is approved when the run is through
+    run --resume 1 --effort high
+    error: --effort is for a run that begins, not for --resume
+    hint: leave it out: a run goes on as it was begun
+    run --resume --as plan
+    error: --as is for a run that begins, not for --resume
+    hint: leave it out: a run goes on as it was begun
+    run --resume --no-review
+    error: --no-review is for a run that begins, not for --resume
+    hint: leave it out: a run goes on as it was begun
+    run SPEC.md --tick
+    error: --tick is for a plan file: only that has boxes to tick
+      --> SPEC.md
+    hint: leave it out
+    run queue --tick
+    error: --tick is for a plan file: only that has boxes to tick
+      --> queue
+    hint: leave it out
+    ");
+    assert_eq!(project.calls().story(), "");
+}
+
+/// Who writes one line for every source is told, and not kept from it.
+#[test]
+fn a_plan_is_worked_one_by_one_whatever_the_jobs() {
+    let project = project(|script| content(developer(script)));
+    let output = project.run(&["run", "plan.md", "-j", "4"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    insta::assert_snapshot!(output.stderr, @"The tasks of a plan are worked one after the other, whatever -j says");
+    assert_eq!(project.calls().of_role("implement").count(), 2);
+}
+
+#[test]
+fn a_plan_may_be_called_like_a_source() {
+    let project = project(content);
+    project.env.write("queue", "### Task 1: One\n\nDo it.\n");
+    insta::assert_snapshot!(project.run(&["run", "queue", "--as", "plan", "--dry-run"]), @"
+    exit 0
+    --- stdout
+    plan markdown
+    1 task: 1 to do in 1 group, 0 done
+
+    Group 1
+      [ ] 1  One
+    ");
+}

@@ -290,6 +290,22 @@ fn several_tasks_are_worked_at_once() {
 }
 
 #[test]
+fn whatever_keeps_a_task_from_beginning_is_told_of_each() {
+    let project = project();
+    for (title, place) in [("One", "task-1"), ("Two", "task-2")] {
+        project.run(&["add", title]);
+        project.env.write(&format!(".signoff/worktrees/{place}"), "mine\n");
+    }
+    let output = project.run(&["work", "-j", "2"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    for place in ["worktrees/task-1", "worktrees/task-2"] {
+        let lines = output.stderr.lines().filter(|line| line.starts_with("error: ") && line.contains(place));
+        assert_eq!(lines.count(), 1, "{output}");
+    }
+    assert_eq!(project.calls().story(), "");
+}
+
+#[test]
 fn one_job_is_one_task_at_a_time() {
     let project = project();
     for title in ["One", "Two", "Three"] {

@@ -18,6 +18,9 @@ use crate::failure::{Exit, Failure};
 use crate::preflight;
 
 pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    if let Some((flag, hint)) = settled(args) {
+        return Err(Failure::usage(format!("{flag} is for a run that begins, not for --resume")).hint(hint));
+    }
     let bench = Bench::open()?;
     let no_ask = console.no_ask || bench.settings.no_ask();
     let resumed = match args.resume.flatten().map(RunId) {
@@ -44,6 +47,23 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ..Wanted::default()
     };
     drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+}
+
+/// The first flag about what was settled when the run began, and what to do instead.
+fn settled(args: &Args) -> Option<(&'static str, &'static str)> {
+    let as_begun = "leave it out: a run goes on as it was begun";
+    let flags = [
+        (args.dry_run, "--dry-run", "`signoff status` shows what is unfinished"),
+        (
+            args.land,
+            "--land",
+            "leave it out; `signoff land` brings in what is approved when the run is through",
+        ),
+        (args.effort.is_some(), "--effort", as_begun),
+        (args.kind.is_some(), "--as", as_begun),
+    ];
+    let given = flags.into_iter().find(|(given, ..)| *given).map(|(_, flag, hint)| (flag, hint));
+    given.or_else(|| args.slots.given().map(|flag| (flag, as_begun)))
 }
 
 /// What is unfinished is another program's, or there is nothing.
@@ -78,9 +98,9 @@ fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
         console.text(&why)?;
         return Err(failed(run, part.map(|(_, name)| name), row));
     }
-    let landed = board.run_policy().is_some_and(|policy| policy.onto_default);
     let how = match outcome {
-        RunOutcome::Approved if landed => "all of it is approved and on the default branch",
+        RunOutcome::Approved if board.has_gone_on => "all of it is approved and on the default branch",
+        RunOutcome::Attention if board.has_gone_on => "what was not called off is on the default branch",
         RunOutcome::Approved => "all of it is approved; `signoff land` brings it to the default branch",
         RunOutcome::Attention => "not all of it is approved; `signoff` shows what needs a look",
         RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",

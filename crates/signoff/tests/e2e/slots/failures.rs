@@ -3,6 +3,8 @@
 use signoff_testkit::Project;
 use signoff_testkit::script::{Rule, Script};
 
+use crate::PROGRAM;
+
 use super::{DRIFT, PASS, asked, beads, said, tracked, well, works};
 
 /// What is said and done about one bead that is reviewed.
@@ -224,4 +226,59 @@ fn a_reviewer_that_quotes_the_marker_stops_nothing() {
     let output = project.run(&["run", "beads", "-j", "1", "--review"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
+}
+
+#[test]
+fn a_run_that_is_approved_in_the_end_lands_as_was_wished() {
+    let passes = |script: Script| script.rule(works()).rule(Rule::role("review").say(PASS));
+    let project =
+        Project::with_agent(PROGRAM, |script| passes(script.rule(Rule::role("implement").task("2").exit(3))));
+    project.run(&["add", "One"]);
+    project.run(&["add", "Two"]);
+    let output = project.run(&["run", "queue", "-j", "1", "--land", "--keep-going", "--review", "--no-ask"]);
+    insta::assert_snapshot!(said(&output), @"
+    exit 1
+    --- stdout
+    Running task #1: One
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Running task #2: Two
+      [1/6] Implementing...
+      [1/6] Implementation failed: exit code 3
+    ✗ Task #2 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 2; go on: signoff retry 2
+    ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
+        What landed is on signoff/run-1
+    --- stderr
+    error: run 1 did not land on the default branch: not all of it is approved
+    hint: `signoff retry ID` goes on with what failed, and the run lands once all is approved; `signoff land` brings in what is approved now
+    ");
+    assert_eq!(project.git("log -1 --format=%s main"), "Configure\n");
+    project.set_agent(passes);
+    insta::assert_snapshot!(said(&project.run(&["retry", "2"])), @"
+    exit 0
+    --- stdout
+    Retrying task #2: Two
+      [1/6] Implementing...
+      [1/6] Implementation complete
+      [1/6] Running review...
+      [1/6] Review: APPROVED
+      Landing...
+      Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #2 completed (APPROVED after 1 cycle)
+    Landing on the default branch
+    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+        It is on signoff/run-1 and on the default branch
+    ");
+    assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
+    insta::assert_snapshot!(said(&project.run(&["run", "--resume", "1"])), @"
+    exit 0
+    --- stderr
+    Run 1 is over: all of it is approved and on the default branch
+    ");
 }
