@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::bring::Driven;
+use crate::assignment;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::git::Repository;
@@ -44,7 +45,8 @@ impl Turn {
             if look == TOLD_AFTER
                 && let Some((task, tell)) = driven
             {
-                let note = format!("Task #{} waits: another landing is under way", task.loop_id);
+                let whose = assignment::whose(task.run, &task.loop_id, task.task);
+                let note = format!("{whose} waits: another landing is under way");
                 tell.send(Input::Note(note)).ok();
             }
             tokio::time::sleep(GLANCE).await;
