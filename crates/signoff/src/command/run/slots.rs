@@ -281,7 +281,7 @@ fn id(spec: &TaskSpec) -> Option<String> {
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {
-    workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off())
+    workflow.first_gate().is_some()
 }
 
 /// `task 3 has it (failed): signoff retry 3 goes on`.
