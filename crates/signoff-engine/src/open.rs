@@ -107,11 +107,9 @@ mod tests {
     #[test]
     fn the_first_gate_that_is_on_says_what_a_task_can_expect() {
         let mut workflow = preset("phases").unwrap();
-        let mut bound = 1;
-        for policy in workflow.phases.iter_mut().filter_map(Phase::judge_mut) {
+        for (bound, policy) in (1..).zip(workflow.phases.iter_mut().filter_map(Phase::judge_mut)) {
             policy.gate.enabled = bound > 1;
             policy.gate.bound = Bound::MaxCycles(bound);
-            bound += 1;
         }
         let policy = RunPolicy::of(&workflow, 1);
         let tasks = vec![(TaskId(1), TaskSpec::default())];
