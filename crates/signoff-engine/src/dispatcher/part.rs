@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use signoff_core::config::Expected;
-use signoff_core::group::{self, RunEvent, RunOutcome, RunStage};
+use signoff_core::group::{self, RunEffect, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Outcome, Policy, Stage};
 use signoff_core::review::{Bar, Finding, Review, Severity, Verdict};
@@ -227,10 +227,14 @@ impl Dispatcher<'_> {
     fn record_all(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
         let before = group::outstanding(&self.runs[&run].board.machine);
         self.append(run, facts)?;
-        let now = group::outstanding(&self.runs[&run].board.machine);
-        let new = now.into_iter().filter(|wish| !before.contains(wish));
-        self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
+        self.wish(run, |wish| !before.contains(wish));
         Ok(())
+    }
+
+    /// Wishes for what is outstanding and new.
+    pub(super) fn wish(&mut self, run: RunId, is_new: impl Fn(&RunEffect) -> bool) {
+        let now = group::outstanding(&self.runs[&run].board.machine);
+        self.todo.extend(now.into_iter().filter(is_new).map(|effect| Todo::Run(run, effect)));
     }
 }
 
