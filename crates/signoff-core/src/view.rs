@@ -26,7 +26,7 @@ use crate::ledger::State;
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Slot, Stage, Tally};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
-use crate::workflow::{Arrangement, Landing, Phase, PhaseKind};
+use crate::workflow::{Arrangement, Landing, Phase};
 
 /// A run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -384,7 +384,7 @@ fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
     let phases = &policy.workflow.phases;
     let (behind, ahead) = phases.split_at(this.at.phase.min(phases.len()));
     let here = ahead.first().and_then(Phase::judge);
-    let is_gate = |phase: &&Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
+    let is_gate = |phase: &&Phase| phase.is_gate() && !phase.is_off();
     let next = || ahead.iter().find(is_gate).and_then(Phase::judge);
     let last = || behind.iter().rfind(is_gate).and_then(Phase::judge);
     here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())

@@ -156,6 +156,14 @@ impl Phase {
         }
     }
 
+    /// Whether reviewers judge here; a check asks none.
+    pub fn is_gate(&self) -> bool {
+        match self.kind {
+            PhaseKind::Gate(_) => true,
+            PhaseKind::Agent { .. } | PhaseKind::Check(_) => false,
+        }
+    }
+
     /// A gate or check that is switched off is passed over.
     pub fn is_off(&self) -> bool {
         self.judge().is_some_and(|policy| !policy.gate.enabled)
@@ -234,11 +242,15 @@ impl Workflow {
         }
     }
 
+    /// The first gate of a task that is not switched off. None: nobody reviews it.
+    pub fn first_gate(&self) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.is_gate() && !phase.is_off())
+    }
+
     /// One look at work that is not done: the gate that will judge it, which only notes what it finds.
     #[must_use]
     pub fn checkpoint(&self) -> Self {
-        let gate = |phase: &&Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();
-        let mut gates: Vec<Phase> = self.phases.iter().find(gate).cloned().into_iter().collect();
+        let mut gates: Vec<Phase> = self.first_gate().cloned().into_iter().collect();
         for policy in gates.iter_mut().filter_map(Phase::judge_mut) {
             let noted = || Ladder::of(&[Rung::Retry, Rung::NotPassed]);
             policy.restart_to = 0;

@@ -13,6 +13,7 @@ use signoff_core::review::{Bar, Review};
 use signoff_core::workflow::{Arrangement, Workflow};
 
 use crate::clock;
+use crate::draft::{Care, Draft};
 use crate::failpoint;
 
 /// What an artifact is about, and so its name.
@@ -141,15 +142,12 @@ pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -
     Ok(path)
 }
 
-/// All of a file or nothing of it, so that a kill leaves no half of one. Nobody else writes the same file, and who
-/// was killed writes it again: the draft's name is always the same, so that none is left behind.
+/// All of a file or nothing of it, in a directory that is made.
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
-    let draft = path.with_extension("draft");
-    fs::write(&draft, contents)?;
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    let draft = Draft::write(path, contents, Care::Plain)?;
     failpoint::pass("artifact");
-    fs::rename(draft, path)
+    draft.put()
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {

@@ -192,6 +192,11 @@ impl Assignment {
     }
 }
 
+/// `Task #7`, or the run where the loop carries no task: `Run 3 (plan)`.
+pub fn whose(run: RunId, loop_id: &LoopId, task: Option<TaskId>) -> String {
+    task.map_or_else(|| format!("Run {run} ({loop_id})"), |task| format!("Task #{task}"))
+}
+
 /// A review of another task's work counts among that task's reviews.
 pub fn artifact_name(about: &About<'_>, gate: artifact::Gate<'_>) -> artifact::Name {
     if let (Some((_, number)), Some(task)) = (about.loop_id.of_checkpoint(), about.task) {

@@ -255,8 +255,9 @@ impl<'r> Dispatcher<'r> {
                 self.running(run, loop_id, attempt, stopper);
                 Ok(())
             }
-            Input::Said { run, loop_id, attempt, line, unheard: _unheard } => {
-                self.renderer.take(&Notice::Said { run, loop_id: &loop_id, attempt, line: &line });
+            Input::Said { run, loop_id, attempt, line, unheard } => {
+                let (loop_id, line, unheard) = (&loop_id, line.as_str(), &unheard);
+                self.renderer.take(&Notice::Said { run, loop_id, attempt, line, unheard });
                 Ok(())
             }
             Input::Reported(report) => self.reported(*report),

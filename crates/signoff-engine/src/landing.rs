@@ -25,7 +25,7 @@ use signoff_core::review::Usage;
 use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::assignment::Assignment;
+use crate::assignment::{self, Assignment};
 use crate::attempt::{self, End, Report, Workshop};
 use crate::dispatcher::Input;
 use crate::error::EngineError;
@@ -71,7 +71,10 @@ async fn land_loop(
         let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
         let input = match told {
             Told::Stoppable(stopper) => Input::Running { run, loop_id, attempt, stopper },
-            Told::Waits => Input::Note(format!("Task #{loop_id} waits: another landing is under way")),
+            Told::Waits => {
+                let whose = assignment::whose(run, &loop_id, task.task);
+                Input::Note(format!("{whose} waits: another landing is under way"))
+            }
         };
         tell.send(input).ok();
     };

@@ -10,6 +10,7 @@ pub mod builtin;
 pub mod clock;
 pub mod confine;
 pub mod dispatcher;
+mod draft;
 pub mod error;
 mod failpoint;
 pub mod git;

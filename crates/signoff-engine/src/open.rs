@@ -1,6 +1,6 @@
 //! The first facts of a run.
 
-use signoff_core::config::Settings;
+use signoff_core::config::{Expected, Settings};
 use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
@@ -37,18 +37,10 @@ pub fn chain(
     tasks: Vec<(TaskId, TaskSpec)>,
     no_ask: bool,
 ) -> Vec<Fact> {
-    let reviewed = workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off());
-    let bound =
-        workflow.phases.iter().find_map(|phase| phase.judge()).and_then(|judge| judge.gate.bound.reviews());
-    let mut facts = opened(policy, Policy { workflow, no_ask });
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
-    for (task, spec) in tasks {
-        let added = LoopFact::Added { task, title: spec.title.clone(), branch: run.branch() };
-        let spec = Box::new(spec);
-        let fact = TaskFact::Added { spec, auto_review: reviewed, max_review_cycles: bound };
-        facts.push(Fact::Task(task, fact));
-        facts.push(Fact::Loop(loop_id(task), added));
-    }
+    let expected = Expected::of(&workflow);
+    let mut facts = opened(policy, Policy { workflow, no_ask });
+    facts.extend(tasks.into_iter().flat_map(|one| added(one, run.branch(), expected)));
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts
 }
@@ -69,17 +61,19 @@ pub fn single(
     no_ask: bool,
 ) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
-    let gate = workflow.phases.iter().find_map(|phase| phase.judge());
-    let max_review_cycles = gate.and_then(|judge| judge.gate.bound.reviews());
+    let added = added((task, spec), branch, Expected::of(&workflow));
     let mut facts = opened(policy, Policy { workflow, no_ask });
-    let added = LoopFact::Added { task, title: spec.title.clone(), branch };
-    facts.push(Fact::Task(
-        task,
-        TaskFact::Added { spec: Box::new(spec), auto_review: true, max_review_cycles },
-    ));
-    facts.push(Fact::Loop(loop_id(task), added));
+    facts.extend(added);
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
     facts
+}
+
+/// The facts that make a task with its loop, whoever found it.
+pub fn added((task, spec): (TaskId, TaskSpec), branch: String, expected: Expected) -> [Fact; 2] {
+    let Expected { auto_review, max_review_cycles } = expected;
+    let of_loop = LoopFact::Added { task, title: spec.title.clone(), branch };
+    let of_task = TaskFact::Added { spec: Box::new(spec), auto_review, max_review_cycles };
+    [Fact::Task(task, of_task), Fact::Loop(loop_id(task), of_loop)]
 }
 
 /// The loop of a review that belongs to no task.
@@ -101,4 +95,31 @@ fn opened(policy: RunPolicy, workflow: Policy) -> Vec<Fact> {
         Fact::Run(RunFact::Opened { policy, workflow: Box::new(workflow) }),
         Fact::Run(RunFact::Moved(RunEvent::Started)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use signoff_core::policy::Bound;
+    use signoff_core::workflow::{Phase, preset};
+
+    use super::*;
+
+    #[test]
+    fn the_first_gate_that_is_on_says_what_a_task_can_expect() {
+        let mut workflow = preset("phases").unwrap();
+        for (bound, policy) in (1..).zip(workflow.phases.iter_mut().filter_map(Phase::judge_mut)) {
+            policy.gate.enabled = bound > 1;
+            policy.gate.bound = Bound::MaxCycles(bound);
+        }
+        let policy = RunPolicy::of(&workflow, 1);
+        let tasks = vec![(TaskId(1), TaskSpec::default())];
+        let facts = chain(RunId(1), (workflow, policy), tasks, true);
+        let told = |fact: &Fact| match fact {
+            Fact::Task(_, TaskFact::Added { auto_review, max_review_cycles, .. }) => {
+                Some((*auto_review, *max_review_cycles))
+            }
+            Fact::Task(..) | Fact::Loop(..) | Fact::Run(_) => None,
+        };
+        assert_eq!(facts.iter().find_map(told), Some((true, Some(2))));
+    }
 }

@@ -8,16 +8,18 @@
 mod seal;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::grant::{Accepted, Arguments, Grant, Refusal, ReportTool};
+use signoff_core::hex::hex;
 
-use crate::process::{AttemptDir, private};
+use crate::draft::{self, Care};
+use crate::process::AttemptDir;
 use seal::Seal;
 
 /// The tokens that were given to agents of this program, and what was reported with them.
@@ -145,7 +147,7 @@ impl Reports {
 
     fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {
         let bytes = serde_json::to_vec(report)?;
-        write(path, &self.seal.close(path, &bytes)?)?;
+        draft::write(path, &self.seal.close(path, &bytes)?, Care::Durable)?;
         lock(&self.taken).insert(path.to_owned(), Some(bytes));
         Ok(())
     }
@@ -175,25 +177,11 @@ fn found(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Writes the whole file or nothing, and waits until it would survive a power cut.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension("unfinished");
-    let mut file = private(OpenOptions::new().write(true).create(true).truncate(true), &unfinished)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(unfinished, path)?;
-    path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
-}
-
 /// 256 random bits.
 fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whoever panicked had changed nothing yet, or all.

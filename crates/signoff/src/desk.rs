@@ -1,6 +1,7 @@
 //! Where a command works: the repository it was started in, with its store and its settings.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
-use signoff_core::view::{RunRow, RunView, Status, TaskRow, Wait, void_approvals};
+use signoff_core::view::{RunRow, RunView, Status, TaskRow, void_approvals};
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
@@ -82,10 +83,22 @@ impl Desk {
         void_approvals(&mut rows, |branch| {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
-        for row in rows.iter_mut().filter(|row| row.reason == Some(Reason::RateLimited.word())) {
-            row.wait = self.wait(TaskId(row.id))?;
-        }
+        self.note_waits(&mut rows)?;
         Ok(rows)
+    }
+
+    /// The rate limits that tasks wait out. One provider may hold up many of a run, whose log is read once.
+    fn note_waits(&self, rows: &mut [TaskRow]) -> Result<(), Failure> {
+        let mut runs = BTreeMap::new();
+        for row in rows.iter_mut().filter(|row| row.reason == Some(Reason::RateLimited.word())) {
+            let Some((run, loop_id)) = self.store.loop_of(TaskId(row.id))? else { continue };
+            let view = match runs.entry(run) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(vacant) => vacant.insert(RunView::of(&self.store.log(run)?)),
+            };
+            row.wait = view.row(&loop_id).and_then(|row| row.wait);
+        }
+        Ok(())
     }
 
     /// The runs in which something is left to do; and the last one, if it failed as a whole: nothing else would
@@ -95,12 +108,6 @@ impl Desk {
         let last = self.store.last_run()?.map(RunRow::from);
         runs.extend(last.filter(RunRow::failed_as_a_whole));
         Ok(runs)
-    }
-
-    /// The rate limit that a task waits out.
-    fn wait(&self, task: TaskId) -> Result<Option<Wait>, Failure> {
-        let Some((run, loop_id)) = self.store.loop_of(task)? else { return Ok(None) };
-        Ok(RunView::of(&self.store.log(run)?).row(&loop_id).and_then(|row| row.wait))
     }
 
     /// The commit of our own that ticks what a run has done.

@@ -3,6 +3,7 @@
 //! One thread draws, at most ten times a second, whatever happened in between; everybody else only tells it. So the
 //! dispatcher never waits for a terminal, and sixty loops cost hardly more than one.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -29,7 +30,13 @@ const SCROLLING: usize = 4;
 enum News {
     Run(RunId, Box<Overview>),
     Row(RunId, Box<LoopView>),
-    Said(RunId, LoopId, String),
+    Said {
+        run: RunId,
+        loop_id: LoopId,
+        line: String,
+        /// Held until the line is on the list: a terminal that takes nothing must not pile them up.
+        unheard: Arc<()>,
+    },
     /// A line to print above the list, for good: progress, or else a note.
     Line(String),
     Note(String),
@@ -59,8 +66,9 @@ impl Live {
     }
 
     /// Shows the last line of an agent beside its loop.
-    pub fn said(&self, run: RunId, loop_id: &LoopId, line: &str) {
-        self.send(News::Said(run, loop_id.clone(), line.to_owned()));
+    pub fn said(&self, (run, loop_id): (RunId, &LoopId), line: &str, unheard: &Arc<()>) {
+        let (loop_id, line, unheard) = (loop_id.clone(), line.to_owned(), unheard.clone());
+        self.send(News::Said { run, loop_id, line, unheard });
     }
 
     /// Writes a line of progress above the list.
@@ -140,7 +148,7 @@ impl Screen {
         match news {
             News::Run(run, overview) => self.list.run(run, *overview),
             News::Row(run, row) => self.list.row(run, *row),
-            News::Said(run, loop_id, line) => self.list.said(run, &loop_id, &line),
+            News::Said { run, loop_id, line, unheard: _heard } => self.list.said(run, &loop_id, &line),
             News::Line(_) | News::Note(_) => self.above.push(news),
         }
     }
@@ -167,7 +175,7 @@ impl Screen {
         match news {
             News::Line(line) => self.console.progress(&format!("{line}\n")),
             News::Note(note) => self.console.note(note),
-            News::Run(..) | News::Row(..) | News::Said(..) => {}
+            News::Run(..) | News::Row(..) | News::Said { .. } => {}
         }
     }
 
@@ -197,6 +205,23 @@ fn bar() -> ProgressBar {
 #[cfg(test)]
 mod tests {
     use signoff_term::fit::columns;
+
+    use super::*;
+
+    /// A terminal that was stopped takes nothing: whoever reads the agents' lines sees it and sends no more.
+    #[test]
+    fn a_line_is_unheard_until_it_is_taken_in() {
+        let (tell, news) = mpsc::channel();
+        let live = Live { tell, drawing: std::thread::spawn(|| {}) };
+        let heard = Arc::new(());
+        for line in ["Reading", "Writing"] {
+            live.said((RunId(1), &LoopId::new("1")), line, &heard);
+        }
+        assert_eq!(Arc::strong_count(&heard), 3);
+        news.try_iter().for_each(drop);
+        assert_eq!(Arc::strong_count(&heard), 1);
+        live.clear();
+    }
 
     /// Otherwise it takes a row for two, or two for one, and draws over the wrong one.
     #[test]

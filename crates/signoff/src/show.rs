@@ -109,9 +109,9 @@ impl Renderer for Shown {
                 lines.iter().for_each(|line| self.say(line));
                 self.draw(recorded);
             }
-            Notice::Said { run, loop_id, line, .. } => {
+            Notice::Said { run, loop_id, line, unheard, .. } => {
                 if let Some(live) = &self.live {
-                    live.said(*run, loop_id, line);
+                    live.said((*run, loop_id), line, unheard);
                 }
             }
             Notice::Note(note) => self.note(note),

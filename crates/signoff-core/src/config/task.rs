@@ -34,11 +34,23 @@ impl TaskFlags {
 }
 
 /// What a task can expect when it is added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expected {
     pub auto_review: bool,
     /// None: unlimited, or no review at all.
     pub max_review_cycles: Option<u32>,
+}
+
+impl Expected {
+    /// What a task can expect that is worked like this. A gate that is off says how often it would review.
+    pub fn of(workflow: &Workflow) -> Self {
+        let first = workflow.first_gate();
+        let gate = first.or_else(|| workflow.phases.iter().find(|phase| phase.is_gate()));
+        Self {
+            auto_review: first.is_some(),
+            max_review_cycles: gate.and_then(Phase::judge).and_then(|judge| judge.gate.bound.reviews()),
+        }
+    }
 }
 
 impl Settings {
@@ -70,13 +82,9 @@ impl Settings {
     /// What a task that says no more than this can expect.
     pub fn expected(&self, task: &TaskSpec) -> Result<Expected, ConfigError> {
         let workflow = self.task_workflow(task, &TaskFlags::default())?;
-        let mut gates: Vec<_> = workflow.phases.iter().filter_map(gate).collect();
-        gates.sort_by_key(|policy| !policy.gate.enabled);
-        let loops = matches!(task.kind, TaskType::Implement | TaskType::Improve);
-        let first = gates.first().filter(|_| loops).map(|policy| &policy.gate);
-        Ok(Expected {
-            auto_review: first.is_some_and(|gate| gate.enabled),
-            max_review_cycles: first.and_then(|gate| gate.bound.reviews()),
+        Ok(match task.kind {
+            TaskType::Implement | TaskType::Improve => Expected::of(&workflow),
+            TaskType::Review | TaskType::Plan => Expected::default(),
         })
     }
 }

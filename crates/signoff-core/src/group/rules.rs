@@ -211,8 +211,8 @@ fn looked_at(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunStage {
     }
     let worth = worth(this);
     let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
-    let whole = matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. });
-    finished(this, if noted { RunOutcome::Attention } else { worth }, whole, policy)
+    let seen = if noted { RunOutcome::Attention } else { worth };
+    finished(this, seen, outcome.is_approval(), policy)
 }
 
 /// Where a run goes on that seemed to be through, if a person reopened one of its loops.
@@ -224,9 +224,8 @@ fn reopened(this: &Run) -> Option<RunStage> {
 /// All is done. Where that is wanted it goes further, if all that is in it was approved and there is anything: what was
 /// called off is not in it. `whole` tells whether the last look at it left nothing open.
 fn finished(this: &Run, outcome: RunOutcome, whole: bool, policy: &RunPolicy) -> RunStage {
-    let approved = |standing: &Standing| {
-        matches!(standing, Standing::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
-    };
+    let approved =
+        |standing: &Standing| matches!(standing, Standing::Ended(outcome) if outcome.is_approval());
     let off = |standing: &Standing| *standing == Standing::Ended(Outcome::Cancelled);
     let all = this.loops.values().all(|standing| approved(standing) || off(standing));
     let goes_on = policy.onto_default && whole && all && this.loops.values().any(approved);
@@ -359,8 +358,7 @@ fn worth(this: &Run) -> RunOutcome {
     };
     if outcomes().any(|outcome| matches!(outcome, Outcome::Failed | Outcome::Stuck)) {
         RunOutcome::Failed
-    } else if outcomes().all(|outcome| matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. }))
-    {
+    } else if outcomes().all(Outcome::is_approval) {
         RunOutcome::Approved
     } else {
         RunOutcome::Attention

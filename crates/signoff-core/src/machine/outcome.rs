@@ -44,6 +44,20 @@ impl Outcome {
         }
     }
 
+    /// Whether somebody signed it off: reviewers or a person.
+    pub fn is_approval(&self) -> bool {
+        match self {
+            Self::Approved { .. } | Self::Accepted { .. } => true,
+            Self::Unreviewed
+            | Self::CompletedWithIssues
+            | Self::Exhausted
+            | Self::Discussion
+            | Self::Failed
+            | Self::Stuck
+            | Self::Cancelled => false,
+        }
+    }
+
     /// Whether the work goes on from here: to landing, to the next task, to the next group.
     pub fn carries_on(&self) -> bool {
         match self {

@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
 use super::words;
+use crate::hex::hex;
 use crate::ids::FindingId;
 use crate::review::Finding;
 
@@ -31,12 +31,7 @@ pub fn fingerprint(file: Option<&str>, kind: &str, description: &str) -> Finding
         hasher.update(word);
         hasher.update([0]);
     }
-    let mut id = PREFIX.to_owned();
-    for byte in hasher.finalize().iter().take(DIGITS / 2) {
-        // Writing to a string cannot fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    FindingId::new(id)
+    FindingId::new(format!("{PREFIX}{}", hex(&hasher.finalize()[..DIGITS / 2])))
 }
 
 fn without_dot(file: &str) -> &str {

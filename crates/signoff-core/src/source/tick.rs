@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::hex::hex;
+
 /// An open box, and enough to recognise its line again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Mark {
@@ -126,13 +128,7 @@ fn with_x(bytes: &[u8], offset: usize) -> Vec<u8> {
 }
 
 fn hash(line: &[u8]) -> String {
-    use std::fmt::Write;
-    let digest = Sha256::digest(line);
-    digest.iter().take(16).fold(String::with_capacity(32), |mut text, byte| {
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hex(&Sha256::digest(line)[..16])
 }
 
 #[cfg(test)]

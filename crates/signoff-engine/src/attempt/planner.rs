@@ -2,6 +2,7 @@
 //! record; whatever it changed is put back.
 
 use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
 use signoff_core::ids::{ReviewerName, Tree};
 use signoff_core::machine::{Event, Failure, Head, WorkReport};
 use signoff_core::review::Violation;
@@ -52,9 +53,8 @@ fn answer(task: &Assignment, text: &[u8]) -> Result<Planned, Violation> {
 
 /// No file changes with an answer; what it says is what is judged.
 fn head(task: &Assignment, answer: &Planned) -> Head {
-    let digest = Sha256::digest(answer.shown());
-    let tree: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Head { commit: task.state.head.commit.clone(), tree: Tree::new(tree) }
+    let tree = Tree::new(hex(&Sha256::digest(answer.shown())));
+    Head { commit: task.state.head.commit.clone(), tree }
 }
 
 /// A planner answers, and changes nothing.

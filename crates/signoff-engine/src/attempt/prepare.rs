@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::grant::Grant;
+use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
@@ -378,5 +379,5 @@ fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), Engin
 fn fresh_nonce() -> Result<String, EngineError> {
     let mut bytes = [0u8; 8];
     getrandom::fill(&mut bytes).map_err(|error| EngineError::Broken(error.to_string()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }

@@ -9,7 +9,7 @@ use signoff_core::review::Usage;
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::queueing::Room;
-use super::{Dispatcher, Driven, Notice};
+use super::{Dispatcher, Driven};
 use crate::attempt;
 use crate::board::Worked;
 use crate::clock;
@@ -66,7 +66,7 @@ impl Dispatcher<'_> {
                 self.append(run, used)?;
             }
             for (loop_id, why) in self.at_cap(run) {
-                self.renderer.take(&Notice::Note(&format!("Task #{loop_id} is paused: {why}")));
+                self.note_paused(run, &loop_id, &why);
                 self.loop_event(run, &loop_id, Event::BudgetReached, Vec::new())?;
             }
         }
@@ -94,7 +94,7 @@ impl Dispatcher<'_> {
         worked.and_then(|worked| worked.usage.get(&attempt)).copied().unwrap_or_default()
     }
 
-    /// The loops whose agents work although a cap is reached.
+    /// The loops whose agents work although a cap is reached. Those that were told to stop may take their time.
     fn at_cap(&self, run: RunId) -> Vec<(LoopId, String)> {
         let Some(driven) = self.runs.get(&run) else { return Vec::new() };
         let (limits, now) = (self.shop.settings.limits(), clock::now());
@@ -104,7 +104,7 @@ impl Dispatcher<'_> {
         let mut reached = Vec::new();
         for (loop_id, worked) in &driven.board.loops {
             let own = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
-            if own.agents().is_empty() {
+            if !own.agents().into_iter().any(|(worked, attempt)| worked.state.runs(attempt)) {
                 continue;
             }
             reached.extend(own.reached(now).or_else(|| whole.clone()).map(|why| (loop_id.clone(), why)));

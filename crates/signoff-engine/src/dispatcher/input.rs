@@ -29,6 +29,8 @@ pub enum Notice<'a> {
         loop_id: &'a LoopId,
         attempt: AttemptId,
         line: &'a str,
+        /// To be held until the line is shown: while too many are, no further ones are sent.
+        unheard: &'a Arc<()>,
     },
     /// A person wants it to end: from now on nothing new is begun.
     Ending,

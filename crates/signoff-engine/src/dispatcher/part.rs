@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use signoff_core::group::{self, RunEvent, RunOutcome, RunStage};
+use signoff_core::config::Expected;
+use signoff_core::group::{self, RunEffect, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Outcome, Policy, Stage};
 use signoff_core::review::{Bar, Finding, Review, Severity, Verdict};
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 
 use super::{Dispatcher, Input, Interrupt, Onto, Todo, loop_id};
@@ -20,6 +21,7 @@ use crate::board::{Board, Worked};
 use crate::error::EngineError;
 use crate::git::Uncommitted;
 use crate::landing::{self, Told};
+use crate::open;
 use crate::process::Stopper;
 
 impl Dispatcher<'_> {
@@ -136,18 +138,14 @@ impl Dispatcher<'_> {
         let numbers: BTreeMap<&str, TaskId> =
             order.iter().map(|id| id.as_str()).zip(self.store.reserve_tasks(order.len())?).collect();
         let Some((_, policy)) = &self.runs[&run].board.under else { return Ok(Vec::new()) };
-        let judges = || policy.workflow.phases.iter().filter(|phase| !phase.is_off());
-        let gate = judges().find_map(|phase| phase.judge());
-        let bound = gate.and_then(|judge| judge.gate.bound.reviews());
+        let expected = Expected::of(&policy.workflow);
         let mut facts = Vec::new();
         let known = |id: &&String| worked.tasks.iter().find(|task| task.id == **id);
         for planned in order.iter().filter_map(known) {
             let Some(task) = numbers.get(planned.id.as_str()).copied() else { continue };
             let spec = spec(planned, &numbers);
-            let (title, branch) = (spec.title.clone(), spec.branch(task));
-            let (spec, auto_review) = (Box::new(spec), gate.is_some());
-            facts.push(Fact::Task(task, TaskFact::Added { spec, auto_review, max_review_cycles: bound }));
-            facts.push(Fact::Loop(loop_id(task), LoopFact::Added { task, title, branch }));
+            let branch = spec.branch(task);
+            facts.extend(open::added((task, spec), branch, expected));
         }
         let number = |id: &String| numbers.get(id.as_str()).copied().map(loop_id);
         let groups = worked.groups.iter().map(|group| group.iter().filter_map(number).collect()).collect();
@@ -250,10 +248,14 @@ impl Dispatcher<'_> {
     fn record_all(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
         let before = group::outstanding(&self.runs[&run].board.machine);
         self.append(run, facts)?;
-        let now = group::outstanding(&self.runs[&run].board.machine);
-        let new = now.into_iter().filter(|wish| !before.contains(wish));
-        self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
+        self.wish(run, |wish| !before.contains(wish));
         Ok(())
+    }
+
+    /// Wishes for what is outstanding and new.
+    pub(super) fn wish(&mut self, run: RunId, is_new: impl Fn(&RunEffect) -> bool) {
+        let now = group::outstanding(&self.runs[&run].board.machine);
+        self.todo.extend(now.into_iter().filter(is_new).map(|effect| Todo::Run(run, effect)));
     }
 }
 

@@ -11,7 +11,7 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_store::{Store, StoreError};
 
-use super::{Dispatcher, Driven, Todo};
+use super::{Dispatcher, Driven};
 use crate::error::EngineError;
 
 /// So many tasks of the queue are looked at in one go.
@@ -71,14 +71,11 @@ impl Dispatcher<'_> {
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.board.specs.extend(specs);
         }
-        let machine = &self.runs[&run].board.machine;
-        if machine.picks > 0 {
+        if self.runs[&run].board.machine.picks > 0 {
             self.deferred.insert(run);
         }
         let is_pick = |wish: &RunEffect| matches!(wish, RunEffect::Pick { .. });
-        let new =
-            group::outstanding(machine).into_iter().filter(|wish| !is_pick(wish) && !before.contains(wish));
-        self.todo.extend(new.map(|effect| Todo::Run(run, effect)));
+        self.wish(run, |wish| !is_pick(wish) && !before.contains(wish));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use signoff_core::machine::{self, Effect, Event, Job, Subject};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Notice};
+use crate::assignment;
 use crate::clock;
 use crate::error::EngineError;
 
@@ -76,10 +77,14 @@ impl Dispatcher<'_> {
         attempt: AttemptId,
         why: &str,
     ) -> Result<(), EngineError> {
-        let task = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id)?.task);
-        let who = task.map_or_else(|| format!("Run {run} ({loop_id})"), |task| format!("Task #{task}"));
-        self.renderer.take(&Notice::Note(&format!("{who} is paused: {why}")));
+        self.note_paused(run, loop_id, why);
         self.loop_event(run, loop_id, Event::BudgetRefused { attempt }, Vec::new())
+    }
+
+    pub(super) fn note_paused(&mut self, run: RunId, loop_id: &LoopId, why: &str) {
+        let task = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id)?.task);
+        let whose = assignment::whose(run, loop_id, task);
+        self.renderer.take(&Notice::Note(&format!("{whose} is paused: {why}")));
     }
 
     /// The agent of a job, where a model does it.

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use signoff_core::config::Expected;
 use signoff_core::group::{Picking, RunEvent, RunPolicy, Supply};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Event;
 use signoff_core::task::{TaskSpec, Tracked};
-use signoff_core::wire::{Fact, LoopFact, TaskFact};
+use signoff_core::wire::Fact;
 use signoff_core::workflow::Landing;
 
 use super::pick::loop_id;
 use super::{Dispatcher, Input, Notice};
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::open;
 use crate::tracker::{self, Claim, Tracker};
 
 /// What is under way between a run and its tracker.
@@ -135,14 +137,9 @@ impl Dispatcher<'_> {
     /// The facts that make what a tracker has a task of ours, worked as the run says.
     pub(super) fn claimed(&self, run: RunId, task: TaskId, spec: Box<TaskSpec>) -> Vec<Fact> {
         let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(&loop_id(task)));
-        let gate = policy.and_then(|policy| policy.workflow.phases.iter().find_map(|phase| phase.judge()));
-        let added = LoopFact::Added { task, title: spec.title.clone(), branch: spec.branch(task) };
-        let fact = TaskFact::Added {
-            spec,
-            auto_review: gate.is_some_and(|judge| judge.gate.enabled),
-            max_review_cycles: gate.and_then(|judge| judge.gate.bound.reviews()),
-        };
-        vec![Fact::Task(task, fact), Fact::Loop(loop_id(task), added)]
+        let expected = policy.map(|policy| Expected::of(&policy.workflow)).unwrap_or_default();
+        let branch = spec.branch(task);
+        open::added((task, *spec), branch, expected).into()
     }
 
     /// What is to be claimed before a loop begins; none where there is nobody to tell.

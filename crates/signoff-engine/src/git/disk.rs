@@ -2,13 +2,12 @@
 //!
 //! Agents can put a link in place of whatever we made, and what lies behind it is somebody else's.
 
-use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
+use crate::draft::{self, Care, Draft};
 use crate::failpoint;
 
 /// What its owner needs to work in a directory.
@@ -57,42 +56,24 @@ fn give_back(path: &Path) -> Result<(), GitError> {
 
 /// Writes the whole file or nothing, in place of whatever is there.
 pub(super) fn write_whole(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    replace(path, |unfinished| fs::write(unfinished, text))
+    put(path, text, Care::Plain)
 }
 
 /// The same, and it is on the disk when what it is about begins.
 pub(super) fn write_synced(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    replace(path, |unfinished| {
-        let mut file = fs::File::create(unfinished)?;
-        file.write_all(text)?;
-        file.sync_all()
-    })?;
-    let directory = path.parent().unwrap_or(Path::new("."));
-    fs::File::open(directory).and_then(|directory| directory.sync_all()).map_err(GitError::at(directory))
+    put(path, text, Care::Durable)
 }
 
-fn replace(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), GitError> {
-    let mut unfinished = OsString::from(path);
-    unfinished.push(".new");
-    let unfinished = PathBuf::from(unfinished);
-    remove_if_there(&unfinished)?;
-    write(&unfinished).map_err(GitError::at(&unfinished))?;
+fn put(path: &Path, text: &[u8], care: Care) -> Result<(), GitError> {
+    let draft = Draft::write(path, text, care).map_err(GitError::at(path))?;
     failpoint::pass("marked");
     if is_directory(path) {
         remove_if_there(path)?;
     }
-    fs::rename(&unfinished, path).map_err(GitError::at(path))
+    draft.put().map_err(GitError::at(path))
 }
 
 /// Removes a file, a link or a directory.
 pub(super) fn remove_if_there(path: &Path) -> Result<(), GitError> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(path)(error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    draft::remove_if_there(path).map_err(GitError::at(path))
 }

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use signoff_core::hex::hex;
+
 use super::repository::path;
 
 /// The flag that makes git take a file for unchanged.
@@ -66,7 +68,7 @@ fn root_of(trees: &[u8], id: usize) -> Option<String> {
     // A negative number says that it does not hold any more.
     let holds = counts.first()?.is_ascii_digit();
     let id = rest.get(1..=id).filter(|_| holds)?;
-    Some(id.iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(hex(id))
 }
 
 /// Goes through the entries, with whether each is hidden; what comes after them.

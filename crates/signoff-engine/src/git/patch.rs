@@ -4,6 +4,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
 use signoff_core::prompt::LeftOutWhy;
 
 use super::diff::{Diff, LeftOutFile};
@@ -50,7 +51,7 @@ fn read_raw(from: &mut impl BufRead, diff: &mut Diff) -> io::Result<Vec<PathBuf>
         paths.push(name);
         diff.files += 1;
     }
-    diff.digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    diff.digest = hex(&digest.finalize());
     Ok(paths)
 }
 

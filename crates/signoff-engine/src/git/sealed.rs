@@ -14,6 +14,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use signoff_core::hex::hex;
+
 use super::{Git, GitError};
 
 /// What refs, history and ignoring are made of.
@@ -227,5 +229,5 @@ fn random_name() -> String {
     let mut bytes = [0; 8];
     // Without randomness the name is merely easier to guess; a directory that is there already is an error.
     getrandom::fill(&mut bytes).ok();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
 }

@@ -1,7 +1,7 @@
 //! What a run came to as a whole, and whether all of it was approved. Its branch may have been moved by anybody since.
 
 use signoff_core::ids::{Commit, LoopId};
-use signoff_core::machine::{Loop, Outcome, Stage};
+use signoff_core::machine::{Loop, Stage};
 use signoff_core::workflow::Landing;
 
 use crate::board::Board;
@@ -59,7 +59,7 @@ pub fn is_approved(board: &Board, loop_id: &LoopId) -> bool {
 
 fn ended_well(state: &Loop) -> bool {
     let Stage::Done(ending) = &state.stage else { return false };
-    matches!(ending.outcome, Outcome::Approved { .. } | Outcome::Accepted { .. })
+    ending.outcome.is_approval()
 }
 
 /// Makes sure that a run's branch has what landed on it last: somebody may have moved it. In words what was done.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Identity;
 use super::{Ended, Launch};
+use crate::draft::{self, Care};
 
 /// Where one attempt keeps its files. The caller makes the directory and writes [`AttemptDir::prompt`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,8 +175,5 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 
 /// Writes the whole file or nothing.
 fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
-    let unfinished = path.with_extension("unfinished");
-    let mut file = private(OpenOptions::new().write(true).create(true).truncate(true), &unfinished)?;
-    io::Write::write_all(&mut file, &serde_json::to_vec(value)?)?;
-    fs::rename(unfinished, path)
+    draft::write(path, &serde_json::to_vec(value)?, Care::Private)
 }

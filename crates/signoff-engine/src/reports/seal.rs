@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
 
-use super::{hex, random};
+use super::random;
 use crate::process::private;
 
 const BEFORE: &str = r#"{"seal":""#;

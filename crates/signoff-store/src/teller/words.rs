@@ -46,10 +46,10 @@ pub(super) fn of_loop(stage: &Stage) -> &'static str {
 pub(super) fn of_reviews(this: &Loop) -> &'static str {
     match &this.stage {
         Stage::Reviewing(_) => "in_progress",
-        Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } if signed_off(outcome) => {
+        Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } if outcome.is_approval() => {
             "passed"
         }
-        Stage::Done(ending) if signed_off(&ending.outcome) => "passed",
+        Stage::Done(ending) if ending.outcome.is_approval() => "passed",
         Stage::Queued
         | Stage::Working { .. }
         | Stage::Researching { .. }
@@ -61,10 +61,6 @@ pub(super) fn of_reviews(this: &Loop) -> &'static str {
         | Stage::Waiting { .. }
         | Stage::Done(_) => last_gate(this),
     }
-}
-
-fn signed_off(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. })
 }
 
 fn last_gate(this: &Loop) -> &'static str {

@@ -1,7 +1,7 @@
 //! What a loop begins.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Outcome, Panel, Scope, Slot, Stage};
+use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Panel, Scope, Slot, Stage};
 use signoff_core::workflow::{PhaseKind, Role};
 
 use super::{Line, place};
@@ -35,7 +35,7 @@ fn text(step: &Step) -> Option<String> {
         }
         Stage::AwaitingLanding { outcome, .. } => {
             let begun = !matches!(step.before.stage, Stage::AwaitingLanding { .. });
-            let approved = matches!(outcome, Outcome::Approved { .. } | Outcome::Accepted { .. });
+            let approved = outcome.is_approval();
             let word = if approved { "Signed off" } else { "Finished" };
             begun.then(|| format!("{word}, lands with its group"))
         }

@@ -282,6 +282,19 @@ fn at_the_cap_agents_are_stopped_while_they_work() {
     assert_eq!(project.calls().all().len(), 4);
 }
 
+/// It takes seconds until it is killed, and usage is looked at all the while.
+#[test]
+fn who_is_deaf_to_the_cap_is_told_of_once_and_a_planner_is_no_task() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("enumerate").ignore_term().usage(json!({"cost_usd": 1.5})).hang())
+    });
+    project.configure("[limits]\ngrace = \"3s\"\n[limits.run]\nmax_cost_usd = 1.0\n");
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
+    project.commit("Specify");
+    let told = project.run(&["run", "SPEC.md"]).stderr;
+    insta::assert_snapshot!(told, @"Run 1 (plan) is paused: in the whole run $1.50 of $1.00 is spent");
+}
+
 /// An account with odd numbers in it counts as far as it can be read, and a later one takes nothing back.
 #[test]
 fn what_was_used_counts_however_it_is_told() {

@@ -109,7 +109,7 @@ pub fn has(taken: &Taken) -> String {
 }
 
 fn is_reviewed(workflow: &Workflow) -> bool {
-    workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off())
+    workflow.first_gate().is_some()
 }
 
 /// A file that is only read goes on to call open what is done: whether it was opened again it does not tell.
