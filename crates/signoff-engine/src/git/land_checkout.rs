@@ -49,6 +49,7 @@ const NAMED: usize = 3;
 impl Repository {
     /// Moves a target to a commit that continues it. Where it is checked out, files and index go with it.
     pub fn move_target(&self, target: &Target, to: &Commit) -> Result<Moved, GitError> {
+        self.check_not_under_way(&target.branch)?;
         let Some(checkout) = target.used_by.as_ref().filter(|path| path.is_dir()) else {
             let moved = self.advance(&target.branch, &target.tip.commit, to)?;
             failpoint::pass("target_moved");
@@ -66,6 +67,7 @@ impl Repository {
 
     /// Whether a target could be moved now: where it is checked out, nothing must be in the way.
     pub fn check_movable(&self, target: &Target) -> Result<(), GitError> {
+        self.check_not_under_way(&target.branch)?;
         let Some(checkout) = target.used_by.as_ref().filter(|path| path.is_dir()) else { return Ok(()) };
         let git_dir = self.git_dir_of(checkout)?;
         self.check_clean(Place { git_dir: &git_dir, work_tree: checkout, index: None }).map(drop)

@@ -415,6 +415,29 @@ fn nobody_commits_while_a_checkout_follows() {
 }
 
 #[test]
+fn a_branch_that_is_rebased_or_bisected_stays_where_it_is() {
+    let rebase = "echo o > README.md; git commit -qam o; GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase -qi HEAD~1";
+    let bisect = "git commit -q --allow-empty -m o; git commit -q --allow-empty -m p; git commit -q --allow-empty -m q; git bisect start HEAD HEAD~3";
+    for (operation, did) in [("rebase", rebase), ("bisect", bisect)] {
+        let place = Place::new();
+        let worktree = place.worktree("one");
+        let head = change(&worktree, &[("a.txt", "a\n")], "one");
+        let other = place.path("other");
+        place.run(&["checkout", "-q", "-b", "elsewhere"]);
+        place.run(&["worktree", "add", "-q", other.to_str().unwrap(), "main"]);
+        place.shell(&other, did);
+        let repository = place.repository();
+        let (target, at) = (target(&repository, "main"), place.run(&["rev-parse", "main"]));
+        assert_eq!(target.used_by, None, "{operation}");
+        let merged = clean(merge(&repository, "main", &head.commit));
+        let error = repository.move_target(&target, &merged.commit).unwrap_err();
+        assert_eq!(error.to_string(), format!("a {operation} was left unfinished in {}", other.display()));
+        assert!(repository.check_movable(&target).is_err());
+        assert_eq!(place.run(&["rev-parse", "main"]), at);
+    }
+}
+
+#[test]
 fn merges_are_checked_in_a_worktree_that_keeps_only_what_is_ignored() {
     let place = Place::new();
     place.write(".gitignore", "built/\n");
