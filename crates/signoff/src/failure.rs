@@ -271,7 +271,8 @@ impl From<GitError> for Failure {
                 let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
                 Self::failed(message).hint(format!(
                     "what landed is safe on the branch, but a commit of these files as they are would undo it in them. \
-                     `git diff {from} {to} -- {files} | git apply` brings it into them; then type the same again",
+                     `git diff {from} {to} -- {files} | git apply` brings it into them, and where it \
+                     does not fit `git show HEAD:FILE` shows it; then type the same again",
                     from = short(&from),
                     to = short(&to),
                     files = files.join(" "),

@@ -51,6 +51,21 @@ struct Plan<'a> {
 impl Repository {
     /// Finishes what a killed program had begun. Only whoever may land something may do so.
     pub fn finish_forward(&self) -> Result<(), GitError> {
+        self.telling(self.finish())
+    }
+
+    /// The same for whoever merely looks, unless somebody is landing something just now: nobody is told anything.
+    pub fn free_checkout(&self) -> Result<(), GitError> {
+        if !self.forward_note().exists() {
+            return Ok(());
+        }
+        let lock = self.landing_lock();
+        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
+        let file = file.map_err(GitError::at(&lock))?;
+        if file.try_lock().is_ok() { self.finish() } else { Ok(()) }
+    }
+
+    fn finish(&self) -> Result<(), GitError> {
         let Some(note) = content(&self.forward_note()) else { return Ok(()) };
         if let Ok(forward) = serde_json::from_slice::<Forward>(&note)
             && forward.checkout.is_dir()
@@ -89,15 +104,13 @@ impl Repository {
         self.note(aside, plan.index.iter().map(|file| (&file.path, file.after.as_ref())))?;
         self.bring(aside, &mut plan)?;
         lock.put(&index.path)?;
-        if plan.left.is_empty() || self.was_told(place, &plan.left)? {
+        let files: Vec<PathBuf> = plan.left.into_iter().map(Path::to_owned).collect();
+        let told = content(&self.left_note());
+        if files.is_empty() || told.is_some_and(|told| told != stamps(place.work_tree, &files).as_bytes()) {
             return Ok(());
         }
-        Err(GitError::Behind {
-            checkout: place.work_tree.to_owned(),
-            from: forward.from.clone(),
-            to: forward.to.clone(),
-            files: plan.left.into_iter().map(Path::to_owned).collect(),
-        })
+        let (from, to) = (forward.from.clone(), forward.to.clone());
+        Err(GitError::Behind { checkout: place.work_tree.to_owned(), from, to, files })
     }
 
     fn changed_by(&self, place: Place<'_>, forward: &Forward) -> Result<Vec<Changed>, GitError> {
@@ -218,25 +231,29 @@ impl Repository {
         self.sealed(place)?.args(asked).input(names).read().map(drop)
     }
 
-    /// Whether the person was told of these files and has done something about them since. If they were not, they are
-    /// now.
-    fn was_told(&self, place: Place<'_>, files: &BTreeSet<&Path>) -> Result<bool, GitError> {
-        let state = |file: &&Path| {
-            let found = fs::symlink_metadata(place.work_tree.join(file)).ok();
-            let stamp = found.map(|found| (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
-            format!("{stamp:?} {}\n", file.display())
-        };
-        let state: String = files.iter().map(state).collect();
-        match content(&self.left_note()) {
-            Some(told) => Ok(told != state.as_bytes()),
-            None => write_whole(&self.left_note(), state.as_bytes()).map(|()| false),
+    /// Remembers what the person is told of files that are left to them: once these have changed, they did something
+    /// about it.
+    pub(super) fn telling(&self, caught_up: Result<(), GitError>) -> Result<(), GitError> {
+        if let Err(GitError::Behind { checkout, files, .. }) = &caught_up {
+            write_whole(&self.left_note(), stamps(checkout, files).as_bytes())?;
         }
+        caught_up
     }
 
     /// What was left to the person, as it was then.
     fn left_note(&self) -> PathBuf {
         self.common().join("signoff/forward-left")
     }
+}
+
+/// What tells whether somebody has written to one of these files.
+fn stamps(work_tree: &Path, files: &[PathBuf]) -> String {
+    let stamp = |file: &PathBuf| {
+        let found = fs::symlink_metadata(work_tree.join(file)).ok();
+        let stamp = found.map(|found| (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
+        format!("{stamp:?} {}\n", file.display())
+    };
+    files.iter().map(stamp).collect()
 }
 
 fn version(is_before: bool, is_after: bool) -> Version {

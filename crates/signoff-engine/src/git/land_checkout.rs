@@ -5,7 +5,6 @@
 //! between is finished by the next one: see `land_behind`. Nothing of the person's is overwritten.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -109,7 +108,7 @@ impl Repository {
         let aside = Place { index: Some(&ready.index.path), ..place };
         if self.two_way(aside, forward, &["-u"]).is_err() {
             // Somebody was quicker with a change of their own.
-            return self.catch_up(place, forward, &ready.lock);
+            return self.telling(self.catch_up(place, forward, &ready.lock));
         }
         failpoint::pass("files_followed");
         ready.lock.put(&ready.index.path)?;
@@ -119,13 +118,7 @@ impl Repository {
 
     /// The same for whoever is about to work here, unless somebody is landing something just now.
     pub fn repair_checkout(&self) -> Result<(), GitError> {
-        if !self.forward_note().exists() {
-            return Ok(());
-        }
-        let lock = self.landing_lock();
-        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
-        let file = file.map_err(GitError::at(&lock))?;
-        if file.try_lock().is_ok() { self.finish_forward() } else { Ok(()) }
+        self.telling(self.free_checkout())
     }
 
     /// A person's changes are not put into anything, and nothing is put into them.
