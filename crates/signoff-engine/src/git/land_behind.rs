@@ -68,10 +68,10 @@ impl Repository {
     fn finish(&self) -> Result<(), GitError> {
         let Some(note) = content(&self.forward_note()) else { return Ok(()) };
         if let Ok(forward) = serde_json::from_slice::<Forward>(&note)
-            && forward.checkout.is_dir()
-            && let Ok(git_dir) = self.git_dir_of(&forward.checkout)
+            && forward.checkout().is_dir()
+            && let Ok(git_dir) = self.git_dir_of(forward.checkout())
         {
-            let place = Place { git_dir: &git_dir, work_tree: &forward.checkout, index: None };
+            let place = Place { git_dir: &git_dir, work_tree: forward.checkout(), index: None };
             IndexLock::free_left(&git_dir)?;
             if self.is_behind(place, &forward)? {
                 let lock = IndexLock::take(self.git(), &git_dir)?;

@@ -29,10 +29,16 @@ pub enum Moved {
 /// A checkout that follows its branch.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Forward {
-    pub(super) branch: String,
-    pub(super) checkout: PathBuf,
+    branch: String,
+    checkout: PathBuf,
     pub(super) from: Commit,
     pub(super) to: Commit,
+}
+
+impl Forward {
+    pub(super) fn checkout(&self) -> &Path {
+        &self.checkout
+    }
 }
 
 /// A checkout nobody else commits in, with the index that is to become its own.

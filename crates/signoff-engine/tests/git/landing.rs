@@ -261,17 +261,22 @@ fn nothing_of_the_persons_is_overwritten() {
     insta::assert_snapshot!(refused(work, "git checkout -q -b other; echo o > o; git add o; git commit -qm o; git checkout -q main; echo m > o; git add o; git commit -qm m; git cherry-pick other || git checkout -q --theirs o"), @"a cherry-pick was left unfinished in CHECKOUT");
 }
 
+/// Moves `main` as a program that is killed right after.
+fn move_alone(place: &Place, to: &Commit) {
+    let from = place.head();
+    let note = serde_json::json!({"branch": "main", "checkout": place.root(), "from": from, "to": to});
+    fs::create_dir_all(place.root().join(".git/signoff")).unwrap();
+    fs::write(place.root().join(".git/signoff/forward.json"), note.to_string()).unwrap();
+    place.run(&["update-ref", "refs/heads/main", to.as_str()]);
+}
+
 /// A checkout that a killed program left behind its branch, after `done` was done to the files.
 fn left_behind(done: &str) -> (Place, Head) {
     let place = Place::new();
     let worktree = place.worktree("one");
     place.shell(worktree.path(), "echo changed > README.md; echo a > a.txt; rm src/main.rs");
     let head = worktree.commit_all("one").unwrap().head;
-    let (from, to) = (place.head(), head.commit.clone());
-    let note = serde_json::json!({"branch": "main", "checkout": place.root(), "from": from, "to": to});
-    fs::create_dir_all(place.root().join(".git/signoff")).unwrap();
-    fs::write(place.root().join(".git/signoff/forward.json"), note.to_string()).unwrap();
-    place.run(&["update-ref", "refs/heads/main", to.as_str()]);
+    move_alone(&place, &head.commit);
     place.shell(&place.root(), done);
     (place, head)
 }
@@ -380,9 +385,7 @@ fn a_change_that_landed_is_brought_into_a_changed_file() {
     let (from, worktree) = (place.head(), place.worktree("one"));
     place.shell(worktree.path(), "sed -i 's/^2$/landed/' README.md");
     let to = worktree.commit_all("one").unwrap().head.commit;
-    place.run(&["update-ref", "refs/heads/main", to.as_str()]);
-    let note = serde_json::json!({"branch": "main", "checkout": place.root(), "from": from, "to": to});
-    fs::write(place.root().join(".git/signoff/forward.json"), note.to_string()).unwrap();
+    move_alone(&place, &to);
     place.write("README.md", lines.replace("18\n", "mine\n"));
     place.repository().finish_forward().unwrap_err();
     place.shell(&place.root(), &format!("git diff {from} {to} -- README.md | git apply"));
