@@ -40,6 +40,7 @@ impl Desk {
         let root = root()?;
         let Some(store) = SqliteStore::open_if_there(&root.join(DIRECTORY))? else { return Ok(None) };
         end_strays(&root.join(DIRECTORY));
+        free_checkout(&root);
         Ok(Some(Self { root, store: Arc::new(store) }))
     }
 
@@ -156,6 +157,17 @@ impl Bench {
         // A killed program may have moved the branch that is checked out and not the files.
         repository.repair_checkout()?;
         Ok(Self { repository, layout, settings, store })
+    }
+}
+
+/// Finishes a checkout that a killed program left behind: its lock keeps the person's own git from working. What cannot be
+/// finished is told by the next command that works.
+fn free_checkout(root: &Path) {
+    if !root.join(".git/signoff/forward.json").is_file() {
+        return;
+    }
+    if let Ok(repository) = Repository::discover(&persons_git(), root) {
+        repository.free_checkout().ok();
     }
 }
 

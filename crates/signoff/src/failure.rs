@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use signoff_core::command::Refusal;
 use signoff_core::config::ConfigError;
+use signoff_core::ids::Commit;
 use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 use signoff_engine::error::EngineError;
@@ -266,6 +267,17 @@ impl From<GitError> for Failure {
             )),
             GitError::Dirty { .. } => Self::failed(message)
                 .hint("nothing was changed. Commit or stash them, or be on another branch; then type the same again"),
+            GitError::Behind { from, to, files, .. } => {
+                let files: Vec<String> = files.iter().map(|file| quoted(&file.display().to_string())).collect();
+                Self::failed(message).hint(format!(
+                    "what landed is safe on the branch, but a commit of these files as they are would undo it in them. \
+                     `git diff {from} {to} -- {files} | git apply` brings it into them, and where it \
+                     does not fit `git show HEAD:FILE` shows it; then type the same again",
+                    from = short(&from),
+                    to = short(&to),
+                    files = files.join(" "),
+                ))
+            }
             GitError::WouldOverwrite { .. } => Self::failed(message)
                 .hint("nothing was changed. Move the file away, then type the same again"),
             GitError::KeepsMoving(_) => {
@@ -283,6 +295,17 @@ impl From<GitError> for Failure {
             }
         }
     }
+}
+
+/// As much of a commit's id as names it anywhere.
+fn short(commit: &Commit) -> &str {
+    commit.as_str().get(..12).unwrap_or(commit.as_str())
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
+    if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 impl From<Refusal> for Failure {

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,7 @@ pub struct Git {
     patience: Duration,
     limit: Duration,
     processes: Arc<AtomicU64>,
+    held_up: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl Git {
@@ -55,7 +56,14 @@ impl Git {
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let environment: Arc<[_]> = environment.into_iter().filter(|(name, _)| gets_through(name)).collect();
         let program = find(&environment).into();
-        Self { program, environment, patience: PATIENCE, limit: LIMIT, processes: Arc::default() }
+        Self {
+            program,
+            environment,
+            patience: PATIENCE,
+            limit: LIMIT,
+            processes: Arc::default(),
+            held_up: Arc::default(),
+        }
     }
 
     /// Waits for locks no longer than `patience`.
@@ -76,6 +84,17 @@ impl Git {
     /// How many git processes were started so far.
     pub fn processes(&self) -> u64 {
         self.processes.load(Ordering::Relaxed)
+    }
+
+    /// Remembers the lock that holds a git of ours up: whoever waits for that git in turn waits for the lock.
+    pub(super) fn is_held_up_by(&self, lock: PathBuf) {
+        *self.held_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(lock);
+    }
+
+    /// The lock that a git of ours waited for last, if it is still there.
+    pub(super) fn held_up_by(&self) -> Option<PathBuf> {
+        let lock = self.held_up.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        lock.filter(|lock| lock.exists())
     }
 
     /// A command to be run in `directory`.

@@ -54,6 +54,9 @@ pub enum GitError {
     /// The person's own changes are in the way of a checkout that is to follow its branch.
     #[error("{} has changes that are not committed: {files}", .checkout.display())]
     Dirty { checkout: PathBuf, files: String },
+    /// The branch has moved, and its checkout followed but for files that the person changed meanwhile.
+    #[error("{} followed its branch, but for what was changed there meanwhile: {}", .checkout.display(), listed(.files))]
+    Behind { checkout: PathBuf, from: Commit, to: Commit, files: Vec<PathBuf> },
     #[error("{} in {} is not known to git, and would be overwritten", .file.display(), .checkout.display())]
     WouldOverwrite { checkout: PathBuf, file: PathBuf },
     /// Each time it was to be moved it had moved.
@@ -72,6 +75,10 @@ pub enum GitError {
     Failed { command: String, stderr: String },
     #[error("{}: {source}", .path.display())]
     Io { path: PathBuf, source: io::Error },
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn by_whom(by: Option<&Path>) -> String {
@@ -117,6 +124,7 @@ impl GitError {
             | Self::BadBranchName(_)
             | Self::UncommittedWork(_)
             | Self::Dirty { .. }
+            | Self::Behind { .. }
             | Self::WouldOverwrite { .. }
             | Self::KeepsMoving(_)
             | Self::DiskFull => false,

@@ -80,7 +80,8 @@ impl<'a> Invocation<'a> {
         let mut last = None;
         let done = self.git.wait_for(|| {
             let ended = self.run_once(|stdout, kept| stdout.read_to_end(kept).map(drop))?;
-            if ended.is_locked() {
+            if let Some(lock) = ended.held_up_by() {
+                self.git.is_held_up_by(lock);
                 last = Some(ended);
                 return Ok(None);
             }
@@ -165,8 +166,11 @@ impl Ended {
         GitError::from_stderr(self.command, &self.stderr)
     }
 
-    fn is_locked(&self) -> bool {
-        !self.status.success()
-            && matches!(GitError::from_stderr(String::new(), &self.stderr), GitError::Locked { .. })
+    fn held_up_by(&self) -> Option<PathBuf> {
+        if self.status.success() {
+            return None;
+        }
+        let error = GitError::from_stderr(String::new(), &self.stderr);
+        if let GitError::Locked { file } = error { Some(file) } else { None }
     }
 }

@@ -1,7 +1,12 @@
 //! Operations of git that stop in the middle and wait to be continued.
 
 use std::fmt;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::disk::content;
+use super::repository::path;
+use super::{GitError, Repository};
 
 /// An operation somebody began in a worktree and did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +26,22 @@ impl Operation {
         Self::ALL
             .into_iter()
             .find(|operation| operation.traces().iter().any(|name| git_dir.join(name).exists()))
+    }
+
+    /// The operation by which a worktree uses a branch that its `HEAD` does not name meanwhile.
+    fn on(branch: &str, git_dir: &Path) -> Option<Self> {
+        let full = format!("refs/heads/{branch}");
+        let names = |(_, file, name): &(Self, &str, &str)| {
+            let text = content(&git_dir.join(file)).unwrap_or_default();
+            text.split(|&byte| byte == b'\n').any(|line| line == name.as_bytes())
+        };
+        let used = [
+            (Self::Rebase, "rebase-merge/head-name", full.as_str()),
+            (Self::Rebase, "rebase-apply/head-name", &full),
+            (Self::Rebase, "rebase-merge/update-refs", &full),
+            (Self::Bisect, "BISECT_START", branch),
+        ];
+        used.into_iter().find(names).map(|(operation, ..)| operation)
     }
 
     fn traces(self) -> &'static [&'static str] {
@@ -43,6 +64,22 @@ impl Operation {
             Self::Rebase => ["rebase", "--quit"],
             Self::Bisect => ["bisect", "reset"],
         }
+    }
+}
+
+impl Repository {
+    /// A branch that somebody rebases or bisects is theirs until they are done, in whatever worktree.
+    pub(super) fn check_not_under_way(&self, branch: &str) -> Result<(), GitError> {
+        let linked = fs::read_dir(self.common().join("worktrees")).ok().into_iter().flatten().flatten();
+        for git_dir in linked.map(|entry| entry.path()).chain([self.common().to_owned()]) {
+            if let Some(operation) = Operation::on(branch, &git_dir) {
+                let link = content(&git_dir.join("gitdir")).map(|link| path(link.trim_ascii_end()));
+                let worktree = link.as_deref().and_then(Path::parent).map(Path::to_owned);
+                let worktree: PathBuf = worktree.unwrap_or_else(|| self.root().to_owned());
+                return Err(GitError::Unfinished { worktree, operation });
+            }
+        }
+        Ok(())
     }
 }
 

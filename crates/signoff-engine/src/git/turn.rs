@@ -29,5 +29,7 @@ fn lock(git: &Git, path: &Path) -> Result<File, GitError> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(GitError::at(path)(error)),
     })?;
-    held.map(|()| file).ok_or_else(|| GitError::Locked { file: path.to_owned() })
+    // Whoever has the turn may itself be waiting: then that lock is the one to name.
+    held.map(|()| file)
+        .ok_or_else(|| GitError::Locked { file: git.held_up_by().unwrap_or_else(|| path.to_owned()) })
 }

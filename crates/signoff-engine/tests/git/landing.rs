@@ -256,8 +256,19 @@ fn nothing_of_the_persons_is_overwritten() {
     insta::assert_snapshot!(refused(work, "echo more >> README.md; git add README.md"), @"CHECKOUT has changes that are not committed: README.md");
     insta::assert_snapshot!(refused(work, "echo mine > a.txt"), @"a.txt in CHECKOUT is not known to git, and would be overwritten");
     insta::assert_snapshot!(refused(work, "echo mine > s.secret"), @"s.secret in CHECKOUT is not known to git, and would be overwritten");
+    insta::assert_snapshot!(refused("mkdir s.secret; echo x > s.secret/x; git add -f s.secret", "echo mine > s.secret"), @"s.secret in CHECKOUT is not known to git, and would be overwritten");
     insta::assert_snapshot!(refused("rm -r src; echo file > src", "echo mine > src/x.secret"), @"src in CHECKOUT is not known to git, and would be overwritten");
     insta::assert_snapshot!(refused(work, "git checkout -q -b other; echo o > o; git add o; git commit -qm o; git checkout -q main; echo m > o; git add o; git commit -qm m; git cherry-pick other || git checkout -q --theirs o"), @"a cherry-pick was left unfinished in CHECKOUT");
+}
+
+/// Moves `main` as a program that is killed right after.
+fn move_alone(place: &Place, to: &Commit) {
+    let from = place.head();
+    let checkout = place.root().into_os_string();
+    let note = serde_json::json!({"branch": "main", "checkout": checkout, "from": from, "to": to});
+    fs::create_dir_all(place.root().join(".git/signoff")).unwrap();
+    fs::write(place.root().join(".git/signoff/forward.json"), note.to_string()).unwrap();
+    place.run(&["update-ref", "refs/heads/main", to.as_str()]);
 }
 
 /// A checkout that a killed program left behind its branch, after `done` was done to the files.
@@ -266,11 +277,7 @@ fn left_behind(done: &str) -> (Place, Head) {
     let worktree = place.worktree("one");
     place.shell(worktree.path(), "echo changed > README.md; echo a > a.txt; rm src/main.rs");
     let head = worktree.commit_all("one").unwrap().head;
-    let (from, to) = (place.head(), head.commit.clone());
-    let note = serde_json::json!({"branch": "main", "checkout": place.root(), "from": from, "to": to});
-    fs::create_dir_all(place.root().join(".git/signoff")).unwrap();
-    fs::write(place.root().join(".git/signoff/forward.json"), note.to_string()).unwrap();
-    place.run(&["update-ref", "refs/heads/main", to.as_str()]);
+    move_alone(&place, &head.commit);
     place.shell(&place.root(), done);
     (place, head)
 }
@@ -290,15 +297,148 @@ fn a_checkout_that_was_left_behind_catches_up() {
 }
 
 #[test]
-fn what_the_person_changed_meanwhile_is_not_overwritten_either() {
-    let (place, _) = left_behind("echo mine > README.md");
+fn what_is_not_in_the_way_is_left_alone_while_a_checkout_catches_up() {
+    for done in
+        ["echo mine > notes.txt", "echo mine > notes.txt; git add notes.txt", "git checkout -q -b aside"]
+    {
+        let (place, head) = left_behind(done);
+        place.repository().finish_forward().unwrap();
+        let others = place.run(&["status", "--porcelain"]);
+        assert_eq!(
+            others.trim_start_matches(['A', '?', ' ']),
+            if others.is_empty() { "" } else { "notes.txt\n" }
+        );
+        assert_eq!(
+            place.run(&["diff", "--name-only", head.commit.as_str(), "--", "README.md", "a.txt", "src"]),
+            ""
+        );
+        place.run(&["add", "-A"]);
+        place.run(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+        assert_eq!(place.run(&["show", "HEAD:a.txt"]), "a\n", "{done}");
+    }
+}
+
+/// What is told of a checkout that was left behind after the person did something, and what git says of it then.
+fn told_after(done: &str) -> (Place, String) {
+    let (place, _) = left_behind(done);
     let error = place.repository().finish_forward().unwrap_err();
-    assert!(matches!(error, GitError::Dirty { .. }), "{error}");
+    assert!(matches!(error, GitError::Behind { .. }), "{error}");
+    let error = error.to_string().replace(&place.root().display().to_string(), "CHECKOUT");
+    let told = format!("{error}\n{}", place.run(&["status", "--porcelain"]));
+    (place, told)
+}
+
+#[test]
+fn what_the_person_changed_meanwhile_is_not_overwritten_either() {
+    let (place, told) = told_after("echo mine > README.md");
+    insta::assert_snapshot!(told, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: README.md
+     M README.md
+    ");
     assert_eq!(fs::read_to_string(place.root().join("README.md")).unwrap(), "mine\n");
-    // Whoever takes over is left alone.
-    place.run(&["reset", "-q", "--hard"]);
+    // As long as nothing is done about it, it is told.
+    let again = place.repository().finish_forward().unwrap_err();
+    assert!(matches!(again, GitError::Behind { .. }), "{again}");
+    place.write("README.md", "mine and changed\n");
     place.repository().finish_forward().unwrap();
+    assert_eq!(place.run(&["status", "--porcelain"]), " M README.md\n");
+    assert!(!place.root().join(".git/signoff/forward-left").exists());
+}
+
+#[test]
+fn whatever_the_person_did_meanwhile_nothing_is_lost() {
+    insta::assert_snapshot!(told_after("echo mine > README.md; git add README.md").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: README.md
+     M README.md
+    ");
+    insta::assert_snapshot!(told_after("echo mine > README.md; git add README.md; echo more >> README.md").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: README.md
+    MM README.md
+    ");
+    insta::assert_snapshot!(told_after("echo mine > a.txt").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: a.txt
+     M a.txt
+    ");
+    insta::assert_snapshot!(told_after("echo a.txt > .git/info/exclude; echo mine > a.txt").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: a.txt
+     M a.txt
+    ");
+    insta::assert_snapshot!(told_after("mkdir a.txt; echo mine > a.txt/b").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: a.txt
+     D a.txt
+    ");
+    insta::assert_snapshot!(told_after("echo mine > src/main.rs; echo mine > src/other.rs").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: src/main.rs
+    ?? src/
+    ");
+    insta::assert_snapshot!(told_after("rm README.md").1, @"
+    CHECKOUT followed its branch, but for what was changed there meanwhile: README.md
+     D README.md
+    ");
+}
+
+#[test]
+fn a_change_that_landed_is_brought_into_a_changed_file() {
+    let place = Place::new();
+    let lines: String = (0..20).map(|line| format!("{line}\n")).collect();
+    place.write("README.md", &lines);
+    place.commit("lines");
+    let (from, worktree) = (place.head(), place.worktree("one"));
+    place.shell(worktree.path(), "sed -i 's/^2$/landed/' README.md");
+    let to = worktree.commit_all("one").unwrap().head.commit;
+    move_alone(&place, &to);
+    place.write("README.md", lines.replace("18\n", "mine\n"));
+    place.repository().finish_forward().unwrap_err();
+    place.shell(&place.root(), &format!("git diff {from} {to} -- README.md | git apply"));
+    place.repository().finish_forward().unwrap();
+    let both = lines.replace("18\n", "mine\n").replace("\n2\n", "\nlanded\n");
+    assert_eq!(fs::read_to_string(place.root().join("README.md")).unwrap(), both);
+    assert_eq!(place.run(&["status", "--porcelain"]), " M README.md\n");
+}
+
+#[test]
+fn nobody_commits_while_a_checkout_follows() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    let head = change(&worktree, &[("a.txt", "a\n")], "one");
+    let lock = place.root().join(".git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let impatient = place.impatient();
+    let merged = clean(merge(&impatient, "main", &head.commit));
+    let before = place.head();
+    let error = impatient.move_target(&target(&impatient, "main"), &merged.commit).unwrap_err();
+    assert!(matches!(&error, GitError::Locked { file } if *file == lock), "{error}");
+    assert_eq!(place.head(), before);
+    assert_eq!(fs::read(&lock).unwrap(), b"");
+    impatient.finish_forward().unwrap();
+    assert!(lock.exists(), "it is not ours");
+    fs::remove_file(&lock).unwrap();
+    assert_eq!(impatient.move_target(&target(&impatient, "main"), &merged.commit).unwrap(), Moved::Done);
+    assert!(!lock.exists());
     assert_eq!(place.run(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_branch_that_is_rebased_or_bisected_stays_where_it_is() {
+    let rebase = "echo o > README.md; git commit -qam o; GIT_SEQUENCE_EDITOR='sed -i s/pick/edit/' git rebase -qi HEAD~1";
+    let bisect = "git commit -q --allow-empty -m o; git commit -q --allow-empty -m p; git commit -q --allow-empty -m q; git bisect start HEAD HEAD~3";
+    for (operation, did) in [("rebase", rebase), ("bisect", bisect)] {
+        let place = Place::new();
+        let worktree = place.worktree("one");
+        let head = change(&worktree, &[("a.txt", "a\n")], "one");
+        let other = place.path("other");
+        place.run(&["checkout", "-q", "-b", "elsewhere"]);
+        place.run(&["worktree", "add", "-q", other.to_str().unwrap(), "main"]);
+        place.shell(&other, did);
+        let repository = place.repository();
+        let (target, at) = (target(&repository, "main"), place.run(&["rev-parse", "main"]));
+        assert_eq!(target.used_by, None, "{operation}");
+        let merged = clean(merge(&repository, "main", &head.commit));
+        let error = repository.move_target(&target, &merged.commit).unwrap_err();
+        assert_eq!(error.to_string(), format!("a {operation} was left unfinished in {}", other.display()));
+        assert!(repository.check_movable(&target).is_err());
+        assert_eq!(place.run(&["rev-parse", "main"]), at);
+    }
 }
 
 #[test]

@@ -249,6 +249,24 @@ fn a_turn_that_never_comes_is_an_error_that_names_the_lock() {
 }
 
 #[test]
+fn whoever_waits_behind_a_lock_of_git_s_is_told_that_lock() {
+    let place = Place::new();
+    place.worktree("one");
+    let lock = place.root().join(".git/refs/heads/two.lock");
+    fs::write(&lock, "").unwrap();
+    let (repository, start) = (place.impatient(), place.head());
+    add(&repository, &place.path("two"), "two", &start).unwrap_err();
+    // As if that one waited still.
+    let turn = fs::File::open(place.root().join(".git/signoff/lock")).unwrap();
+    turn.lock().unwrap();
+    let locked = add(&repository, &place.path("three"), "three", &start);
+    assert!(
+        matches!(&locked, Err(GitError::Locked { file }) if file.ends_with("refs/heads/two.lock")),
+        "{locked:?}"
+    );
+}
+
+#[test]
 fn a_ref_that_stays_locked_is_an_error_that_names_the_lock() {
     let place = Place::new();
     let lock = place.root().join(".git/refs/heads/two.lock");

@@ -607,6 +607,58 @@ fn killed_at_any_place_it_lands_once() {
     }
 }
 
+/// Where it can be killed while a checkout follows its branch, which holds the lock of the index all the time.
+const FOLLOWING: [&str; 4] = ["index_locked:1", "target_moved:1", "files_followed:1", "index_followed:1"];
+
+#[test]
+fn killed_while_a_checkout_follows_nothing_is_lost_and_any_command_repairs() {
+    for place in FOLLOWING {
+        let project = approved(apart, "");
+        project.env.write("notes.txt", "mine\n");
+        let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
+        assert_eq!(killed.signal, Some(9), "{place}: {killed}");
+        // A commit of the person's would undo what landed: git itself refuses it.
+        let commit = "git add notes.txt && git commit -qm mine";
+        let refused = project.env.shell(commit);
+        assert!(refused.stderr.contains("index.lock': File exists"), "{place}: {refused}");
+        let shown = project.run(&["status"]);
+        assert_eq!(shown.code, Some(0), "{place}: {shown}");
+        assert!(!project.env.work().join(".git/index.lock").exists(), "{place}");
+        assert!(!project.env.work().join(".git/signoff-index-lock").exists(), "{place}");
+        let committed = project.env.shell(commit);
+        assert_eq!(committed.code, Some(0), "{place}: {committed}");
+        let merged = project.run(&["merge", "1"]);
+        assert_eq!(merged.code, Some(0), "{place}: {merged}");
+        assert_eq!(project.git("show main:part-1.txt"), "part 1\n", "{place}");
+        assert_eq!(project.git("show main:notes.txt"), "mine\n", "{place}");
+        assert_eq!(project.read("part-1.txt"), "part 1\n", "{place}");
+        assert_eq!(project.git("status --porcelain"), "", "{place}");
+    }
+}
+
+#[test]
+fn a_file_changed_after_a_kill_stays_and_it_is_said_how_nothing_is_lost() {
+    let project = approved(two_on_one_file, "");
+    let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", "target_moved:1")]);
+    assert_eq!(killed.signal, Some(9), "{killed}");
+    project.env.write("greeting.txt", "hello mi\n");
+    // Whoever looks is not told, and has not been told.
+    assert_eq!(project.run(&["status"]).code, Some(0));
+    project.env.write("greeting.txt", "hello mine\n");
+    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    exit 1
+    --- stderr
+    error: [ROOT]/work followed its branch, but for what was changed there meanwhile: greeting.txt
+    hint: what landed is safe on the branch, but a commit of these files as they are would undo it in them. `git diff ID ID -- greeting.txt | git apply` brings it into them, and where it does not fit `git show HEAD:FILE` shows it; then type the same again
+    ");
+    assert_eq!(project.read("greeting.txt"), "hello mine\n");
+    project.env.write("greeting.txt", "hello one and mine\n");
+    assert_eq!(project.run(&["status"]).code, Some(0));
+    assert_eq!(project.read("greeting.txt"), "hello one and mine\n");
+    assert!(!project.env.work().join(".git/signoff/forward.json").exists());
+    assert_eq!(project.git("status --porcelain"), " M greeting.txt\n");
+}
+
 #[test]
 fn killed_while_a_merge_is_checked_it_is_checked_again() {
     for place in ["land_checks:1", "target_moved:1", "landed:1"] {
