@@ -219,6 +219,9 @@ impl<'a> Slots<'a> {
             console
                 .note(&format!("{tasks} not begun after a failure: --keep-going begins them all the same"));
         }
+        if came.summary.lost > 0 && came.summary.lost == came.summary.tasks.len() {
+            console.note("Nothing was worked: all that was ready is left to others");
+        }
         came.conclude(console, no_ask)
     }
 
