@@ -11,10 +11,11 @@ use signoff_core::source::{SourceTask, State, Warning};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{Status, TaskRow};
 use signoff_core::workflow::{GateWords, Workflow};
+use signoff_engine::board::Board;
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::tracker::{self, Offer, Taken, Tracker, is_nameable};
 use signoff_engine::{clock, open};
-use signoff_store::{Store, StoreError};
+use signoff_store::{RunRow, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::fit::count;
 use signoff_term::json::RunReport;
@@ -154,6 +155,7 @@ impl<'a> Slots<'a> {
         for taken in &offer.taken {
             console.note(&format!("{} is left out: {}", taken.id, has(taken)));
         }
+        self.tell_of_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
             tell_of_done(&tracker, &offer, console)?;
             return nothing_ready(&report.source, console);
@@ -173,6 +175,26 @@ impl<'a> Slots<'a> {
             let claims = store.claims(tracker::BEADS)?;
             Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
         })
+    }
+
+    /// Names the runs of the same tracker that nobody goes on with. What they claimed no program lists as ready.
+    fn tell_of_unfinished(&self, supply: &Supply, console: &Console) -> Result<(), Failure> {
+        let store = &self.bench.store;
+        for RunRow { id: run, .. } in store.open_runs()? {
+            let same = |policy: &RunPolicy| policy.supply == *supply;
+            if store.is_held(run)? || !Board::of(run, &store.log(run)?).run_policy().is_some_and(same) {
+                continue;
+            }
+            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !drive::is_over(row.status);
+            let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
+            // Where all are done, one may still have to be closed.
+            let with = match tasks.len() {
+                0 => "unfinished".to_owned(),
+                some => format!("with {}", count(some as u64, "unfinished task")),
+            };
+            console.note(&format!("Run {run} was left {with}: `signoff run --resume {run}` goes on with it"));
+        }
+        Ok(())
     }
 
     fn fill_from_queue(self, console: &Console) -> Result<Exit, Failure> {

@@ -216,3 +216,48 @@ fn killed_between_the_store_and_the_tracker() {
         assert_eq!(project.run(&["doctor"]).code, Some(0));
     }
 }
+
+#[test]
+fn a_run_that_was_killed_is_named_before_the_next_one() {
+    let project = tracked(&["One"], well);
+    let killed = project.env.run_with(&["run", "beads"], &[("SIGNOFF_FAILPOINT", "claimed:1")]);
+    assert_eq!((killed.signal, beads(&project, "begun").len()), (Some(9), 1), "{killed}");
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Nothing is ready in bd
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+      · 1. implement One    pending
+
+    Runs:
+      → run 1: 1 unfinished task
+          signoff run --resume 1
+    ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → run 1: 1 unfinished task
+          signoff run --resume 1
+
+    1 pending
+      signoff work    works what is pending
+    ");
+    let two = project.env.root().join("beads/open/b-2");
+    std::fs::write(two, bead("b-2", "Two", 2) + "\n").unwrap();
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stdout
+    Running task #2: Two
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed on signoff/run-2 as [COMMIT]
+    ✓ Task #2 completed (not reviewed)
+    --- stderr
+    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    ");
+    assert_eq!(project.run(&["run", "--resume", "1"]).code, Some(0));
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
+    assert!(!project.run(&["status"]).stdout.contains("Runs:"));
+}

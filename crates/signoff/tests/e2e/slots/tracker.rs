@@ -288,6 +288,7 @@ fn a_bead_that_was_not_closed_is_not_done_again() {
     exit 0
     --- stderr
     b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if that is still to be done, `signoff add` has it done again
+    Run 1 was left unfinished: `signoff run --resume 1` goes on with it
     Nothing is ready in bd
     ");
     install(&project, &BD.replace("mv \"begun/$2\" \"closed", "mv \"open/$2\" \"closed"));
