@@ -32,6 +32,9 @@ pub const PROGRAMS: [&str; 2] = ["bd", "br"];
 /// The tracker's file, from the main checkout.
 pub const FILE: &str = ".beads/issues.jsonl";
 
+/// Who we are where nobody has a name.
+const NAME: &str = "signoff";
+
 /// How long its program may take, unless told otherwise.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -40,12 +43,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Manners {
     /// The names under which a tracker may know us.
     pub names: Vec<String>,
+    /// The name of the account is not told to programs: a tracker might write down that nobody claimed a task.
+    pub nameless: bool,
     pub limit: Duration,
 }
 
 impl Manners {
-    pub fn new(names: Vec<String>, limit: Option<Duration>) -> Self {
-        Self { names, limit: limit.unwrap_or(LIMIT) }
+    pub fn new(names: Vec<String>, nameless: bool, limit: Option<Duration>) -> Self {
+        Self { names, nameless, limit: limit.unwrap_or(LIMIT) }
     }
 }
 
@@ -128,17 +133,21 @@ impl Tracker {
         if !self.supply.is_told() {
             return Ok(Claim::Ours(Vec::new()));
         }
-        let arguments = ["update", id, "--claim"];
+        let arguments = ["update", id, "--claim", "--json"];
         let answer = self.ask(&arguments)?;
         let told = self.show(id)?;
         if let Some(told) = told.as_ref().filter(|told| told.is_closed()) {
             return Ok(Claim::Gone(format!("it is {}", told.status)));
         }
-        let other = told.as_ref().and_then(|told| self.other(told));
+        let claimed = Told::read(&answer.stdout, id).filter(|_| answer.status.success());
+        let other = told.as_ref().and_then(|told| self.other(told, claimed.as_ref()));
         let ours = || Claim::Ours(told.as_ref().map(Told::after).unwrap_or_default());
         match (answer.status.success(), other) {
             (true, None) => Ok(ours()),
-            (_, Some(other)) => Ok(Claim::Gone(format!("{other} has it"))),
+            (true, Some(other)) => Ok(Claim::Gone(format!(
+                "{other} has it; if that is you, say so in BD_ACTOR and open {id} again"
+            ))),
+            (false, Some(other)) => Ok(Claim::Gone(format!("{other} has it"))),
             (false, None) if again && told.as_ref().is_some_and(Told::is_begun) => Ok(ours()),
             (false, None) if told.as_ref().is_some_and(Told::is_begun) => {
                 Ok(Claim::Gone("it is in progress".to_owned()))
@@ -147,10 +156,35 @@ impl Tracker {
         }
     }
 
-    /// Who has a task, if it is not us. A tracker knows people by the name of their account or of their commits.
-    fn other<'a>(&self, told: &'a Told) -> Option<&'a str> {
+    /// Who has a task, if it is not us. A tracker knows people by the name of their account or of their commits, or by
+    /// one that it was configured with: that one it says when a claim of ours succeeds.
+    fn other<'a>(&self, told: &'a Told, claimed: Option<&Told>) -> Option<&'a str> {
         let other = told.other_than(&self.manners.names)?;
-        (self.repository.person().as_deref() != Some(other)).then_some(other)
+        let ours = claimed.and_then(Told::assignee) == Some(other)
+            || self.given().as_deref() == Some(other)
+            || self.repository.person().as_deref() == Some(other);
+        (!ours).then_some(other)
+    }
+
+    /// The account's name for a tracker that would find none.
+    fn given(&self) -> Option<String> {
+        let known = || self.manners.names.first().cloned().or_else(|| self.repository.person());
+        self.manners.nameless.then(|| known().unwrap_or_else(|| NAME.to_owned()))
+    }
+
+    /// Gives up a claim of ours, so that others can have the task. What is not in progress is nobody's; what others
+    /// have stays theirs: who, in words.
+    pub fn give_back(&self, id: &str) -> Result<Option<String>, TrackerError> {
+        if !self.supply.is_told() || !self.show(id)?.is_some_and(|told| told.is_begun()) {
+            return Ok(None);
+        }
+        match self.claim(id, true)? {
+            Claim::Gone(why) => Ok(Some(why)),
+            Claim::Ours(_) => {
+                self.succeed(&["update", id, "--status", "open", "--assignee", ""])?;
+                Ok(None)
+            }
+        }
     }
 
     /// Says that a task is done. One that is closed already is closed.
@@ -181,10 +215,13 @@ impl Tracker {
     }
 
     fn ask(&self, arguments: &[&str]) -> Result<Answer, TrackerError> {
+        let given = self.given();
+        let environment: Vec<(&str, &str)> = given.iter().map(|name| ("USER", name.as_str())).collect();
         let question = Question {
             program: self.program(),
             arguments,
             directory: self.repository.root(),
+            environment: &environment,
             limit: self.manners.limit,
             most: MAX_BYTES,
         };

@@ -42,6 +42,11 @@ impl Scene<'_> {
         self.runs.iter().find(|run| runs::is_told(run) && task.run_id == Some(run.id))
     }
 
+    /// The run that is named where a task of it is left.
+    fn left_run_of(&self, task: &TaskRow) -> Option<&RunRow> {
+        self.runs.iter().find(|run| runs::is_listed(run, self) && task.run_id == Some(run.id))
+    }
+
     /// Whether what is to be said of a task is said of its run.
     fn is_told_by_its_run(&self, task: &TaskRow) -> bool {
         task.status == Status::Blocked && self.run_of(task).is_some()
@@ -64,7 +69,7 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
         tasks.iter().filter(is_open).filter(untold).filter_map(|task| Some((urgency(task)?, task))).collect();
     troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
     let troubled: Vec<&TaskRow> = troubled.into_iter().map(|(_, task)| task).collect();
-    let alone = |task: &&TaskRow| scene.is_left(task) && scene.run_of(task).is_none();
+    let alone = |task: &&TaskRow| scene.is_left(task) && scene.left_run_of(task).is_none();
     let left: Vec<&TaskRow> = tasks.iter().filter(alone).collect();
     let left_runs = told(scene, |run| runs::is_left(run, scene));
     let stopped_runs = told(scene, runs::needs_somebody);
@@ -85,9 +90,9 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     parts.join("\n")
 }
 
-/// Those runs of groups.
+/// Those runs, where they are more than their tasks.
 fn told(scene: &Scene, which: impl Fn(&RunRow) -> bool) -> String {
-    let shown = scene.runs.iter().filter(|run| runs::is_told(run) && which(run));
+    let shown = scene.runs.iter().filter(|run| runs::is_listed(run, scene) && which(run));
     shown.map(|run| runs::told(run, scene)).collect()
 }
 
@@ -204,7 +209,7 @@ fn is_set_by_person(task: &TaskRow) -> bool {
 
 /// What takes a task up that nobody works on.
 fn go_on(task: &TaskRow, scene: &Scene) -> String {
-    if let Some(run) = scene.run_of(task) {
+    if let Some(run) = scene.left_run_of(task) {
         return format!("signoff run --resume {}", run.id);
     }
     if task.is_of_a_plan() { "signoff run --resume".to_owned() } else { format!("signoff work {}", task.id) }

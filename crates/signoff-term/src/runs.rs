@@ -1,13 +1,16 @@
-//! Runs of groups as lists show them: how far each is, what blocks it, and what to type.
+//! Runs of groups, and of slots that nobody goes on with, as lists show them: how far each is, what blocks it, and what to type.
 
 use signoff_core::view::{RunRow, Status, TaskRow};
 
 use crate::attention::Scene;
-use crate::fit::cut;
+use crate::fit::{count, cut};
 use crate::words;
 
 /// How many tasks that block a run are named.
 const NAMED: usize = 5;
+
+/// The preset of runs that fill slots.
+const SLOTS: &str = "slots";
 
 /// How wide the name of a specification may be.
 const NAME: usize = 60;
@@ -17,6 +20,16 @@ pub fn is_told(run: &RunRow) -> bool {
     run.groups.is_some()
 }
 
+/// Whether it was to fill slots: its tasks tell all there is, but not how to go on with it.
+fn fills_slots(run: &RunRow) -> bool {
+    run.preset == SLOTS
+}
+
+/// Whether the list of all tasks names it too.
+pub fn is_listed(run: &RunRow, scene: &Scene) -> bool {
+    is_told(run) || (fills_slots(run) && is_left(run, scene))
+}
+
 /// Whether a person has to do something about it.
 pub fn needs_somebody(run: &RunRow) -> bool {
     is_told(run) && (run.status == "blocked" || run.failed_as_a_whole())
@@ -24,13 +37,19 @@ pub fn needs_somebody(run: &RunRow) -> bool {
 
 /// Whether it was taken up and nobody works on it.
 pub fn is_left(run: &RunRow, scene: &Scene) -> bool {
-    is_told(run) && run.status == "running" && !scene.driven.contains(&run.id)
+    (is_told(run) || fills_slots(run)) && run.status == "running" && !scene.driven.contains(&run.id)
 }
 
 /// `  ▪ run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`, and below it what to type.
 pub fn told(run: &RunRow, scene: &Scene) -> String {
     let by: Vec<&TaskRow> = scene.tasks.iter().filter(|task| blocks(task, run)).collect();
-    let mut out = format!("  {} {}\n", words::mark(status(run)), standing(run, &by));
+    let unfinished = scene.tasks.iter().filter(|task| is_unfinished(task, run)).count();
+    let standing = match run.groups {
+        Some(_) => standing(run, &by),
+        None if unfinished == 0 => format!("run {}: unfinished", run.id),
+        None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
+    };
+    let mut out = format!("  {} {standing}\n", words::mark(status(run)));
     for line in next(run, &by, scene) {
         out.push_str(&format!("      {line}\n"));
     }
@@ -92,6 +111,14 @@ fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
         return ways.chain([format!("then signoff run --resume {id}")]).collect();
     }
     if is_left(run, scene) { vec![format!("signoff run --resume {id}")] } else { Vec::new() }
+}
+
+fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
+    let over = match task.status {
+        Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => true,
+        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
+    };
+    task.run_id == Some(run.id) && !over
 }
 
 /// Whether a run waits for somebody to resolve this task.

@@ -12,10 +12,10 @@ use crate::{runs, words};
 /// The widest a title may be where nobody says otherwise.
 pub const TITLE: usize = 60;
 
-/// All tasks in columns, titles cut at so many columns, the runs of groups and the open questions.
+/// All tasks in columns, titles cut at so many columns, the runs that are more than their tasks, and the open questions.
 pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     let tasks = scene.tasks;
-    let told: Vec<&RunRow> = scene.runs.iter().filter(|run| runs::is_told(run)).collect();
+    let told: Vec<&RunRow> = scene.runs.iter().filter(|run| runs::is_listed(run, scene)).collect();
     if tasks.is_empty() && questions.is_empty() && told.is_empty() {
         return "No tasks yet.\n  signoff add \"what is to be done\" -a    adds one, reviewed until approved\n"
             .to_owned();

@@ -125,7 +125,8 @@ pub fn manners() -> Manners {
     let names =
         ["BD_ACTOR", "BEADS_ACTOR", "USER", "LOGNAME", "USERNAME"].into_iter().filter_map(door::variable);
     let limit = door::test_number("SIGNOFF_TEST_TRACKER_MS").map(Duration::from_millis);
-    Manners::new(names.map(|name| name.to_string_lossy().into_owned()).collect(), limit)
+    let names = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    Manners::new(names, door::variable("USER").is_none(), limit)
 }
 
 /// Whether more than one task may be at work at once: then every line says from the start whose it is.

@@ -147,6 +147,8 @@ pub struct Summary {
     pub runs: Vec<(RunId, RunStage)>,
     /// The tasks that were moved, in order of their numbers.
     pub tasks: BTreeSet<TaskId>,
+    /// How many tasks are left to others, who were faster.
+    pub lost: usize,
     /// How many agents were started.
     pub agents: usize,
     pub interrupted: bool,

@@ -111,9 +111,11 @@ impl Dispatcher<'_> {
         driven.tracking.asking = false;
         let outdated = std::mem::take(&mut driven.tracking.outdated);
         let refused = &driven.tracking.refused;
-        // A tracker that keeps nothing closed would have us do the same for ever: a run does it once.
-        let ours = |task: TaskId| driven.board.loops.contains_key(&loop_id(task));
-        let is_free = |one: &Tracked| !refused.contains(&one.id) && !one.reopened.is_some_and(ours);
+        // A tracker that keeps nothing closed would have us do the same for ever, and what a person called off is open
+        // there again: a run does it once.
+        let had: BTreeSet<&str> =
+            driven.board.specs.values().filter_map(|spec| Some(spec.tracked.as_ref()?.id.as_str())).collect();
+        let is_free = |one: &Tracked| !refused.contains(&one.id) && !had.contains(one.id.as_str());
         let free = |spec: &TaskSpec| spec.tracked.as_ref().is_some_and(is_free);
         match result {
             Ok(mut offer) => {
@@ -170,6 +172,7 @@ impl Dispatcher<'_> {
         (id, why): (String, String),
     ) -> Result<(), EngineError> {
         self.renderer.take(&Notice::Note(&format!("{id} is left to others: {why}")));
+        self.summary.lost += 1;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.placing.remove(loop_id);
             driven.tracking.refused.insert(id);

@@ -18,6 +18,8 @@ pub struct Question<'a> {
     pub program: &'a str,
     pub arguments: &'a [&'a str],
     pub directory: &'a Path,
+    /// What it finds in its environment beside ours.
+    pub environment: &'a [(&'a str, &'a str)],
     /// How long it may take.
     pub limit: Duration,
     /// How many bytes it may print.
@@ -70,6 +72,7 @@ fn start(question: &Question<'_>) -> Result<Child, AskError> {
     command
         .args(question.arguments)
         .current_dir(question.directory)
+        .envs(question.environment.iter().copied())
         // A Ctrl-C is the program's to handle; it must not tear this off in the middle.
         .process_group(0)
         .stdin(Stdio::null())

@@ -56,9 +56,14 @@ impl Told {
         matches!(self.status.as_str(), "in_progress" | "hooked")
     }
 
+    /// Who has it. What trackers write where they know no name is no name.
+    pub fn assignee(&self) -> Option<&str> {
+        self.assignee.as_deref().map(str::trim).filter(|name| !matches!(*name, "" | "unknown"))
+    }
+
     /// Who has it, if that is none of these.
     pub fn other_than(&self, names: &[String]) -> Option<&str> {
-        let assignee = self.assignee.as_deref().map(str::trim).filter(|name| !name.is_empty())?;
+        let assignee = self.assignee()?;
         (!names.iter().any(|name| name == assignee)).then_some(assignee)
     }
 }
@@ -98,7 +103,7 @@ mod tests {
 
     #[test]
     fn nobody_in_particular_is_no_other() {
-        for assignee in ["null", "\"\"", "\" \""] {
+        for assignee in ["null", "\"\"", "\" \"", "\"unknown\""] {
             let answer = format!(r#"{{"id": "b-1", "status": "open", "assignee": {assignee}}}"#);
             let told = Told::read(answer.as_bytes(), "b-1").expect("a task");
             assert_eq!(told.other_than(&[]), None);

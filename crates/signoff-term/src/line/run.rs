@@ -147,7 +147,11 @@ impl LineRenderer {
             *counts.entry(row.status.word()).or_default() += 1;
         }
         let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
+        let called_off = tasks.iter().all(|row| row.status == Status::Cancelled) && !tasks.is_empty();
         let (mark, word) = match outcome {
+            RunOutcome::Approved | RunOutcome::Attention if called_off => {
+                (words::mark(Status::Cancelled), "is over, nothing is done")
+            }
             RunOutcome::Approved => (words::mark(Status::Completed), "is through, all approved"),
             RunOutcome::Attention => (words::mark(Status::Completed), "is through, not all approved"),
             RunOutcome::Failed => (words::mark(Status::Failed), "failed"),

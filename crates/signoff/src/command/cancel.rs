@@ -1,21 +1,24 @@
 //! `signoff cancel`: calls a task off.
 
 use signoff_core::command::{Command, Refusal};
-use signoff_core::ids::TaskId;
+use signoff_core::ids::{RunId, TaskId};
 use signoff_core::view::Status;
+use signoff_engine::board::Board;
 use signoff_engine::clock;
+use signoff_engine::git::{Git, Repository};
+use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
 use super::decide::decide;
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
-use crate::drive::task_id;
+use crate::drive::{self, task_id};
 use crate::failure::{Exit, Failure};
 
 /// Call a task off
 ///
-/// Its agents are stopped. Its branch and its worktree stay.
+/// Its agents are stopped. Its branch and its worktree stay. A bead that was claimed for it is open again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff cancel 29")]
 pub struct Args {
@@ -34,7 +37,24 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         None => desk.store.withdraw(clock::now(), args.task, &door::person())?,
         Some((run, loop_id)) => {
             decide(&desk, run, &loop_id, Command::Cancel { by: door::person() })?;
+            give_back(&desk, args.task, run, console)?;
         }
     }
     super::told(&desk, args.task, &format!("Task #{} cancelled\n", args.task), console)
+}
+
+/// Lets others have in the tracker what we do not work on any more. What goes wrong there undoes no decision.
+fn give_back(desk: &Desk, task: TaskId, run: RunId, console: &Console) -> Result<(), Failure> {
+    let Some(tracked) = desk.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(()) };
+    let board = Board::of(run, &desk.store.log(run)?);
+    let Some(policy) = board.run_policy().filter(|policy| policy.supply.is_told()) else { return Ok(()) };
+    let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
+    let tracker = Tracker { supply: policy.supply.clone(), repository, manners: drive::manners() };
+    let id = &tracked.id;
+    match tracker.give_back(id) {
+        Ok(None) => {}
+        Ok(Some(why)) => console.note(&format!("{id} stays as it is in the tracker: {why}")),
+        Err(error) => console.note(&format!("warning: {id} is still in progress in the tracker: {error}")),
+    }
+    Ok(())
 }

@@ -22,7 +22,8 @@ cd "$(dirname "$0")/../beads" || exit 9
 echo "$@" >> calls
 case "$1" in
 ready) printf '['; cat open/* 2>/dev/null | paste -sd , -; printf ']\n';;
-update) mv "open/$2" "begun/$2" 2>/dev/null || { echo "$2 is already claimed" >&2; exit 1; };;
+update) [ "$3" = --status ] && exec mv "begun/$2" "open/$2"
+  mv "open/$2" "begun/$2" 2>/dev/null || { echo "$2 is already claimed" >&2; exit 1; };;
 show)
   cat "open/$2" 2>/dev/null && exit
   sed 's/"open"/"in_progress","assignee":"Ann"/' "begun/$2" 2>/dev/null && exit

@@ -9,10 +9,11 @@ use signoff_core::group::{RunPolicy, Supply};
 use signoff_core::policy::Count;
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{GateWords, Workflow};
+use signoff_engine::board::Board;
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::tracker::{self, Tracker};
 use signoff_engine::{clock, open};
-use signoff_store::{Store, StoreError};
+use signoff_store::{RunRow, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::fit::count;
 use signoff_term::json::RunReport;
@@ -150,6 +151,7 @@ impl<'a> Slots<'a> {
         for taken in &offer.taken {
             console.note(&format!("{} is left out: {}", taken.id, report::has(taken)));
         }
+        self.tell_of_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
             report::tell_of_done(&tracker, &offer, console)?;
             return nothing_ready(&report.source, console);
@@ -169,6 +171,26 @@ impl<'a> Slots<'a> {
             let claims = store.claims(tracker::BEADS)?;
             Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
         })
+    }
+
+    /// Names the runs of the same tracker that nobody goes on with. What they claimed no program lists as ready.
+    fn tell_of_unfinished(&self, supply: &Supply, console: &Console) -> Result<(), Failure> {
+        let store = &self.bench.store;
+        for RunRow { id: run, .. } in store.open_runs()? {
+            let same = |policy: &RunPolicy| policy.supply == *supply;
+            if store.is_held(run)? || !Board::of(run, &store.log(run)?).run_policy().is_some_and(same) {
+                continue;
+            }
+            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !drive::is_over(row.status);
+            let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
+            // Where all are done, one may still have to be closed.
+            let with = match tasks.len() {
+                0 => "unfinished".to_owned(),
+                some => format!("with {}", count(some as u64, "unfinished task")),
+            };
+            console.note(&format!("Run {run} was left {with}: `signoff run --resume {run}` goes on with it"));
+        }
+        Ok(())
     }
 
     fn fill_from_queue(self, console: &Console) -> Result<Exit, Failure> {
@@ -214,6 +236,9 @@ impl<'a> Slots<'a> {
             let tasks = count(left as u64, "task");
             console
                 .note(&format!("{tasks} not begun after a failure: --keep-going begins them all the same"));
+        }
+        if came.summary.lost > 0 && came.summary.lost == came.summary.tasks.len() {
+            console.note("Nothing was worked: all that was ready is left to others");
         }
         came.conclude(console, no_ask)
     }

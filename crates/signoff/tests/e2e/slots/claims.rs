@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use signoff_testkit::processes::until;
+use signoff_testkit::script::Rule;
 use signoff_testkit::{Output, Project};
 
 use super::{BD, asked, bead, beads, install, said, tracked, well, works};
@@ -84,7 +86,7 @@ fn what_somebody_else_has_is_left_to_them() {
     ✓ Run 1 is through, not all approved: 2 tasks, 1 cancelled, 1 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
-    b-1 is left to others: Bob has it
+    b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     ");
     assert_eq!(beads(&project, "closed"), ["b-2"]);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -93,11 +95,94 @@ fn what_somebody_else_has_is_left_to_them() {
     ");
 }
 
+/// A tracker that gives what is claimed this name, and the name that it says so with; without one it says nothing.
+fn names(project: &Project, assignee: &str, said: Option<&str>) {
+    let told = |name: &str| format!(r#"sed "s/\"open\"/\"in_progress\",\"assignee\":\"{name}\"/""#);
+    let claimed = said.map(|name| format!("&& {} \"begun/$2\"", told(name))).unwrap_or_default();
+    let program = BD
+        .replace("\"begun/$2\" 2>/dev/null ||", &format!("\"begun/$2\" 2>/dev/null {claimed} ||"))
+        .replace(r#"sed 's/"open"/"in_progress","assignee":"Ann"/'"#, &told(assignee));
+    assert_ne!(program, BD);
+    install(project, &program);
+}
+
+#[test]
+fn a_claim_is_ours_under_whatever_name() {
+    for (assignee, said) in [
+        // Without the name of an account, as cron starts things, it is told one.
+        ("${USER:-nobody}", None),
+        // Where it writes that it knows none, that is nobody else's.
+        ("unknown", None),
+        // It was configured with another name, and says so.
+        ("Fleet", Some("Fleet")),
+    ] {
+        let project = tracked(&["One"], well);
+        names(&project, assignee, said);
+        let output = project.run(&["run", "beads"]);
+        assert_eq!(output.code, Some(0), "{assignee}: {output}");
+        assert_eq!(beads(&project, "closed"), ["b-1"], "{assignee}: {output}");
+    }
+}
+
+#[test]
+fn a_run_of_which_others_have_all_is_not_through() {
+    let project = tracked(&["One", "Two"], well);
+    // Our claim succeeded, and then it was Bob's.
+    names(&project, "Bob", Some("Fleet"));
+    insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
+    exit 0
+    --- stdout
+    – Task #1 cancelled
+    – Task #2 cancelled
+    – Run 1 is over, nothing is done: 2 tasks, 2 cancelled
+    --- stderr
+    b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
+    b-2 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
+    Nothing was worked: all that was ready is left to others
+    ");
+    assert_eq!(beads(&project, "begun"), ["b-1", "b-2"], "what is Bob's stays so");
+}
+
+#[test]
+fn a_cancelled_task_is_open_in_the_tracker_again() {
+    let project = tracked(&["One"], |script| script.rule(Rule::role("implement").exit(1)));
+    assert_eq!(project.run(&["run", "beads"]).code, Some(1));
+    assert_eq!(beads(&project, "begun"), ["b-1"]);
+    insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
+    exit 0
+    --- stdout
+    Task #1 cancelled
+    ");
+    assert_eq!(beads(&project, "open"), ["b-1"]);
+    insta::assert_snapshot!(asked(&project).lines().last().unwrap(), @"update b-1 --status open --assignee");
+    project.set_agent(well);
+    assert_eq!(project.run(&["run", "beads"]).code, Some(0));
+    assert_eq!(beads(&project, "closed"), ["b-1"]);
+}
+
+/// The second is called off while it is worked; the first ends after that.
+#[test]
+fn what_is_called_off_is_not_begun_again_by_the_same_run() {
+    let project = tracked(&["One", "Two"], |script| {
+        let hangs =
+            Rule::role("implement").task("2").write("../../../../begun", "").wait_for("../../../../never");
+        script.rule(hangs).rule(works().wait_for("../../../../go"))
+    });
+    let program = project.start(&["run", "beads", "-j", "2"]);
+    until("the second is worked", || project.env.root().join("begun").exists());
+    let cancelled = project.env.shell("signoff cancel 2 && touch ../go");
+    assert_eq!(cancelled.code, Some(0), "{cancelled}");
+    let output = project.env.finish(program);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(
+        (beads(&project, "closed"), beads(&project, "open")),
+        (vec!["b-1".to_owned()], vec!["b-2".to_owned()])
+    );
+}
+
 #[test]
 fn a_cancelled_task_gives_its_bead_back() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(signoff_testkit::script::Rule::role("implement").exit(1))
-    });
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(1)));
     project.env.write("issues.jsonl", bead("b-1", "One", 2));
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(1));
     insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
@@ -130,4 +215,49 @@ fn killed_between_the_store_and_the_tracker() {
         assert_eq!(beads(&project, "closed"), ["b-1", "b-2"], "{place}: {output}{}", asked(&project));
         assert_eq!(project.run(&["doctor"]).code, Some(0));
     }
+}
+
+#[test]
+fn a_run_that_was_killed_is_named_before_the_next_one() {
+    let project = tracked(&["One"], well);
+    let killed = project.env.run_with(&["run", "beads"], &[("SIGNOFF_FAILPOINT", "claimed:1")]);
+    assert_eq!((killed.signal, beads(&project, "begun").len()), (Some(9), 1), "{killed}");
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stderr
+    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    Nothing is ready in bd
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"
+      · 1. implement One    pending
+
+    Runs:
+      → run 1: 1 unfinished task
+          signoff run --resume 1
+    ");
+    insta::assert_snapshot!(project.run(&[]).stdout, @"
+    Interrupted:
+      → run 1: 1 unfinished task
+          signoff run --resume 1
+
+    1 pending
+      signoff work    works what is pending
+    ");
+    let two = project.env.root().join("beads/open/b-2");
+    std::fs::write(two, bead("b-2", "Two", 2) + "\n").unwrap();
+    insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
+    exit 0
+    --- stdout
+    Running task #2: Two
+      Implementing...
+      Implementation complete
+      Landing...
+      Landed on signoff/run-2 as [COMMIT]
+    ✓ Task #2 completed (not reviewed)
+    --- stderr
+    Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
+    ");
+    assert_eq!(project.run(&["run", "--resume", "1"]).code, Some(0));
+    assert_eq!(beads(&project, "closed"), ["b-1", "b-2"]);
+    assert!(!project.run(&["status"]).stdout.contains("Runs:"));
 }

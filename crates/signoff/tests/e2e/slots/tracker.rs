@@ -46,12 +46,12 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
     let of =
         |id: &str| asked(&project).lines().filter(|line| line.contains(id)).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(of("b-1"), @"
-    update b-1 --claim
+    update b-1 --claim --json
     show b-1 --json
     close b-1 --reason done by signoff: task 1 of run 1, on the branch signoff/run-1
     ");
     insta::assert_snapshot!(of("b-2"), @"
-    update b-2 --claim
+    update b-2 --claim --json
     show b-2 --json
     close b-2 --reason done by signoff: task 2 of run 1, on the branch signoff/run-1
     ");
@@ -288,6 +288,7 @@ fn a_bead_that_was_not_closed_is_not_done_again() {
     exit 0
     --- stderr
     b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if that is still to be done, `signoff add` has it done again
+    Run 1 was left unfinished: `signoff run --resume 1` goes on with it
     Nothing is ready in bd
     ");
     install(&project, &BD.replace("mv \"begun/$2\" \"closed", "mv \"open/$2\" \"closed"));
