@@ -8,6 +8,7 @@ use signoff_core::config::TaskFlags;
 use signoff_core::group::{RunPolicy, Supply};
 use signoff_core::policy::Count;
 use signoff_core::task::TaskSpec;
+use signoff_core::view::TaskRow;
 use signoff_core::workflow::{GateWords, Workflow};
 use signoff_engine::board::Board;
 use signoff_engine::dispatcher::{Drive, ready};
