@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use signoff_core::config::LandBy;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::{Outcome, Stage};
 use signoff_core::source::{self, Mark};
 use signoff_core::view::{TaskRow, is_shared};
 use signoff_store::Store;
@@ -151,7 +152,7 @@ impl<'a> Cover<'a> {
         Ok(())
     }
 
-    /// What is left and has one parent, with a digest or whatever else is made of its patch.
+    /// What is left and has one parent, and so changes something by itself.
     fn lines_of_work(&self) -> Vec<Commit> {
         self.left.iter().filter(|commit| self.lineage.parents(commit).len() == 1).cloned().collect()
     }
@@ -201,7 +202,7 @@ impl<'a> Cover<'a> {
     }
 
     /// What is signed off and yet to land; and what the last review of a run approved, but for the work of tasks that
-    /// are not approved themselves: a person may have taken that back.
+    /// were refused: a person may have taken an approval back.
     fn by_boards(&mut self, boards: &BTreeMap<RunId, Board>) -> Result<(), EngineError> {
         let whole = |board: &Board| Range::signed_off(board.loops.get(&LoopId::whole())?);
         let tasks =
@@ -209,8 +210,8 @@ impl<'a> Cover<'a> {
         let known = self.ranges.len();
         self.ranges.extend(tasks.filter_map(Range::signed_off));
         let wholes: Vec<Range> = boards.values().filter_map(whole).collect();
-        let refused = refused(boards);
-        let more = refused.iter().map(|(_, range)| range).chain(&wholes);
+        let refused = unapproved(boards, is_refused);
+        let more = refused.values().chain(&wholes);
         let more: Vec<Commit> = more.flat_map(|range| [range.base.clone(), range.tip.clone()]).collect();
         if self.ranges.len() == known && more.is_empty() {
             return Ok(());
@@ -218,7 +219,7 @@ impl<'a> Cover<'a> {
         self.look(&more)?;
         self.by_tasks();
         let of = |range: &Range| self.lineage.between(&range.base, &range.tip);
-        let refused: HashSet<&Commit> = refused.iter().flat_map(|(_, range)| of(range)).collect();
+        let refused: HashSet<&Commit> = refused.values().flat_map(of).collect();
         let seen: HashSet<Commit> =
             wholes.iter().flat_map(of).filter(|commit| !refused.contains(*commit)).cloned().collect();
         self.left.retain(|commit| !seen.contains(commit));
@@ -250,12 +251,20 @@ impl<'a> Cover<'a> {
     }
 }
 
+/// Whether a task was begun and is not approved. Where nobody was asked to review it, a review of the whole will do.
+pub fn is_refused(worked: &Worked) -> bool {
+    let unreviewed =
+        matches!(&worked.state.stage, Stage::Done(ending) if ending.outcome == Outcome::Unreviewed);
+    let begun = worked.task.is_some() && worked.place.is_some();
+    begun && !unreviewed && worked.state.signed_off_commit().is_none()
+}
+
 /// The work of tasks that nobody has approved, as far as it is on record.
-fn refused(boards: &BTreeMap<RunId, Board>) -> BTreeMap<TaskId, Range> {
+fn unapproved(boards: &BTreeMap<RunId, Board>, which: impl Fn(&Worked) -> bool) -> BTreeMap<TaskId, Range> {
     let range = |worked: &Worked| {
         let (task, place) = (worked.task?, worked.place.as_ref()?);
-        let range = Range { base: place.base.clone(), tip: worked.state.head.commit.clone() };
-        worked.state.signed_off_commit().is_none().then_some((task, range))
+        Some((task, Range { base: place.base.clone(), tip: worked.state.head.commit.clone() }))
     };
-    boards.values().flat_map(|board| board.loops.values()).filter_map(range).collect()
+    let all = boards.values().flat_map(|board| board.loops.values());
+    all.filter(|worked| which(worked)).filter_map(range).collect()
 }

@@ -3,9 +3,9 @@
 use signoff_core::ids::{Commit, LoopId};
 use signoff_core::workflow::Landing;
 
-use super::covered::Range;
+use super::covered::{self, Range};
 use super::short;
-use crate::board::{Board, Worked};
+use crate::board::Board;
 use crate::error::EngineError;
 use crate::git::{GitError, Merge, Moved, Repository, Target};
 
@@ -42,13 +42,10 @@ fn commit_of(board: &Board) -> Option<Commit> {
     }
 }
 
-/// What the last review of a run approved, where all of its tasks are approved too.
+/// What the last review of a run approved, where nobody refused any of its tasks.
 pub fn looked_at(board: &Board) -> Option<Range> {
-    let is_open = |worked: &Worked| {
-        worked.task.is_some() && worked.place.is_some() && worked.state.approved_commit().is_none()
-    };
     let whole = board.loops.get(&LoopId::whole())?;
-    if board.loops.values().any(is_open) { None } else { Range::signed_off(whole) }
+    if board.loops.values().any(covered::is_refused) { None } else { Range::signed_off(whole) }
 }
 
 /// Makes sure that a run's branch has what landed on it last: somebody may have moved it. In words what was done, or

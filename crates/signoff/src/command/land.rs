@@ -62,8 +62,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is approved and not in the default branch, in order of the tasks' numbers: runs that came together on a branch
-/// of their own as a whole, of other branches the last task.
+/// What is approved and not in the default branch, or was cut off on its way there, in order of the tasks' numbers:
+/// runs that came together on a branch of their own as a whole, of other branches the last task.
 fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
     let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
     let (mut rows, others): (Vec<_>, Vec<_>) = bench.desk().tasks()?.into_iter().partition(is_approved);

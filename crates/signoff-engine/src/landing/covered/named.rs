@@ -6,7 +6,7 @@ use signoff_core::ids::{Commit, RunId, TaskId};
 use signoff_core::view::Status;
 
 use super::super::short;
-use super::{Asked, Cover, refused};
+use super::{Asked, Cover, unapproved};
 use crate::board::Board;
 use crate::error::EngineError;
 
@@ -17,7 +17,7 @@ impl Cover<'_> {
         asked: Asked<'_>,
         boards: &BTreeMap<RunId, Board>,
     ) -> Result<EngineError, EngineError> {
-        let refused = refused(boards);
+        let refused = unapproved(boards, |worked| worked.state.signed_off_commit().is_none());
         let mut branches = Vec::new();
         for run in boards.keys() {
             let head = self.records.repository.head_of(&run.branch())?;
@@ -37,7 +37,7 @@ impl Cover<'_> {
             return Ok(EngineError::Broken("nothing is left to be named".to_owned()));
         };
         let on = branches.iter().find(|(_, tip)| self.lineage.reach(tip).contains(commit));
-        self.from_elsewhere(asked, (commit, on.map(|(branch, _)| branch.as_str())))
+        self.foreign(asked, (commit, on.map(|(branch, _)| branch.as_str())))
     }
 
     fn builds_on(&self, asked: Asked<'_>, task: TaskId) -> EngineError {
@@ -58,7 +58,7 @@ impl Cover<'_> {
         }
     }
 
-    fn from_elsewhere(
+    fn foreign(
         &self,
         asked: Asked<'_>,
         (commit, branch): (&Commit, Option<&str>),
