@@ -7,11 +7,12 @@ use crate::place::{Place, write};
 
 fn commit(worktree: &Worktree, file: &str, text: &str) -> Commit {
     write(worktree.path(), file, text);
-    worktree.commit_all(file).unwrap().head.commit
+    worktree.commit_all(file).expect("a commit").head.commit
 }
 
 fn merged(repository: &Repository, onto: &Worktree, commit: &Commit) -> Commit {
-    match repository.merge_onto(&onto.head().unwrap(), commit, "Merge it").unwrap() {
+    let onto = onto.head().expect("a head");
+    match repository.merge_onto(&onto, commit, "Merge it").expect("a merge") {
         Merge::Clean(head) => head.commit,
         merge @ (Merge::Contained | Merge::Conflicting { .. }) => panic!("{merge:?}"),
     }
@@ -24,7 +25,7 @@ fn what_leads_to_a_commit_is_told_parents_first() {
     let (first, second) = (commit(&one, "a.txt", "a\n"), commit(&one, "b.txt", "b\n"));
     let beside = commit(&two, "c.txt", "c\n");
     let both = merged(&repository, &two, &second);
-    let lineage = repository.beyond("main", &[both.clone()]).unwrap();
+    let lineage = repository.beyond("main", std::slice::from_ref(&both)).unwrap();
     let all = lineage.up_to(&both);
     assert_eq!((all.len(), all.last()), (4, Some(&both)));
     assert_eq!(lineage.between(&first, &second), [&second]);

@@ -31,7 +31,7 @@ fn a_commit_that_came_onto_the_branch_from_elsewhere_does_not_land() {
             output.stderr.contains("(\"Evil\") came onto signoff/run-1 from elsewhere; nobody"),
             "{output}"
         );
-        assert!(output.stderr.contains(&format!("error: run 1 did not land: commit ")), "{output}");
+        assert!(output.stderr.contains("error: run 1 did not land: commit "), "{output}");
         assert!(output.stderr.contains(named), "{landing}: {output}");
         assert_eq!(in_main(&project), [""; 0], "{landing}");
         // By themselves the tasks have nothing to do with it.
