@@ -31,7 +31,7 @@ pub use error::SourceError;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use sprint::{StoryFile, read_sprint};
-pub use tick::{Mark, TickError, tick};
+pub use tick::{Mark, TickError, is_ticked, tick};
 
 /// The largest file that is read. Plans are a few kilobytes; trackers a few megabytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -29,6 +29,7 @@ use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
+use signoff_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::assignment::Assignment;
@@ -46,6 +47,8 @@ pub struct Workshop {
     pub repository: Repository,
     pub layout: Layout,
     pub settings: Settings,
+    /// Where approvals are looked up.
+    pub store: Arc<dyn Store>,
     pub keeper: Keeper,
     /// signoff itself, for the agents that are part of it.
     pub program: PathBuf,

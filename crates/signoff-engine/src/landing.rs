@@ -5,6 +5,7 @@
 
 mod bring;
 mod checks;
+mod covered;
 mod direct;
 mod refused;
 mod sent_back;
@@ -12,9 +13,10 @@ mod turn;
 mod whole;
 
 pub use bring::{Brought, Tell, Told};
+pub use covered::{Asked, Range, Records, check};
 pub use direct::{Direct, land, land_run, make_ready};
 pub use refused::Tried;
-pub use whole::{approved, is_approved, keep};
+pub use whole::{approved, keep, looked_at};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -118,19 +120,41 @@ fn before(shop: &Workshop, task: &Assignment, notes: &mut Vec<String>) -> Result
             None => Landed::event(Event::HeadMoved { head: by_hand(shop, task)?.unwrap_or(tip) }),
         }));
     }
-    if let (Some(target), Some(landed)) = (&task.target, &task.last_landed)
-        && let Some(note) = whole::keep(&shop.repository, target, landed)?
-    {
-        notes.push(note);
-    }
+    notes.extend(keep_target(shop, task)?);
     let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
     match unresolved.filter(|findings| !findings.is_empty()) {
-        None => Ok(Before::Ready(Wish::of(shop, task)?)),
+        None => {
+            let wish = Wish::of(shop, task)?;
+            check_covered(shop, task, &wish)?;
+            Ok(Before::Ready(wish))
+        }
         Some(findings) => {
             let report = LandReport::SentBack { head: tip, findings };
             Ok(Before::Ended(Landed::event(Event::LandingEnded { attempt: task.job.attempt, report })))
         }
     }
+}
+
+/// Makes sure that the run's branch has what landed before; in words what else happened to it.
+fn keep_target(shop: &Workshop, task: &Assignment) -> Result<Option<String>, EngineError> {
+    let Some(target) = &task.target else { return Ok(None) };
+    let own = &task.state.head.commit;
+    match &task.last_landed {
+        Some(landed) => whole::keep(&shop.repository, target, (landed, Some(own))),
+        None => whole::before_the_first(&shop.repository, target, own),
+    }
+}
+
+/// What a loop brings to the default branch must be reviewed, all of it.
+fn check_covered(shop: &Workshop, task: &Assignment, wish: &Wish) -> Result<(), EngineError> {
+    if task.target.is_some() {
+        return Ok(());
+    }
+    let what = task.task.map_or_else(|| format!("run {}", task.run), |task| format!("task {task}"));
+    let tip = task.state.signed_off_commit();
+    let own = tip.map(|tip| Range { base: task.place.base.clone(), tip: tip.clone() });
+    let asked = Asked { what: &what, run: task.run, commit: &wish.commit, own: own.as_ref() };
+    covered::check(Records::of(shop), &wish.target, asked)
 }
 
 /// Where the loop's branch is. One that somebody deleted goes on where it was.

@@ -110,6 +110,7 @@ fn shop(
         repository: bench.repository,
         layout: bench.layout,
         settings: bench.settings,
+        store: bench.store,
         program,
         jobs,
         subject,

@@ -13,10 +13,10 @@ use signoff_core::workflow::Landing;
 use signoff_engine::attempt::Workshop;
 use signoff_engine::board::Board;
 use signoff_engine::clock;
-use signoff_engine::dispatcher::{Drive, loop_id};
+use signoff_engine::dispatcher::Drive;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
-use signoff_engine::landing::{self, Direct, Tried};
+use signoff_engine::landing::{self, Asked, Direct, Range, Records, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
@@ -57,18 +57,21 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
         return Err(GitError::BranchGone(target).into());
     }
     if !under_way {
-        let commit = approved(&row, &rows)?;
+        let commit = approved(&row)?;
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
-        builds_on_approved(&bench, &board, (task, &rows), &commit)?;
-        wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
+        let (what, own) = (format!("task {task}"), Range::of(&row));
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
-            let wish = Direct { run, name, commit, message };
-            return direct(bench, wish, &format!("task {task}"), console).map(Ok);
+            let wish = Direct { run, what, name, commit, message, own };
+            return direct(bench, wish, console).map(Ok);
         }
+        // Before anything is put on record.
+        let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref() };
+        landing::check(records(&bench), &target, asked)?;
+        wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
     }
     match through_loop(bench, task, (run, &loop_id), console)? {
         Loops::Landed(landed) => Ok(Ok(Landed { target, ..landed })),
@@ -94,7 +97,8 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     Ok(Landed { target, commit: commit.to_string(), now })
 }
 
-fn is_landing(state: &Loop) -> bool {
+/// Whether a loop was let land and has not yet.
+pub fn is_landing(state: &Loop) -> bool {
     matches!(state.stage, Stage::Landing { .. })
 }
 
@@ -133,63 +137,33 @@ pub fn lands_on_run(board: &Board, loop_id: &LoopId) -> bool {
     board.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None)
 }
 
-/// The commit that may land. What nobody approved may not, nor what builds on it.
-pub fn approved(row: &TaskRow, rows: &[TaskRow]) -> Result<Commit, Failure> {
-    let unapproved = |one: &TaskRow| one.final_verdict.as_deref() != Some("APPROVED");
-    let builds_on = |one: &&TaskRow| {
-        let same = one.run_id == row.run_id && one.branch == row.branch && one.id < row.id;
-        same && row.branch.as_deref().is_some_and(is_shared) && one.approved_commit.is_none()
-    };
-    let is_through = |one: &&TaskRow| one.base.is_some() && one.outcome.as_deref() != Some("cancelled");
-    let task = row.id;
+/// The commit that may land. What nobody approved may not.
+pub fn approved(row: &TaskRow) -> Result<Commit, Failure> {
     match &row.approved_commit {
-        Some(commit) if !unapproved(row) => {
-            match rows.iter().filter(builds_on).filter(is_through).find(|one| unapproved(one)) {
-                None => Ok(Commit::new(commit.clone())),
-                Some(before) => {
-                    Err(refused(task, &format!("builds on task {}, which is", before.id), before))
-                }
-            }
-        }
-        Some(_) | None => Err(refused(task, "is", row)),
+        Some(commit) if row.final_verdict.as_deref() == Some("APPROVED") => Ok(Commit::new(commit.clone())),
+        Some(_) | None => Err(refused(row)),
     }
 }
 
-/// Work that began at its run's branch brings along what had landed there; all of that must be approved as it stands.
-fn builds_on_approved(
-    bench: &Bench,
-    board: &Board,
-    (task, rows): (TaskId, &[TaskRow]),
-    commit: &Commit,
-) -> Result<(), Failure> {
-    let own = loop_id(task);
-    let unapproved = |id: &&LoopId| **id != own && !landing::is_approved(board, id);
-    for worked in board.landed.keys().filter(unapproved).filter_map(|id| board.loops.get(id)) {
-        let head = &worked.state.head.commit;
-        let row = rows.iter().find(|row| worked.task == Some(TaskId(row.id)));
-        if let Some(one) = row
-            && bench.repository.is_ancestor(head.as_str(), commit.as_str())?
-        {
-            return Err(refused(task.0, &format!("builds on task {}, which is", one.id), one));
-        }
-    }
-    Ok(())
+/// Where it is looked up what was reviewed.
+pub fn records(bench: &Bench) -> Records<'_> {
+    Records { repository: &bench.repository, store: &*bench.store, by: bench.settings.landing() }
 }
 
-fn refused(task: u64, how: &str, row: &TaskRow) -> Failure {
-    let blame = row.id;
-    let message = format!("task {task} {how} not approved ({})", in_words(row).trim_end());
+fn refused(row: &TaskRow) -> Failure {
+    let task = row.id;
+    let message = format!("task {task} is not approved ({})", in_words(row).trim_end());
     let first = match row.status {
-        Status::Failed | Status::Stuck => format!("`signoff retry {blame}` goes on with it"),
+        Status::Failed | Status::Stuck => format!("`signoff retry {task}` goes on with it"),
         Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {
             "`signoff` says what it waits for".to_owned()
         }
         Status::Pending | Status::Completed | Status::Cancelled => {
-            format!("`signoff review {blame}` has it reviewed")
+            format!("`signoff review {task}` has it reviewed")
         }
     };
     Failure::failed(message)
-        .hint(format!("{first}; `signoff merge {blame} --force --reason TEXT` approves it in your name"))
+        .hint(format!("{first}; `signoff merge {task} --force --reason TEXT` approves it in your name"))
 }
 
 /// The last task of a plan brings the ticks with it, which are ours.
@@ -216,8 +190,8 @@ fn through_loop(
             return Ok(Loops::Landed(Landed { target: String::new(), commit, now: true }));
         }
         if state.is_some_and(Loop::is_done) {
-            let (row, rows) = bench.desk().seen(task)?;
-            approved(&row, &rows)?;
+            let (row, _) = bench.desk().seen(task)?;
+            approved(&row)?;
             let granted = facts(&board, loop_id, Command::Report(Event::LandingGranted), None)?;
             bench.store.append(&lease, clock::now(), &granted)?;
         }
@@ -285,11 +259,12 @@ fn wait_aloud<T>(
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Brings a commit in that no loop lands.
-fn direct(bench: Bench, direct: Direct, what: &str, console: &Console) -> Result<Landed, Failure> {
+fn direct(bench: Bench, direct: Direct, console: &Console) -> Result<Landed, Failure> {
     let target = bench.repository.default_branch()?;
-    let commit = direct.commit.clone();
+    wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
+    let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let shop: Arc<Workshop> = drive::workshop(bench)?;
     let brought = wait_aloud(landing::land(&shop, direct, &|_| ()), console)?;
-    let (commit, now) = brought.landed(Tried { what, target: &target, commit: &commit })?;
+    let (commit, now) = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }

@@ -324,7 +324,29 @@ impl Loop {
     /// The commit that reviewers or a person approved, where that is how it ended.
     pub fn approved_commit(&self) -> Option<&Commit> {
         let Stage::Done(ending) = &self.stage else { return None };
-        match &ending.outcome {
+        self.approved_with(&ending.outcome)
+    }
+
+    /// The same, also where it is yet to land.
+    pub fn signed_off_commit(&self) -> Option<&Commit> {
+        match &self.stage {
+            Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => {
+                self.approved_with(outcome)
+            }
+            Stage::Queued
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Waiting { .. }
+            | Stage::Done(_) => self.approved_commit(),
+        }
+    }
+
+    fn approved_with<'a>(&'a self, outcome: &'a Outcome) -> Option<&'a Commit> {
+        match outcome {
             Outcome::Approved { commit } => Some(commit),
             Outcome::Accepted { .. } => Some(&self.head.commit),
             Outcome::Unreviewed

@@ -60,6 +60,14 @@ pub fn tick(bytes: &[u8], mark: &Mark) -> Result<Vec<u8>, TickError> {
     tick_elsewhere(bytes, mark)
 }
 
+/// Whether a line became another by ticking one of these boxes and by nothing else.
+pub fn is_ticked(before: &[u8], after: &[u8], marks: &[Mark]) -> bool {
+    marks.iter().any(|mark| {
+        matches!(compare(without_ending(before), mark), Likeness::Same)
+            && with_x(before, mark.column) == after
+    })
+}
+
 fn tick_elsewhere(bytes: &[u8], mark: &Mark) -> Result<Vec<u8>, TickError> {
     let mut same = Vec::new();
     let mut ticked = 0;
@@ -158,6 +166,17 @@ mod tests {
         let mark = mark_of(PLAN, "- [ ] two");
         let once = ticked(PLAN, &mark).unwrap();
         assert_eq!(ticked(&once, &mark).unwrap(), once);
+    }
+
+    #[test]
+    fn a_line_with_its_box_ticked_is_told_from_any_other() {
+        let marks = [mark_of(PLAN, "- [ ] one"), mark_of(PLAN, "- [ ] two")];
+        let is = |before: &str, after: &str| is_ticked(before.as_bytes(), after.as_bytes(), &marks);
+        assert!(is("- [ ] two\r", "- [x] two\r"));
+        assert!(!is("- [ ] two\r", "- [x] two"));
+        assert!(!is("- [ ] two", "- [x] two!"));
+        assert!(!is("- [ ] two", "- [ ] two"));
+        assert!(!is("- [ ] three", "- [x] three"));
     }
 
     #[test]

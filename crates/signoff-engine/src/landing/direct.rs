@@ -6,6 +6,7 @@ use signoff_core::ids::{Commit, RunId};
 use signoff_core::workflow::Landing;
 
 use super::bring::{self, Brought, Tell, Wish};
+use super::covered::{self, Asked, Range, Records};
 use super::refused::Tried;
 use super::turn::Turn;
 use super::whole;
@@ -18,10 +19,14 @@ use crate::git::{GitError, Repository, Uncommitted};
 #[derive(Debug, Clone)]
 pub struct Direct {
     pub run: RunId,
+    /// `task 3`, `run 7`.
+    pub what: String,
     /// What it is called where its files are kept.
     pub name: String,
     pub commit: Commit,
     pub message: String,
+    /// What was approved of it.
+    pub own: Option<Range>,
 }
 
 /// Looks whether something could land on a branch now, after whatever is landing has landed. What a killed program left
@@ -54,13 +59,14 @@ pub async fn land_run(
 ) -> Result<(Commit, bool), EngineError> {
     let (looking, run) = (shop.clone(), board.run);
     let came_together = board.run_policy().is_some_and(|policy| policy.landing != Landing::None);
-    let (commit, target) = attempt::blocking(move || {
+    let (commit, own, target) = attempt::blocking(move || {
         let repository = &looking.repository;
-        Ok((whole::approved(repository, &board)?, repository.default_branch()?))
+        Ok((whole::approved(repository, &board)?, whole::looked_at(&board), repository.default_branch()?))
     })
     .await?;
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
-    let direct = Direct { run, name: "run".to_owned(), commit: commit.clone(), message };
+    let direct =
+        Direct { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
     let brought = land(shop, direct, tell).await?;
     let landed = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
     if came_together {
@@ -78,17 +84,13 @@ async fn clean_up(shop: Arc<Workshop>, run: RunId) {
 }
 
 fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {
-    let Direct { run, name, commit, message } = direct;
+    let Direct { run, what, name, commit, message, own } = direct;
     shop.repository.finish_forward()?;
+    let target = shop.repository.default_branch()?;
+    let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref() };
+    covered::check(Records::of(shop), &target, asked)?;
     let directory = shop.layout.landing(run, &name);
     // What an earlier try left is of no use to anybody.
     std::fs::remove_dir_all(&directory).ok();
-    Ok(Wish {
-        target: shop.repository.default_branch()?,
-        commit,
-        begins: None,
-        message,
-        environment: attempt::bare_environment(run),
-        directory,
-    })
+    Ok(Wish { target, commit, begins: None, message, environment: attempt::bare_environment(run), directory })
 }

@@ -1,26 +1,17 @@
-//! What a run came to as a whole, and whether all of it was approved. Its branch may have been moved by anybody since.
+//! What a run came to as a whole, and what was approved of it. Its branch may have been moved by anybody since.
 
 use signoff_core::ids::{Commit, LoopId};
-use signoff_core::machine::{Loop, Stage};
 use signoff_core::workflow::Landing;
 
+use super::covered::{self, Range};
+use super::short;
 use crate::board::Board;
 use crate::error::EngineError;
-use crate::git::{GitError, Merge, Moved, Repository};
+use crate::git::{GitError, Merge, Moved, Repository, Target};
 
 /// The commit of a run's branch that was approved, with everything that landed on it; or why there is none.
 pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, EngineError> {
     let (run, branch) = (board.run, board.run.branch());
-    if let Some(task) = board.landed.keys().find(|loop_id| !is_approved(board, loop_id)) {
-        return Err(EngineError::NotLanded {
-            message: format!(
-                "run {run} cannot land as a whole: task {task} landed on {branch} and is not approved"
-            ),
-            hint: format!(
-                "`signoff land` brings in the tasks that do not build on it; `signoff merge {task} --force --reason TEXT` approves it in your name"
-            ),
-        });
-    }
     let commit = commit_of(board).ok_or_else(|| EngineError::NotLanded {
         message: format!("run {run} cannot land as a whole: nobody has approved it"),
         hint: "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
@@ -51,19 +42,19 @@ fn commit_of(board: &Board) -> Option<Commit> {
     }
 }
 
-/// Whether a loop's work is approved as it stands: a person may have taken that back.
-pub fn is_approved(board: &Board, loop_id: &LoopId) -> bool {
-    let state = board.loops.get(loop_id).map(|worked| &worked.state);
-    state.is_some_and(ended_well)
+/// What the last review of a run approved, where nobody refused any of its tasks.
+pub fn looked_at(board: &Board) -> Option<Range> {
+    let whole = board.loops.get(&LoopId::whole())?;
+    if board.loops.values().any(covered::is_refused) { None } else { Range::signed_off(whole) }
 }
 
-fn ended_well(state: &Loop) -> bool {
-    let Stage::Done(ending) = &state.stage else { return false };
-    ending.outcome.is_approval()
-}
-
-/// Makes sure that a run's branch has what landed on it last: somebody may have moved it. In words what was done.
-pub fn keep(repository: &Repository, branch: &str, landed: &Commit) -> Result<Option<String>, EngineError> {
+/// Makes sure that a run's branch has what landed on it last: somebody may have moved it. In words what was done, or
+/// what is there that is neither that nor work of our `own`.
+pub fn keep(
+    repository: &Repository,
+    branch: &str,
+    (landed, own): (&Commit, Option<&Commit>),
+) -> Result<Option<String>, EngineError> {
     if repository.is_at(branch, landed) {
         return Ok(None);
     }
@@ -73,7 +64,7 @@ pub fn keep(repository: &Repository, branch: &str, landed: &Commit) -> Result<Op
     };
     let tip = target.tip.commit.clone();
     if repository.is_ancestor(landed.as_str(), tip.as_str())? {
-        return Ok(None);
+        return foreign(repository, &target, (landed, own));
     }
     let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
         Merge::Contained => return Ok(None),
@@ -94,4 +85,37 @@ pub fn keep(repository: &Repository, branch: &str, landed: &Commit) -> Result<Op
         Moved::Done => Ok(Some(format!("{branch} was moved to {tip}; what had landed on it is in it again"))),
         Moved::Elsewhere => Err(GitError::KeepsMoving(branch.to_owned()).into()),
     }
+}
+
+/// What came onto a run's branch before anything landed there.
+pub fn before_the_first(
+    repository: &Repository,
+    branch: &str,
+    own: &Commit,
+) -> Result<Option<String>, EngineError> {
+    let Some(begun) = repository.begun_at(branch)?.filter(|begun| !repository.is_at(branch, begun)) else {
+        return Ok(None);
+    };
+    let target = repository.target(branch)?;
+    target.map_or(Ok(None), |target| foreign(repository, &target, (&begun, Some(own))))
+}
+
+/// What came onto a run's branch and is not ours. A killed program may have brought `own` there.
+fn foreign(
+    repository: &Repository,
+    target: &Target,
+    (landed, own): (&Commit, Option<&Commit>),
+) -> Result<Option<String>, EngineError> {
+    let known: Vec<Commit> = [landed].into_iter().chain(own).cloned().collect();
+    let foreign = repository.work_between(&known, &target.tip.commit)?;
+    let described = repository.described(foreign.first())?;
+    let Some((commit, described)) = described.into_iter().next() else { return Ok(None) };
+    let more = match foreign.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let (branch, id, subject) = (&target.branch, short(&commit), described.subject);
+    Ok(Some(format!(
+        "commit {id} (\"{subject}\"){more} came onto {branch} from elsewhere; nobody reviewed it"
+    )))
 }

@@ -6,6 +6,7 @@ mod diffs;
 mod hostile;
 #[cfg(test)]
 mod landing;
+mod lineage;
 mod place;
 mod repositories;
 mod reviewers;

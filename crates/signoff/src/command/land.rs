@@ -9,6 +9,7 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::Recorded;
 use signoff_engine::board::Board;
 use signoff_engine::error::EngineError;
+use signoff_engine::landing::Asked;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
 
@@ -61,14 +62,19 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is approved and not in the default branch, in order of the tasks' numbers: runs that came together on a branch
-/// of their own as a whole, of other branches the last task.
+/// What is approved and not in the default branch, or was cut off on its way there, in order of the tasks' numbers:
+/// runs that came together on a branch of their own as a whole, of other branches the last task.
 fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
-    let mut rows: Vec<TaskRow> = bench.desk().tasks()?.into_iter().filter(is_approved).collect();
+    let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
+    let (mut rows, others): (Vec<_>, Vec<_>) = bench.desk().tasks()?.into_iter().partition(is_approved);
+    for row in others.into_iter().filter(|row| row.status == Status::InProgress) {
+        if is_landing(bench, &row)? {
+            units.push(Unit::Task(Box::new(row)));
+        }
+    }
     rows.sort_by_key(|row| row.id);
     let commits: Vec<Commit> = rows.iter().filter_map(commit).collect();
     let missing = bench.repository.not_in(target, &commits)?;
-    let (mut units, mut runs) = (Vec::new(), BTreeMap::new());
     for row in &rows {
         let Some((run, loop_id)) = bench.store.loop_of(TaskId(row.id))? else { continue };
         let known = match runs.entry(run) {
@@ -87,7 +93,16 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
             units.push(Unit::Task(Box::new(row.clone())));
         }
     }
+    units.sort_by_key(|unit| unit.rows().first().map(|row| row.id));
     Ok(units)
+}
+
+/// Whether a task was to land on the default branch before, and was kept from it or cut off.
+fn is_landing(bench: &Bench, row: &TaskRow) -> Result<bool, Failure> {
+    let Some((run, loop_id)) = bench.store.loop_of(TaskId(row.id))? else { return Ok(false) };
+    let board = Board::of(run, &bench.store.log(run)?);
+    let landing = board.loops.get(&loop_id).is_some_and(|worked| landing::is_landing(&worked.state));
+    Ok(landing && !landing::lands_on_run(&board, &loop_id))
 }
 
 fn commit(row: &TaskRow) -> Option<Commit> {
@@ -123,7 +138,7 @@ struct Known {
 enum Whole {
     In,
     Waits,
-    /// It is not over, or not all of it is approved: its tasks stand for themselves.
+    /// It is not over, or not all of it is reviewed: its tasks stand for themselves.
     Unknown,
 }
 
@@ -137,12 +152,27 @@ impl Known {
             None | Some(Err(EngineError::NotLanded { .. })) => None,
             Some(approved) => Some(approved?),
         };
+        let approved = match approved {
+            Some(commit) if !is_covered(bench, (&board, &commit), target)? => None,
+            approved => approved,
+        };
         let whole = match approved {
             None => Whole::Unknown,
             Some(commit) if landing::is_in(bench, &commit, target)? => Whole::In,
             Some(_) => Whole::Waits,
         };
         Ok(Self { log, board, whole })
+    }
+}
+
+/// Whether all that a run brings along was reviewed.
+fn is_covered(bench: &Bench, (board, commit): (&Board, &Commit), target: &str) -> Result<bool, Failure> {
+    let (what, own) = (format!("run {}", board.run), signoff_engine::landing::looked_at(board));
+    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref() };
+    match signoff_engine::landing::check(landing::records(bench), target, asked) {
+        Ok(()) => Ok(true),
+        Err(EngineError::NotLanded { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -12,6 +12,12 @@ pub fn changes(reason: &str) -> String {
     format!("- auth.txt:1 {reason}\n\n**Verdict: CHANGES_REQUESTED**\n")
 }
 
+/// Puts a commit onto the branch of run 1 that nobody asked for.
+pub const FOREIGN: &str = "tip=$(git rev-parse signoff/run-1) && \
+    blob=$(echo evil | git hash-object -w --stdin) && \
+    tree=$( (git ls-tree $tip; printf '100644 blob %s\\tevil.txt\\n' $blob) | git mktree) && \
+    git update-ref refs/heads/signoff/run-1 $(git commit-tree -p $tip -m Evil $tree)";
+
 /// A developer who does and fixes what is wanted.
 pub fn developer(script: Script) -> Script {
     script

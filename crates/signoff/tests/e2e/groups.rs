@@ -7,7 +7,7 @@ use signoff_testkit::script::{Rule, Script};
 use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, changes};
+use crate::actors::{APPROVED, FOREIGN, changes};
 use crate::tables::query;
 
 /// Three tasks, of which the last needs the first.
@@ -474,6 +474,23 @@ fn what_came_onto_the_runs_branch_after_its_approval_does_not_land() {
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(in_main(&project), "task-1.txt task-2.txt task-3.txt");
     assert!(output.stderr.contains("what came after does not land"), "{output}");
+}
+
+#[test]
+fn what_builds_on_a_commit_that_came_from_elsewhere_does_not_land() {
+    let refuses = Rule::role("review").phase("final_review").say(&changes("what is evil.txt?"));
+    let evil = Rule::role("implement").task("2").shell(FOREIGN);
+    let evil = evil.write("task-2.txt", "work\n").say("Done.\nTASK_COMPLETE\n");
+    let project = project(|script| content(developers(planners(script).rule(refuses).rule(evil))));
+    let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    let told = output.stderr.lines().filter(|line| line.contains("Evil")).count();
+    assert_eq!(told, 1, "it is said at once: {output}");
+    let landed = project.run(&["land"]);
+    assert_eq!(landed.code, Some(1), "{landed}");
+    assert_eq!(in_main(&project), "task-1.txt task-2.txt", "{landed}");
+    let named = "(\"Evil\") came onto signoff/run-1 from elsewhere and nobody reviewed it";
+    assert!(landed.stderr.contains(named), "{landed}");
 }
 
 #[test]

@@ -690,3 +690,79 @@ fn a_worktree_that_holds_more_stays() {
     assert_eq!(project.read(".signoff/worktrees/task-1/mine.txt"), "mine\n");
     assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());
 }
+
+/// Reviewers of the second task are shown what it adds to the first one, which nobody approved.
+#[test]
+fn what_builds_on_unreviewed_work_does_not_land() {
+    let proceed = "[gate]\non_exhausted = \"proceed\"\n";
+    for (first, more) in [(&["add", "One", "-a"][..], proceed), (&["add", "One"], "")] {
+        let project = Project::with_agent(PROGRAM, |script| {
+            let refuses = Rule::role("review").task("1").say(&changes("a back door"));
+            apart(script.rule(refuses)).rule(Rule::role("fix").append("part-1.txt", "fix\n").say("Fixed.\n"))
+        });
+        project.configure(more);
+        project.run(first);
+        project.run(&["add", "Two", "-a", "--depends-on", "1"]);
+        project.run(&["work", "-j", "1"]);
+        let before = project.run(&["status"]).stdout;
+        for command in [&["land"][..], &["merge", "2"]] {
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(project.run(command), @"
+                exit 1
+                --- stderr
+                error: task 2 builds on task 1, which is not approved
+                hint: `signoff review 1` has it reviewed; `signoff merge 1 --force --reason TEXT` approves it in your name
+                ");
+            }
+        }
+        assert_eq!(project.run(&["status"]).stdout, before, "nothing was changed");
+        assert_eq!(project.git("ls-tree --name-only main"), "README.md\nsignoff.toml\n");
+        let accepted = project.run(&["merge", "1", "--force", "--reason", "I looked at it"]);
+        assert_eq!(accepted.code, Some(0), "{accepted}");
+        let landed = project.run(&["land"]);
+        assert_eq!(landed.code, Some(0), "{landed}");
+        assert_eq!(project.read("part-2.txt"), "part 2\n");
+    }
+}
+
+/// What was resolved comes as one commit, which is neither of those that were approved.
+#[test]
+fn what_was_put_on_top_of_the_run_s_branch_is_known_again() {
+    let first = "until git log --format=%s signoff/run-1 | grep -q 'Greet one'; do sleep 0.01; done";
+    let second = Rule::role("implement").task("2").shell(first).write("greeting.txt", "hello two\n");
+    let project = queued(
+        |script| resolved(script.rule(second.say("Done.\n"))),
+        &format!("landing = \"rebase\"\n{EACH}"),
+    );
+    let worked = project.run(&["work", "-j", "2"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let landed = project.run(&["land"]);
+    assert_eq!((landed.code, landed.stderr.as_str()), (Some(0), ""), "{landed}");
+    assert_eq!(project.read("greeting.txt"), "hello one and two\n");
+}
+
+#[test]
+fn a_landing_that_was_cut_off_lands_with_the_others() {
+    let in_the_way = |project: &Project| {
+        project.env.write("part-1.txt", "mine\n");
+        let refused = project.run(&["land"]);
+        assert_eq!(refused.code, Some(1), "{refused}");
+        fs::remove_file(project.env.work().join("part-1.txt")).unwrap();
+    };
+    let killed = |project: &Project| {
+        let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
+        assert_eq!(killed.signal, Some(9), "{killed}");
+    };
+    for cut_off in [in_the_way as fn(&Project), killed] {
+        let project = queued(apart, "");
+        project.run(&["work", "1"]);
+        cut_off(&project);
+        let asked = project.run(&["land", "--dry-run"]);
+        assert_eq!(asked.stdout, "Task #1 would land on main: Greet one\n", "{asked}");
+        let landed = project.run(&["land"]);
+        assert_eq!((landed.code, landed.stderr.as_str()), (Some(0), ""), "{landed}");
+        assert_eq!(project.read("part-1.txt"), "part 1\n");
+        let again = project.run(&["land"]);
+        assert_eq!(again.stderr, "Nothing to land: everything that is approved is in main\n");
+    }
+}

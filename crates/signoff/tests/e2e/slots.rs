@@ -2,6 +2,7 @@
 
 mod claims;
 mod failures;
+mod landing;
 mod tracker;
 
 use std::fs;

@@ -217,7 +217,7 @@ fn a_file_of_the_tracker_is_only_read() {
 }
 
 /// A bead that another one blocked, as the tracker prints it.
-fn blocked(id: &str, title: &str, by: &str) -> String {
+pub(super) fn blocked(id: &str, title: &str, by: &str) -> String {
     let dependency = format!(r#"{{"issue_id":"{id}","depends_on_id":"{by}","type":"blocks"}}"#);
     format!(r#"{{"id":"{id}","title":"{title}","status":"open","dependencies":[{dependency}]}}"#) + "\n"
 }

@@ -1,0 +1,94 @@
+//! From a run's branch to the default branch: only with what was reviewed.
+
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use super::tracker::blocked;
+use super::{PASS, tracked, well, works};
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FOREIGN};
+
+fn in_main(project: &Project) -> Vec<String> {
+    let files = project.git("ls-tree --name-only main");
+    let ours = |name: &&str| name.ends_with(".txt");
+    files.lines().filter(ours).map(str::to_owned).collect()
+}
+
+/// Two beads, one after the other; while the second is worked, somebody commits to the run's branch.
+#[test]
+fn a_commit_that_came_onto_the_branch_from_elsewhere_does_not_land() {
+    for landing in ["merge", "rebase"] {
+        let evil =
+            Rule::role("implement").task("2").shell(FOREIGN).write("2.txt", "work\n").say("Wrote it.\n");
+        let project = tracked(&["First", "Second"], |script| well(script.rule(evil)));
+        project.configure(&format!("landing = \"{landing}\"\n"));
+        let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
+        assert_eq!(output.code, Some(1), "{landing}: {output}");
+        let named = "(\"Evil\") came onto signoff/run-1 from elsewhere and nobody reviewed it";
+        assert!(
+            output.stderr.contains("(\"Evil\") came onto signoff/run-1 from elsewhere; nobody"),
+            "{output}"
+        );
+        assert!(output.stderr.contains("error: run 1 did not land: commit "), "{output}");
+        assert!(output.stderr.contains(named), "{landing}: {output}");
+        assert_eq!(in_main(&project), [""; 0], "{landing}");
+        // By themselves the tasks have nothing to do with it.
+        let landed = project.run(&["land"]);
+        assert_eq!(
+            (landed.code, in_main(&project)),
+            (Some(0), vec!["1.txt".into(), "2.txt".into()]),
+            "{landed}"
+        );
+    }
+}
+
+#[test]
+fn what_was_reviewed_lands_with_the_run() {
+    for landing in ["merge", "rebase"] {
+        for jobs in ["1", "2"] {
+            let project = tracked(&["First", "Second", "Third"], well);
+            project.configure(&format!("landing = \"{landing}\"\n"));
+            let output = project.run(&["run", "beads", "--review", "-j", jobs, "--land"]);
+            assert_eq!((output.code, in_main(&project).len()), (Some(0), 3), "{landing} -j {jobs}: {output}");
+        }
+    }
+}
+
+/// Reviewers who know what is asked of them.
+fn reviewers(script: Script) -> Script {
+    let of_slots = Rule::role("review").asked_for("followUpPrompt").say(PASS);
+    script.rule(works()).rule(of_slots).rule(Rule::role("review").say(APPROVED))
+}
+
+#[test]
+fn a_run_that_builds_on_another_one_s_unreviewed_work_does_not_land() {
+    let project = tracked(&["First"], reviewers);
+    assert_eq!(project.run(&["run", "beads", "--no-review"]).code, Some(0));
+    fs::write(project.env.root().join("beads/open/b-2"), blocked("b-2", "Second", "b-1")).unwrap();
+    let output = project.run(&["run", "beads", "--review", "--land"]);
+    assert_eq!((output.code, in_main(&project)), (Some(1), vec![]), "{output}");
+    assert!(output.stderr.contains("error: run 2 builds on task 1, which is not approved"), "{output}");
+    // Nor does a task of its own.
+    project.run(&["add", "Third", "-a", "--depends-on", "1"]);
+    project.run(&["work", "3"]);
+    let merged = project.run(&["merge", "3"]);
+    assert_eq!((merged.code, in_main(&project)), (Some(1), vec![]), "{merged}");
+    assert!(merged.stderr.contains("error: task 3 builds on task 1, which is not approved"), "{merged}");
+    let accepted = project.run(&["merge", "1", "--force", "--reason", "I looked at it"]);
+    assert_eq!(accepted.code, Some(0), "{accepted}");
+    let landed = project.run(&["land"]);
+    assert_eq!((landed.code, in_main(&project).len()), (Some(0), 3), "{landed}");
+}
+
+#[test]
+fn a_queue_that_builds_on_unreviewed_work_does_not_land() {
+    let project = Project::with_agent(PROGRAM, reviewers);
+    project.run(&["add", "First"]);
+    project.run(&["work"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    let output = project.run(&["run", "queue", "--review", "--land"]);
+    assert_eq!((output.code, in_main(&project)), (Some(1), vec![]), "{output}");
+    assert!(output.stderr.contains("error: run 2 builds on task 1, which is not approved"), "{output}");
+}
