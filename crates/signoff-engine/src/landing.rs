@@ -153,7 +153,8 @@ fn check_covered(shop: &Workshop, task: &Assignment, wish: &Wish) -> Result<(), 
     let what = task.task.map_or_else(|| format!("run {}", task.run), |task| format!("task {task}"));
     let tip = task.state.signed_off_commit();
     let own = tip.map(|tip| Range { base: task.place.base.clone(), tip: tip.clone() });
-    let asked = Asked { what: &what, run: task.run, commit: &wish.commit, own: own.as_ref() };
+    let (run, commit, own) = (task.run, &wish.commit, own.as_ref());
+    let asked = Asked { what: &what, run, commit, own, asks_again: true };
     covered::check(Records::of(shop), &wish.target, asked)
 }
 

@@ -21,7 +21,7 @@ use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
 use crate::command::decide::facts;
-use crate::console::Console;
+use crate::console::{Console, say};
 use crate::desk::{Bench, Desk};
 use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
@@ -69,7 +69,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
             return direct(bench, wish, console).map(Ok);
         }
         // Before anything is put on record.
-        let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref() };
+        let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
         landing::check(records(&bench), &target, asked)?;
         wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
     }
@@ -202,17 +202,29 @@ fn through_loop(
         if came.summary.interrupted {
             return Ok(Loops::Interrupted);
         }
-        drive::give_up_over(came.summary.troubles)?;
+        let troubles = came.summary.troubles;
         drop((came.bench, came.store));
         bench = Bench::open()?;
-        check_goes_on(&bench, task, (run, loop_id))?;
+        check_goes_on(&bench, task, (run, loop_id), troubles)?;
     }
 }
 
-/// A loop that neither landed nor ended waits for somebody.
-fn check_goes_on(bench: &Bench, task: TaskId, (run, loop_id): (RunId, &LoopId)) -> Result<(), Failure> {
+/// A loop that neither landed nor ended waits for somebody. What keeps another one of its run from landing says nothing
+/// about it.
+fn check_goes_on(
+    bench: &Bench,
+    task: TaskId,
+    (run, loop_id): (RunId, &LoopId),
+    troubles: Vec<EngineError>,
+) -> Result<(), Failure> {
     let board = Board::of(run, &bench.store.log(run)?);
-    if board.loops.get(loop_id).is_some_and(|worked| worked.state.is_done()) {
+    let state = board.loops.get(loop_id).map(|worked| &worked.state);
+    if state.is_some_and(|state| state.landed) {
+        troubles.into_iter().for_each(|trouble| say(&Failure::from(trouble).to_string()));
+        return Ok(());
+    }
+    drive::give_up_over(troubles)?;
+    if state.is_some_and(Loop::is_done) {
         return Ok(());
     }
     let (row, _) = bench.desk().seen(task)?;

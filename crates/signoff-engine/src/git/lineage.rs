@@ -49,6 +49,12 @@ impl Lineage {
         self.order.iter().filter(|commit| all.contains(commit)).cloned().collect()
     }
 
+    /// The commits of the branch itself that these were made upon.
+    pub fn roots<'a>(&'a self, commits: impl IntoIterator<Item = &'a Commit>) -> HashSet<&'a Commit> {
+        let parents = commits.into_iter().flat_map(|commit| self.parents(commit));
+        parents.filter(|parent| !self.holds(parent)).collect()
+    }
+
     pub fn holds(&self, commit: &Commit) -> bool {
         self.parents.contains_key(commit)
     }
@@ -106,6 +112,28 @@ impl Repository {
             Some((commit, Described { tree, subject: words.next().unwrap_or_default().to_owned() }))
         };
         Ok(printed.split('\0').filter_map(one).collect())
+    }
+
+    /// Whether work that took in newer commits of a branch has, in a file which those change, something else than git
+    /// makes of the two: then it may take back what they did, and whoever looked at it from `base` was not shown that.
+    pub fn takes_back(&self, base: &Commit, newer: &Commit, tip: &Commit) -> Result<bool, GitError> {
+        let together = if self.is_ancestor(base.as_str(), newer.as_str())? {
+            newer.to_string()
+        } else {
+            match self.merge_trees(None, (base, newer)) {
+                Ok(merged) if merged.files.is_empty() => merged.tree.to_string(),
+                Ok(_) | Err(GitError::Failed { .. }) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        };
+        let brought = self.files_between(base.as_str(), &together)?;
+        Ok(!brought.is_disjoint(&self.files_between(&together, tip.as_str())?))
+    }
+
+    fn files_between(&self, from: &str, to: &str) -> Result<HashSet<Vec<u8>>, GitError> {
+        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
+        let printed = self.sealed(self.here())?.args(asked).read()?;
+        Ok(printed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect())
     }
 
     /// Whether a merge of two commits has exactly the tree that git makes of them, without a conflict.

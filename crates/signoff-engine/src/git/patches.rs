@@ -18,7 +18,7 @@ pub struct Patch {
 }
 
 /// Two patches with the same one change the same, wherever in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PatchDigest([u8; 32]);
 
 impl Repository {

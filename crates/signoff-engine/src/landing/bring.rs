@@ -24,6 +24,8 @@ const TRIES: usize = 5;
 pub struct Wish {
     pub commit: Commit,
     pub target: String,
+    /// Where what its reviewers were shown begins, where they can be asked again.
+    pub seen_from: Option<Commit>,
     /// Where the target begins if it is not there yet; none if it must be.
     pub begins: Option<Commit>,
     pub message: String,
@@ -84,6 +86,7 @@ impl Wish {
         let dir = attempt::directory(shop, task);
         Ok(Self {
             commit: task.state.head.commit.clone(),
+            seen_from: Some(task.place.base.clone()),
             begins: task.target.as_ref().map(|_| task.place.base.clone()),
             message: format!("Merge {named}: {}", task.spec.title),
             environment: attempt::environment(task, &dir),
@@ -143,7 +146,23 @@ fn merge(shop: &Workshop, wish: &Wish) -> Result<(Target, Replay), EngineError> 
         LandBy::Merge => Replay::As(shop.repository.merge_onto(tip, commit, message)?),
         LandBy::Rebase => shop.repository.replay_onto(tip, commit, message)?,
     };
+    let merge = match merge {
+        Replay::As(Merge::Clean(head)) if takes_back(shop, wish, &tip.commit)? => Replay::Different(head),
+        merge @ (Replay::As(_) | Replay::Different(_)) => merge,
+    };
     Ok((target, merge))
+}
+
+/// Whether the work took in commits of the target that are newer than what its reviewers were shown, and may undo them.
+fn takes_back(shop: &Workshop, wish: &Wish, tip: &Commit) -> Result<bool, EngineError> {
+    let Some(base) = &wish.seen_from else { return Ok(false) };
+    let repository = &shop.repository;
+    match repository.merge_base(tip.as_str(), wish.commit.as_str())? {
+        Some(newer) if newer != *base && !repository.is_ancestor(newer.as_str(), base.as_str())? => {
+            Ok(repository.takes_back(base, &newer, &wish.commit)?)
+        }
+        Some(_) | None => Ok(false),
+    }
 }
 
 /// Moves the target, and looks whether it really has the work now.

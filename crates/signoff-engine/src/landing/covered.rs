@@ -17,7 +17,7 @@ use signoff_store::Store;
 use crate::attempt::Workshop;
 use crate::board::{Board, Worked};
 use crate::error::EngineError;
-use crate::git::{Lineage, PatchDigest, Repository};
+use crate::git::{Lineage, Patch, PatchDigest, Repository};
 
 /// Where approvals and commits are looked up.
 #[derive(Clone, Copy)]
@@ -36,6 +36,8 @@ pub struct Asked<'a> {
     pub commit: &'a Commit,
     /// What was approved of it, where that is known.
     pub own: Option<&'a Range>,
+    /// Whether its own reviewers are asked again if they were not shown what it makes of newer commits.
+    pub asks_again: bool,
 }
 
 /// What somebody looked at and approved: all that leads to `tip` and not to `base`.
@@ -67,24 +69,28 @@ impl<'a> Records<'a> {
 
 /// Looks at everything that a branch would get with a commit. What nobody reviewed is an error, which names it.
 pub fn check(records: Records<'_>, target: &str, asked: Asked<'_>) -> Result<(), EngineError> {
-    if let Some(own) = asked.own.filter(|own| own.tip == *asked.commit)
-        && records.repository.beyond(target, std::slice::from_ref(&own.base))?.is_empty()
-    {
-        return Ok(());
+    if let Some(own) = asked.own.filter(|own| own.tip == *asked.commit) {
+        let lineage = records.repository.beyond(target, &[own.base.clone(), own.tip.clone()])?;
+        let plain = lineage.roots(lineage.reach(&own.tip)).iter().all(|root| **root == own.base);
+        if plain && !lineage.holds(&own.base) {
+            return Ok(());
+        }
     }
     let mut cover = Cover::of(records, target, asked)?;
     cover.by_tasks();
     cover.by_merges()?;
-    cover.by_ticks()?;
-    if cover.left.is_empty() {
-        return Ok(());
+    cover.by_ticks(asked.run)?;
+    if !cover.left.is_empty() {
+        let boards = cover.boards(asked.run)?;
+        cover.by_boards(&boards)?;
+        if records.by == LandBy::Rebase {
+            cover.by_patches()?;
+        }
+        if !cover.left.is_empty() {
+            return Err(cover.named(asked, &boards)?);
+        }
     }
-    let boards = cover.boards(asked.run)?;
-    cover.by_boards(&boards)?;
-    if records.by == LandBy::Rebase {
-        cover.by_patches()?;
-    }
-    if cover.left.is_empty() { Ok(()) } else { Err(cover.named(asked, &boards)?) }
+    cover.check_seen(asked)
 }
 
 /// What is known of the commits that would come in.
@@ -95,6 +101,8 @@ struct Cover<'a> {
     /// What is approved.
     ranges: Vec<Range>,
     lineage: Lineage,
+    /// All that would come in.
+    all: HashSet<Commit>,
     /// What nobody answers for so far, parents first.
     left: Vec<Commit>,
 }
@@ -104,9 +112,11 @@ impl<'a> Cover<'a> {
         let rows = records.store.tasks()?;
         let mut ranges: Vec<Range> = rows.iter().filter_map(Range::of).collect();
         ranges.extend(asked.own.cloned());
-        let mut cover = Self { records, target, rows, ranges, lineage: Lineage::default(), left: Vec::new() };
+        let (lineage, all, left) = (Lineage::default(), HashSet::new(), Vec::new());
+        let mut cover = Self { records, target, rows, ranges, lineage, all, left };
         cover.look(std::slice::from_ref(asked.commit))?;
         cover.left = cover.lineage.up_to(asked.commit);
+        cover.all = cover.left.iter().cloned().collect();
         Ok(cover)
     }
 
@@ -119,9 +129,48 @@ impl<'a> Cover<'a> {
         Ok(())
     }
 
+    /// What is approved as a whole, and comes in as a whole: without its end nobody approved its beginning.
+    fn coming(&self) -> impl Iterator<Item = &Range> {
+        self.ranges.iter().filter(|range| self.all.contains(&range.tip))
+    }
+
     fn covered(&self) -> HashSet<Commit> {
-        let within = |range: &Range| self.lineage.between(&range.base, &range.tip);
-        self.ranges.iter().filter(|range| self.lineage.holds(&range.tip)).flat_map(within).cloned().collect()
+        self.coming().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned().collect()
+    }
+
+    /// Whoever was shown what a task changes from its base on was not shown what it makes of newer commits that it took
+    /// in.
+    fn check_seen(&self, asked: Asked<'_>) -> Result<(), EngineError> {
+        let own = |range: &Range| asked.asks_again && asked.own == Some(range);
+        for range in self.coming().filter(|range| !own(range)) {
+            if let Some(newer) = self.taken_back(range)? {
+                return Err(EngineError::NotLanded {
+                    message: format!(
+                        "{} took in newer commits of {}, and nobody was shown what it makes of them",
+                        asked.what, self.target
+                    ),
+                    hint: format!(
+                        "look at it with `git diff {newer} {}`; if it is good merge it yourself: `git merge {}`",
+                        range.tip, asked.commit
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest commit of the target in a range, where the range may take it back.
+    fn taken_back(&self, range: &Range) -> Result<Option<Commit>, EngineError> {
+        let repository = self.records.repository;
+        let roots = self.lineage.roots(self.lineage.between(&range.base, &range.tip));
+        for root in roots.into_iter().filter(|root| **root != range.base) {
+            if !repository.is_ancestor(root.as_str(), range.base.as_str())?
+                && repository.takes_back(&range.base, root, &range.tip)?
+            {
+                return Ok(Some(root.clone()));
+            }
+        }
+        Ok(None)
     }
 
     fn by_tasks(&mut self) {
@@ -158,9 +207,9 @@ impl<'a> Cover<'a> {
     }
 
     /// Commits of our own that tick what is done, told by what they change.
-    fn by_ticks(&mut self) -> Result<(), EngineError> {
+    fn by_ticks(&mut self, run: RunId) -> Result<(), EngineError> {
         let single = self.lines_of_work();
-        let marks = if single.is_empty() { Vec::new() } else { self.marks()? };
+        let marks = if single.is_empty() { Vec::new() } else { self.marks(run)? };
         if marks.is_empty() {
             return Ok(());
         }
@@ -172,15 +221,18 @@ impl<'a> Cover<'a> {
         Ok(())
     }
 
-    /// The boxes of the plans whose tasks may have come along.
-    fn marks(&self) -> Result<Vec<Mark>, EngineError> {
+    /// The boxes of the plans whose tasks may have come along. Those of a plan of which some is in already too: a task is
+    /// ticked after it is approved.
+    fn marks(&self, run: RunId) -> Result<Vec<Mark>, EngineError> {
         let is_here = |row: &&TaskRow| {
             let tip = row.approved_commit.clone().map(Commit::new);
             row.base.is_some() && tip.is_none_or(|tip| self.lineage.holds(&tip))
         };
+        let here = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).chain([run.0]);
+        let runs: BTreeSet<u64> = here.collect();
         let of_plans = self.rows.iter().filter(|row| row.branch.as_deref().is_some_and(is_shared));
         let mut marks = Vec::new();
-        for row in of_plans.filter(is_here) {
+        for row in of_plans.filter(|row| row.run_id.is_some_and(|run| runs.contains(&run))) {
             let spec = self.records.store.task_spec(TaskId(row.id))?;
             marks.extend(spec.and_then(|spec| spec.origin).map(|origin| origin.marks).unwrap_or_default());
         }
@@ -226,28 +278,62 @@ impl<'a> Cover<'a> {
         Ok(())
     }
 
-    /// With `landing = "rebase"` approved changes are made again on top of others, one by one or all in one.
+    /// With `landing = "rebase"` approved changes are made again on top of others: all of a task one by one, or all in
+    /// one. Some of them alone nobody approved, nor one of them twice.
     fn by_patches(&mut self) -> Result<(), EngineError> {
         let repository = self.records.repository;
-        let covered = self.covered();
-        let mut asked: Vec<Commit> = covered.iter().cloned().collect();
-        asked.extend(self.lines_of_work());
+        let elsewhere = |range: &&Range| self.lineage.holds(&range.tip) && !self.all.contains(&range.tip);
+        let ranges: Vec<&Range> = self.ranges.iter().filter(elsewhere).collect();
+        let works = ranges.iter().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned();
+        let asked: Vec<Commit> = works.chain(self.lines_of_work()).collect();
         let patches = repository.patches(&asked)?;
-        let known: HashSet<PatchDigest> =
-            covered.iter().filter_map(|commit| patches.get(commit)).map(|patch| patch.digest()).collect();
-        let is_known = |commit: &Commit, known: &HashSet<PatchDigest>| {
-            patches.get(commit).is_some_and(|patch| known.contains(&patch.digest()))
-        };
-        self.left.retain(|commit| !is_known(commit, &known));
-        if self.left.is_empty() {
-            return Ok(());
+        let digest = |commit: &Commit| patches.get(commit).map(Patch::digest);
+        let mut again = Again::default();
+        for commit in self.lines_of_work() {
+            again.add(digest(&commit), commit);
         }
-        let mut known = HashSet::new();
-        for range in self.ranges.iter().filter(|range| self.lineage.holds(&range.tip)) {
-            known.insert(repository.patch_between(&range.base, &range.tip)?.digest());
+        for range in ranges {
+            let work = self.lineage.between(&range.base, &range.tip);
+            let each: Vec<PatchDigest> = work.into_iter().filter_map(digest).collect();
+            if !again.take(&each) {
+                again.take(&[repository.patch_between(&range.base, &range.tip)?.digest()]);
+            }
         }
-        self.left.retain(|commit| !is_known(commit, &known));
+        self.left.retain(|commit| !again.taken.contains(commit));
         Ok(())
+    }
+}
+
+/// Commits that may be approved work made again, by what they change.
+#[derive(Debug, Default)]
+struct Again {
+    known: BTreeMap<PatchDigest, Vec<Commit>>,
+    taken: HashSet<Commit>,
+}
+
+impl Again {
+    fn add(&mut self, digest: Option<PatchDigest>, commit: Commit) {
+        if let Some(digest) = digest {
+            self.known.entry(digest).or_default().push(commit);
+        }
+    }
+
+    /// Takes one commit for each of these changes, if there is one for each.
+    fn take(&mut self, digests: &[PatchDigest]) -> bool {
+        let mut wanted: BTreeMap<PatchDigest, usize> = BTreeMap::new();
+        for digest in digests {
+            *wanted.entry(*digest).or_default() += 1;
+        }
+        let there = |(digest, number): (&PatchDigest, &usize)| {
+            self.known.get(digest).is_some_and(|commits| commits.len() >= *number)
+        };
+        if digests.is_empty() || !wanted.iter().all(there) {
+            return false;
+        }
+        for digest in digests {
+            self.taken.extend(self.known.get_mut(digest).and_then(Vec::pop));
+        }
+        true
     }
 }
 

@@ -1,9 +1,10 @@
 //! Landing what belongs to no loop at work: a person's wish about a commit that was approved before.
 
+use std::fs;
 use std::sync::Arc;
 
 use signoff_core::ids::{Commit, RunId};
-use signoff_core::workflow::Landing;
+use signoff_core::workflow::{Arrangement, Landing};
 
 use super::bring::{self, Brought, Tell, Wish};
 use super::covered::{self, Asked, Range, Records};
@@ -14,6 +15,7 @@ use crate::attempt::{self, Workshop};
 use crate::board::Board;
 use crate::error::EngineError;
 use crate::git::{GitError, Repository, Uncommitted};
+use crate::tick;
 
 /// A commit that goes to the default branch.
 #[derive(Debug, Clone)]
@@ -61,7 +63,8 @@ pub async fn land_run(
     let came_together = board.run_policy().is_some_and(|policy| policy.landing != Landing::None);
     let (commit, own, target) = attempt::blocking(move || {
         let repository = &looking.repository;
-        Ok((whole::approved(repository, &board)?, whole::looked_at(&board), repository.default_branch()?))
+        let commit = with_ticks(&looking, &board, whole::approved(repository, &board)?)?;
+        Ok((commit, whole::looked_at(&board), repository.default_branch()?))
     })
     .await?;
     let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
@@ -73,6 +76,18 @@ pub async fn land_run(
         clean_up(shop.clone(), run).await;
     }
     Ok(landed)
+}
+
+/// What was approved of a plan, with the ticks on top of it: they are ours, and without the last one its task would be
+/// worked again.
+fn with_ticks(shop: &Workshop, board: &Board, commit: Commit) -> Result<Commit, EngineError> {
+    let (run, branch) = (board.run, board.run.branch());
+    let in_turn = board.run_policy().is_some_and(|policy| policy.arrangement == Arrangement::Chain);
+    if in_turn && shop.layout.run_worktree(run).is_dir() && shop.repository.is_at(&branch, &commit) {
+        tick::in_branch(shop, run, &tick::through(board))?;
+    }
+    let ticked = fs::read_to_string(shop.layout.ticked(run)).ok().map(Commit::new);
+    Ok(ticked.filter(|ticked| in_turn && shop.repository.is_at(&branch, ticked)).unwrap_or(commit))
 }
 
 /// Takes away the worktree in which the whole was reviewed; its branch stays, and so does a worktree with work in it
@@ -87,10 +102,11 @@ fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {
     let Direct { run, what, name, commit, message, own } = direct;
     shop.repository.finish_forward()?;
     let target = shop.repository.default_branch()?;
-    let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref() };
+    let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: false };
     covered::check(Records::of(shop), &target, asked)?;
     let directory = shop.layout.landing(run, &name);
     // What an earlier try left is of no use to anybody.
     std::fs::remove_dir_all(&directory).ok();
-    Ok(Wish { target, commit, begins: None, message, environment: attempt::bare_environment(run), directory })
+    let environment = attempt::bare_environment(run);
+    Ok(Wish { target, commit, seen_from: None, begins: None, message, environment, directory })
 }

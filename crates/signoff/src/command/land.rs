@@ -168,7 +168,7 @@ impl Known {
 /// Whether all that a run brings along was reviewed.
 fn is_covered(bench: &Bench, (board, commit): (&Board, &Commit), target: &str) -> Result<bool, Failure> {
     let (what, own) = (format!("run {}", board.run), signoff_engine::landing::looked_at(board));
-    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref() };
+    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref(), asks_again: false };
     match signoff_engine::landing::check(landing::records(bench), target, asked) {
         Ok(()) => Ok(true),
         Err(EngineError::NotLanded { .. }) => Ok(false),

@@ -766,3 +766,80 @@ fn a_landing_that_was_cut_off_lands_with_the_others() {
         assert_eq!(again.stderr, "Nothing to land: everything that is approved is in main\n");
     }
 }
+
+/// The person commits to main while the first task is worked.
+const MEANWHILE: &str = "echo work > part-1.txt; git add -A; git commit -q -m Work; \
+    (cd ../../.. && echo mended > greeting.txt && git commit -q -a -m Mend)";
+
+/// A project in which the agent then does something about that.
+fn meanwhile(then: &str) -> Project {
+    let agent = Rule::role("implement").shell(MEANWHILE).shell(then).say("Done.\n");
+    let project = queued(|script| script.rule(agent).rule(Rule::role("review").say(APPROVED)), "");
+    let worked = project.run(&["work", "1"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    project
+}
+
+/// From where the task began, nothing shows that it takes back what the person did.
+#[test]
+fn what_takes_newer_commits_back_is_reviewed_as_that_before_it_lands() {
+    let project = meanwhile("git reset -q --soft main && git commit -q -m Squashed");
+    assert!(!project.calls().of_role("review").last().unwrap().prompt.contains("-mended"));
+    let merged = project.run(&["merge", "1"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    let calls = project.calls();
+    assert_eq!(calls.of_role("review").count(), 2, "{merged}");
+    assert!(calls.of_role("review").last().unwrap().prompt.contains("-mended\n+hello\n"));
+}
+
+#[test]
+fn what_takes_newer_commits_in_lands_as_it_was_reviewed() {
+    let project = meanwhile("git merge -q --no-edit main");
+    let merged = project.run(&["merge", "1"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert_eq!(project.calls().of_role("review").count(), 1, "{merged}");
+    assert_eq!(
+        (project.read("greeting.txt"), project.read("part-1.txt")),
+        ("mended\n".into(), "work\n".into())
+    );
+}
+
+/// The improvement takes the back door out again; what builds on the work before it still has it.
+#[test]
+fn without_its_end_nobody_approved_its_beginning() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let improves = Rule::role("fix").delete("part-1.txt").write("mended.txt", "mended\n").say("Fixed.\n");
+        apart(script.rule(Rule::role("review").task("2").say(&changes("a back door")))).rule(improves)
+    });
+    project.run(&["add", "One"]);
+    project.run(&["work"]);
+    assert_eq!(project.run(&["review", "1"]).code, Some(1));
+    project.run(&["add", "Two", "-a", "--depends-on", "1"]);
+    project.run(&["work"]);
+    let improved = project.run(&["improve", "1", "--review"]);
+    assert_eq!(improved.code, Some(0), "{improved}");
+    let before = project.git("rev-parse main");
+    let merged = project.run(&["merge", "3"]);
+    assert_eq!((merged.code, project.git("rev-parse main")), (Some(1), before), "{merged}");
+    // Once the improvement is in, there is nothing left to object to.
+    assert_eq!(project.run(&["merge", "4"]).code, Some(0));
+    let landed = project.run(&["land"]);
+    assert_eq!(landed.code, Some(0), "{landed}");
+    let files = project.git("ls-tree --name-only main");
+    assert!(
+        files.contains("mended.txt") && files.contains("part-3.txt") && !files.contains("part-1.txt"),
+        "{files}"
+    );
+}
+
+#[test]
+fn what_keeps_another_task_from_landing_says_nothing_about_this_one() {
+    let project = queued(apart, "");
+    assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
+    project.env.write("part-1.txt", "mine\n");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(1));
+    let merged = project.run(&["merge", "2"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert!(merged.stdout.contains("✓ Task #2 is in main"), "{merged}");
+    assert!(merged.stderr.contains("part-1.txt"), "{merged}");
+}

@@ -419,6 +419,24 @@ fn with_land_a_plan_ends_on_the_default_branch() {
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-1.txt"), "one\n");
     assert_eq!(project.git("status --porcelain"), "");
+    // With its last tick, or its last task would be worked again.
+    assert_eq!(project.read("plan.md").matches("- [x]").count(), 2, "{}", project.read("plan.md"));
+}
+
+#[test]
+fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
+    for landing in ["merge", "rebase"] {
+        let project =
+            project(|script| content(script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"))));
+        project.configure(&format!("landing = \"{landing}\"\n"));
+        assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
+        for task in ["1", "2"] {
+            let merged = project.run(&["merge", task]);
+            assert_eq!(merged.code, Some(0), "{landing}: {merged}");
+        }
+        assert_eq!(project.read("task-2.txt"), "one\n");
+        assert_eq!(project.read("plan.md").matches("- [x]").count(), 2, "{landing}");
+    }
 }
 
 #[test]

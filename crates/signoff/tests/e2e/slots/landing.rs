@@ -44,6 +44,25 @@ fn a_commit_that_came_onto_the_branch_from_elsewhere_does_not_land() {
     }
 }
 
+/// The first bead puts a back door in and takes it out again: only both together were approved. While the second is
+/// worked, somebody puts the back door in once more.
+#[test]
+fn a_part_of_what_was_approved_does_not_land_again() {
+    let first = "echo evil > evil.txt; git add -A; git commit -q -m In; git rm -q evil.txt; \
+                 echo work > 1.txt; git add -A; git commit -q -m Out";
+    let again = "cd ../../..; part=$(git log --all --format=%H --grep='^In$' | head -1); \
+                 tip=$(git rev-parse signoff/run-1); \
+                 tree=$(git merge-tree --write-tree --merge-base=$part^ $tip $part); \
+                 git update-ref refs/heads/signoff/run-1 $(git commit-tree -p $tip -m Chore $tree)";
+    let first = Rule::role("implement").task("1").shell(first).say("Wrote it.\n");
+    let second = Rule::role("implement").task("2").shell(again).write("2.txt", "work\n").say("Wrote it.\n");
+    let project = tracked(&["First", "Second"], |script| well(script.rule(first).rule(second)));
+    project.configure("landing = \"rebase\"\n");
+    let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
+    assert_eq!((output.code, in_main(&project)), (Some(1), vec![]), "{output}");
+    assert!(output.stderr.contains("(\"Chore\") came onto signoff/run-1 from elsewhere"), "{output}");
+}
+
 #[test]
 fn what_was_reviewed_lands_with_the_run() {
     for landing in ["merge", "rebase"] {
