@@ -843,3 +843,23 @@ fn what_keeps_another_task_from_landing_says_nothing_about_this_one() {
     assert!(merged.stdout.contains("✓ Task #2 is in main"), "{merged}");
     assert!(merged.stderr.contains("part-1.txt"), "{merged}");
 }
+
+#[test]
+fn a_branch_that_was_rewritten_since_is_told_and_there_is_a_way_on() {
+    let project = queued(apart, "");
+    project.env.write("README.md", "# Mine\n");
+    project.commit("Mine");
+    assert_eq!(project.run(&["work", "1"]).code, Some(0));
+    let base = project.git("rev-parse --short=12 main");
+    project.git("commit -q --amend -m Ours");
+    insta::assert_snapshot!(told(project.run(&["land"])), @r#"
+    exit 1
+    --- stderr
+    error: task 1 did not land: it was begun on commit ID ("Mine"), which main does not have
+    hint: if main was rewritten: `git rebase --onto main ID` in the worktree of task 1, have that reviewed with `signoff review`, then `signoff land`
+    "#);
+    project.git(&format!("-C .signoff/worktrees/task-1 rebase -q --onto main {}", base.trim()));
+    assert_eq!(project.run(&["review", "1"]).code, Some(0));
+    let landed = project.run(&["land"]);
+    assert_eq!((landed.code, project.read("part-1.txt").as_str()), (Some(0), "part 1\n"), "{landed}");
+}

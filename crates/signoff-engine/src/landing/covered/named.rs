@@ -6,7 +6,7 @@ use signoff_core::ids::{Commit, RunId, TaskId};
 use signoff_core::view::Status;
 
 use super::super::short;
-use super::{Asked, Cover, unapproved};
+use super::{Asked, Cover, Range, unapproved};
 use crate::board::Board;
 use crate::error::EngineError;
 
@@ -65,7 +65,20 @@ impl Cover<'_> {
     ) -> Result<EngineError, EngineError> {
         let described = self.records.repository.described([commit])?;
         let subject = described.get(commit).map(|described| described.subject.clone()).unwrap_or_default();
-        let (what, id) = (asked.what, short(commit));
+        let (what, id, target) = (asked.what, short(commit), self.target);
+        let begun_on = |own: &&Range| self.lineage.reach(&own.base).contains(commit);
+        if let Some(own) = asked.own.filter(begun_on).filter(|_| branch.is_none()) {
+            return Ok(EngineError::NotLanded {
+                message: format!(
+                    "{what} did not land: it was begun on commit {id} (\"{subject}\"), which {target} does not have"
+                ),
+                hint: format!(
+                    "if {target} was rewritten: `git rebase --onto {target} {}` in the worktree of {what}, have that \
+                     reviewed with `signoff review`, then `signoff land`",
+                    short(&own.base)
+                ),
+            });
+        }
         let onto = branch.map(|branch| format!(" onto {branch}")).unwrap_or_default();
         Ok(EngineError::NotLanded {
             message: format!(
