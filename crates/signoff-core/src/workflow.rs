@@ -110,6 +110,20 @@ pub struct Phase {
     pub once: bool,
     /// Only in this mode of the workflow.
     pub mode: Option<String>,
+    /// Its number where people count phases; otherwise that of the phase before, or its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
+    /// The name under which a gate is configured, where that is not its own. Such a gate is switched on by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// The agent that does it, whatever its role or its reviewers say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The model of the helpers that look into it first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_model: Option<String>,
 }
 
 /// What a phase does.
@@ -140,6 +154,22 @@ pub struct Restarting {
 }
 
 impl Phase {
+    /// A phase about which nothing more is said.
+    pub fn of(name: &str, kind: PhaseKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            per_item: false,
+            once: false,
+            mode: None,
+            number: None,
+            called: None,
+            agent: None,
+            model: None,
+            parallel_model: None,
+        }
+    }
+
     /// The policy of a gate or check.
     pub fn judge(&self) -> Option<&Restarting> {
         match &self.kind {
@@ -162,6 +192,11 @@ impl Phase {
             PhaseKind::Gate(_) => true,
             PhaseKind::Agent { .. } | PhaseKind::Check(_) => false,
         }
+    }
+
+    /// The name under which its gate is configured.
+    pub fn gate_name(&self) -> &str {
+        self.called.as_deref().unwrap_or(&self.name)
     }
 
     /// A gate or check that is switched off is passed over.
@@ -216,6 +251,12 @@ impl Workflow {
             policy.gate.depth = effort.depth();
         }
         self
+    }
+
+    /// The number under which people know a phase.
+    pub fn number(&self, index: usize) -> u32 {
+        let known = self.phases.iter().take(index + 1).rev().find_map(|phase| phase.number);
+        known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
     /// Leaves only the phases of a mode. None if the workflow has no such mode.

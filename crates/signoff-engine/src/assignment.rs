@@ -166,7 +166,7 @@ impl Assignment {
             | JobKind::Review { .. }
             | JobKind::Check
             | JobKind::Fix { .. }
-            | JobKind::Combine
+            | JobKind::Combine { .. }
             | JobKind::Land => self.job.cycle,
         }
     }
@@ -186,7 +186,7 @@ impl Assignment {
             JobKind::Work { .. }
             | JobKind::Research { .. }
             | JobKind::Fix { .. }
-            | JobKind::Combine
+            | JobKind::Combine { .. }
             | JobKind::Land => false,
         }
     }

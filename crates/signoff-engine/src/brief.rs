@@ -51,7 +51,7 @@ pub fn writer(task: &Assignment, material: &Material) -> String {
         JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => implement(task, material, &[]),
     }
 }
@@ -62,7 +62,7 @@ fn planner(task: &Assignment, material: &Material) -> Option<String> {
     let (role, wanted) = match &task.job.kind {
         JobKind::Work { role, .. } | JobKind::Research { role, .. } => (*role, Vec::new()),
         JobKind::Fix { role, findings, .. } => (*role, entries(task, findings)),
-        JobKind::Review { .. } | JobKind::Check | JobKind::Combine | JobKind::Land => return None,
+        JobKind::Review { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => return None,
     };
     let enumerates = role == Role::Enumerate;
     let answer = if enumerates { Planned::Tasks(tasks.clone()) } else { Planned::Groups(groups.clone()) };
@@ -303,7 +303,7 @@ fn extent(task: &Assignment) -> Extent {
         | JobKind::Research { .. }
         | JobKind::Check
         | JobKind::Fix { .. }
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => Extent::Full,
     }
 }

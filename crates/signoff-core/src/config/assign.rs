@@ -106,9 +106,15 @@ impl Settings {
 
     /// The same while others are refused: `turn` says who falls in.
     pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
-        let assigned = self.in_role(role.word())?;
+        // A gate's own agent and model are its reviewers', not its fixer's.
+        let own = Some(place.phase).filter(|phase| phase.judge().is_none());
+        let assigned = match own.and_then(|phase| phase.agent.as_deref()) {
+            Some(name) => self.of_phase(name, place)?,
+            None => self.in_role(role.word())?,
+        };
         let kind = self.written.task_types.of(place.task.kind);
         let wanted = place.task.model.clone().or_else(|| text(&kind.model));
+        let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone()));
         let agent = self.in_turn(assigned.clone(), turn);
         let model = model(wanted, &assigned, &agent);
         let (said, told) = self.writing_time(place);
@@ -132,10 +138,12 @@ impl Settings {
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
         })?;
-        let assigned = match &settings.agent {
-            Some(named) => self.named(named, "agent")?,
-            None => self.in_role(REVIEW)?,
+        let assigned = match (place.phase.agent.as_deref(), &settings.agent) {
+            (Some(name), _) => self.of_phase(name, place)?,
+            (None, Some(named)) => self.named(named, "agent")?,
+            (None, None) => self.in_role(REVIEW)?,
         };
+        let wanted = place.phase.model.clone().or_else(|| text(&settings.model));
         let agent = self.in_turn(assigned.clone(), turn);
         let gate = place.phase.judge().map(|policy| &policy.gate);
         let told = self.told(place, "review_timeout");
@@ -150,7 +158,7 @@ impl Settings {
                 .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
             workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
             prompt: text(&settings.prompt),
-            model: model(text(&settings.model).or_else(|| self.review_model(place.task)), &assigned, &agent),
+            model: model(wanted.or_else(|| self.review_model(place.task)), &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
             agent,
         })
@@ -193,6 +201,15 @@ impl Settings {
         self.agent(name).ok_or_else(|| setting.origin.error(self.no_such_agent(key, name)))
     }
 
+    /// The agent that a phase names for itself.
+    fn of_phase(&self, name: &str, place: Place<'_>) -> Result<Agent, ConfigError> {
+        self.agent(name).ok_or_else(|| {
+            let message = self.no_such_agent("agent", name);
+            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            ConfigError::Nowhere { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
+        })
+    }
+
     fn no_such_agent(&self, key: &str, name: &str) -> String {
         let known: Vec<_> = self.written.agents.0.keys().map(String::as_str).collect();
         let expected = match nearest(name, &known) {
@@ -222,7 +239,7 @@ impl Settings {
             _ => kind.improve_timeout_minutes.is_some(),
         };
         let own = self.workflows.contains_key(&place.workflow.name);
-        let by_gate = || self.gate_origin(&place.workflow.name, &place.phase.name, key).is_some();
+        let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
         by_type || own || by_gate() || self.told_of_improving(place, key)
     }
 

@@ -126,8 +126,8 @@ impl Settings {
 fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings) -> Result<(), ConfigError> {
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     let judges: Vec<_> = phases.filter(|phase| phase.judge().is_some()).collect();
-    let names: Vec<_> = judges.iter().map(|phase| phase.name.as_str()).collect();
-    let Some(judge) = judges.iter().find(|phase| phase.name == name) else {
+    let names: Vec<_> = judges.iter().map(|phase| phase.gate_name()).collect();
+    let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
         let expected = match nearest(name, &names) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if names.is_empty() => "it has none".to_owned(),

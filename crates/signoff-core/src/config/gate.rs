@@ -47,6 +47,14 @@ impl GateSettings {
         }
     }
 
+    /// Whoever says anything about a gate that is only there where it is configured wants it.
+    pub fn switch_on(&self, phase: &mut Phase) {
+        let only_if_configured = phase.called.is_some();
+        if let Some(policy) = phase.judge_mut().filter(|_| only_if_configured) {
+            policy.gate.enabled = true;
+        }
+    }
+
     /// Who said the last word about a key. One bound takes the place of the other.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         let sets = |laid: &&Laid| {

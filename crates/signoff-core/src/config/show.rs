@@ -62,12 +62,16 @@ impl Settings {
             let value = Some(gate.as_ref()?.get(key)?.clone()).filter(|value| !value.is_null());
             // A guard that is off is written as 0.
             let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
-            let by = |key: &str| self.gate_origin(&workflow.name, &phase.name, key);
+            let by = |key: &str| self.gate_origin(&workflow.name, phase.gate_name(), key);
             // "unlimited" is the same under both keys of the bound.
             let origin = by(key).or_else(|| by(other_bound(key)?));
             let origin = origin.or_else(|| self.own_origin(&workflow.name));
             let origin = origin.unwrap_or(Origin::Preset { name: workflow.name.clone() });
-            Some(row(&format!("presets.{}.gates.{}.{key}", workflow.name, phase.name), &value, &origin))
+            Some(row(
+                &format!("presets.{}.gates.{}.{key}", workflow.name, phase.gate_name()),
+                &value,
+                &origin,
+            ))
         };
         keys.filter_map(one).collect()
     }

@@ -205,7 +205,7 @@ fn agent_timeout(phase: &Phase) -> Option<(Role, Option<Span>)> {
 
 fn agent(name: &str, role: Role, timeout: Option<Span>) -> Phase {
     let kind = PhaseKind::Agent { role, timeout, researchers: 0 };
-    Phase { name: name.to_owned(), kind, per_item: false, once: false, mode: None }
+    Phase::of(name, kind)
 }
 
 /// The gates that judge work, not the plan before it. A gate that is off counts if there is no other.

@@ -156,7 +156,7 @@ impl Settings {
             for (index, phase) in phases.iter().enumerate() {
                 let Some(policy) = phase.judge() else { continue };
                 let error = |key: &str, message: String| {
-                    let origin = self.gate_origin(&workflow.name, &phase.name, key);
+                    let origin = self.gate_origin(&workflow.name, phase.gate_name(), key);
                     origin.unwrap_or(Origin::Default).error(message)
                 };
                 if let Some(key) = restarts(policy).filter(|_| index == 0) {
@@ -205,7 +205,8 @@ fn lay_preset(mut workflow: Workflow, preset: &PresetSettings) -> Workflow {
     }
     each_judge(&mut workflow, |phase| {
         preset.gate.lay_over(phase);
-        if let Some(named) = preset.named(&phase.name) {
+        if let Some(named) = preset.named(phase.gate_name()) {
+            named.switch_on(phase);
             named.lay_over(phase);
         }
     });

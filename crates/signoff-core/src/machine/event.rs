@@ -346,7 +346,10 @@ pub enum JobKind {
         side_by_side: bool,
         part: usize,
     },
-    Combine,
+    /// Puts together what fixers left that worked side by side: each with its place in their list.
+    Combine {
+        parts: Vec<(usize, Commit)>,
+    },
     Land,
 }
 
@@ -358,7 +361,7 @@ impl Job {
                 Subject::Writer(*role)
             }
             JobKind::Review { reviewer, .. } => Subject::Reviewer(reviewer.clone()),
-            JobKind::Check | JobKind::Combine | JobKind::Land => Subject::Program,
+            JobKind::Check | JobKind::Combine { .. } | JobKind::Land => Subject::Program,
         }
     }
 }

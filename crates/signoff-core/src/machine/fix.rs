@@ -84,10 +84,14 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
         WorkReport::Complete { head } | WorkReport::Incomplete { head } => head,
         WorkReport::Stuck { .. } => return work::gave_up(this),
     };
-    if order == Order::InTurn {
-        this.head = head;
-    }
-    set(this, index, FixState::Done);
+    let apart = match order {
+        Order::AtOnce => Some(head.commit),
+        Order::InTurn => {
+            this.head = head;
+            None
+        }
+    };
+    set(this, index, FixState::Done { apart });
     settle(this, policy);
 }
 
@@ -123,9 +127,9 @@ fn settle(this: &mut Loop, policy: &Policy) {
     }
     let word = |fix: &Fix| match fix.state {
         FixState::Failed { rung } => Some(rung),
-        FixState::Queued | FixState::Out(_) | FixState::Done => None,
+        FixState::Queued | FixState::Out(_) | FixState::Done { .. } => None,
     };
-    let any_done = fixes.iter().any(|fix| fix.state == FixState::Done);
+    let any_done = fixes.iter().any(|fix| matches!(fix.state, FixState::Done { .. }));
     let side_by_side = *order == Order::AtOnce;
     match fixes.iter().filter_map(word).max() {
         Some(Rung::Ask) => {
@@ -194,7 +198,7 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
         return;
     }
     let again = |(index, fix): (usize, &Fix)| {
-        let state = if kept.contains(&index) { FixState::Done } else { FixState::Queued };
+        let state = if kept.contains(&index) { FixState::Done { apart: None } } else { FixState::Queued };
         Fix { state, ..fix.clone() }
     };
     let fixes = fixes.iter().enumerate().map(again).collect();

@@ -2,8 +2,8 @@
 
 use super::Policy;
 use super::event::{Job, JobKind};
-use super::state::{Fix, Loop, Order, Panel, Position, Slot, Stage};
-use crate::ids::ReviewerName;
+use super::state::{Fix, FixState, Loop, Order, Panel, Position, Slot, Stage};
+use crate::ids::{Commit, ReviewerName};
 use crate::workflow::{PhaseKind, Role};
 
 impl Loop {
@@ -32,7 +32,9 @@ impl Loop {
                 let out = fixes.iter().enumerate().filter_map(|(part, fix)| Some((part, fix, fix.slot()?)));
                 out.filter_map(|(part, fix, slot)| job(slot, cycle, kind(part, fix))).collect()
             }
-            Stage::Combining { slot, .. } => job(slot, cycle, JobKind::Combine).into_iter().collect(),
+            Stage::Combining { slot, fixes, .. } => {
+                job(slot, cycle, JobKind::Combine { parts: parts(fixes) }).into_iter().collect()
+            }
             Stage::Landing { slot, .. } => job(slot, cycle, JobKind::Land).into_iter().collect(),
             Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
                 Vec::new()
@@ -58,6 +60,15 @@ impl Loop {
             Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
         }
     }
+}
+
+/// What was left side by side, by those who got something done.
+fn parts(fixes: &[Fix]) -> Vec<(usize, Commit)> {
+    let part = |(index, fix): (usize, &Fix)| match &fix.state {
+        FixState::Done { apart } => apart.clone().map(|commit| (index, commit)),
+        FixState::Queued | FixState::Out(_) | FixState::Failed { .. } => None,
+    };
+    fixes.iter().enumerate().filter_map(part).collect()
 }
 
 impl Panel {

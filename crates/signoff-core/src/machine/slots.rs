@@ -79,14 +79,14 @@ impl Fix {
     fn slot_mut(&mut self) -> Option<&mut Slot> {
         match &mut self.state {
             FixState::Out(slot) => Some(slot),
-            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+            FixState::Queued | FixState::Done { .. } | FixState::Failed { .. } => None,
         }
     }
 
     pub(super) fn slot(&self) -> Option<&Slot> {
         match &self.state {
             FixState::Out(slot) => Some(slot),
-            FixState::Queued | FixState::Done | FixState::Failed { .. } => None,
+            FixState::Queued | FixState::Done { .. } | FixState::Failed { .. } => None,
         }
     }
 }

@@ -232,7 +232,10 @@ pub enum FixState {
     /// Its turn comes.
     Queued,
     Out(Slot),
-    Done,
+    /// `apart` is what a fixer that worked side by side with others left, until it is put together with theirs.
+    Done {
+        apart: Option<Commit>,
+    },
     Failed {
         rung: Rung,
     },

@@ -81,7 +81,7 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
     for phase in phases {
         // An item's own gate belongs to the phase that works the item.
         let belongs = phase.per_item && phase.judge().is_some();
-        number += usize::from(!belongs);
+        number = phase.number.unwrap_or(number + u32::from(!belongs));
         let mark = if belongs { " +".to_owned() } else { format!("{number}.") };
         let _ = writeln!(out, "  {mark} {}", title_of(phase));
         for (key, value) in rows(workflow, phases, phase) {
@@ -110,6 +110,13 @@ fn title_of(phase: &Phase) -> String {
 }
 
 fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static str, String)> {
+    let who = [("agent", &phase.agent), ("model", &phase.model), ("parallel_model", &phase.parallel_model)];
+    let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
+    rows.extend(policy_rows(workflow, phases, phase));
+    rows
+}
+
+fn policy_rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static str, String)> {
     match &phase.kind {
         PhaseKind::Agent { timeout, researchers, .. } => {
             let mut rows = Vec::new();

@@ -6,7 +6,7 @@ use super::problem::{WorkflowError, either};
 use super::table::{Checked, Table};
 use super::words::{
     AgentWords, GateWords, KindWord, OF_REVIEWERS, PhaseWords, RestartWords, ReviewerWords, Reviewers,
-    TABLES, WorkflowWords,
+    TABLES, WhoWords, WorkflowWords,
 };
 use super::{Phase, PhaseKind, Restarting, Reviewer, Role, Workflow};
 use crate::contract::Contract;
@@ -177,6 +177,7 @@ impl Context<'_> {
             self.error("kind", format!("phase `{name}` has no `kind`: expected agent, gate or check"))
         })?;
         self.only(kind)?;
+        let who = WhoWords::read(&self.table)?;
         self.check_mode(words.mode.as_deref())?;
         Ok(Phase {
             kind: match kind {
@@ -188,6 +189,11 @@ impl Context<'_> {
             per_item: words.per_item.unwrap_or(false),
             once: words.once.unwrap_or(false),
             mode: words.mode,
+            number: words.number,
+            called: words.called,
+            agent: who.agent,
+            model: who.model,
+            parallel_model: self.table.get("parallel_model")?,
         })
     }
 
@@ -201,11 +207,11 @@ impl Context<'_> {
     fn only(&self, kind: KindWord) -> Checked<()> {
         let of_gates = [GateWords::KEYS, RestartWords::KEYS].concat();
         let (what, mut known, elsewhere) = match kind {
-            KindWord::Agent => ("an agent phase", AgentWords::KEYS.to_vec(), of_gates),
-            KindWord::Gate => ("a gate", of_gates, AgentWords::KEYS.to_vec()),
+            KindWord::Agent => ("an agent phase", [AgentWords::KEYS, WhoWords::KEYS].concat(), of_gates),
+            KindWord::Gate => ("a gate", [&of_gates, WhoWords::KEYS].concat(), AgentWords::KEYS.to_vec()),
             KindWord::Check => {
                 let known = of_gates.into_iter().filter(|key| !OF_REVIEWERS.contains(key)).collect();
-                ("a check", known, [AgentWords::KEYS, &OF_REVIEWERS].concat())
+                ("a check", known, [AgentWords::KEYS, WhoWords::KEYS, &OF_REVIEWERS].concat())
             }
         };
         known.extend(PhaseWords::KEYS);
@@ -350,6 +356,9 @@ fn misplaced(kind: KindWord, what: &str, key: &str) -> String {
         KindWord::Agent => "gates and checks",
         KindWord::Gate => "agent phases",
         KindWord::Check if AgentWords::KEYS.contains(&key) => "agent phases",
+        KindWord::Check if WhoWords::KEYS.contains(&key) => {
+            "agent phases and gates: the project's commands need no agent"
+        }
         KindWord::Check => "gates: the project's commands judge a check, not reviewers",
     };
     format!("{what} has no `{key}`, which belongs to {owner}")

@@ -70,6 +70,16 @@ words! {
         per_item: bool,
         once: bool,
         mode: String,
+        number: u32,
+        called: String,
+    }
+}
+
+words! {
+    /// Who does a phase; the project's commands need nobody.
+    WhoWords {
+        agent: String,
+        model: String,
     }
 }
 
@@ -79,6 +89,7 @@ words! {
         role: Role,
         timeout: Span,
         researchers: u32,
+        parallel_model: String,
     }
 }
 
@@ -137,8 +148,8 @@ pub fn keys() -> [(&'static str, Vec<&'static str>); 5] {
         ("workflow", [WorkflowWords::KEYS, &TABLES].concat()),
         ("reviewer", ReviewerWords::KEYS.to_vec()),
         ("phase", PhaseWords::KEYS.to_vec()),
-        ("agent", AgentWords::KEYS.to_vec()),
-        ("gate", [GateWords::KEYS, RestartWords::KEYS].concat()),
+        ("agent", [AgentWords::KEYS, WhoWords::KEYS].concat()),
+        ("gate", [GateWords::KEYS, RestartWords::KEYS, WhoWords::KEYS].concat()),
     ]
 }
 

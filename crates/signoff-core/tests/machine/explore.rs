@@ -255,7 +255,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             let arrived = |review: Review| Event::ReviewArrived { attempt, review: Box::new(review) };
             answers.into_iter().map(arrived).chain([failed]).collect()
         }
-        JobKind::Combine => vec![
+        JobKind::Combine { .. } => vec![
             Event::FixesCombined { attempt, head: changed.clone() },
             Event::FixesOverlapped { attempt, kept: vec![0], head: changed },
             failed,

@@ -69,7 +69,7 @@ impl Story {
     }
 
     fn program(&self) -> AttemptId {
-        let ours = |job: &Job| matches!(job.kind, JobKind::Check | JobKind::Combine | JobKind::Land);
+        let ours = |job: &Job| matches!(job.kind, JobKind::Check | JobKind::Combine { .. } | JobKind::Land);
         self.job("check, combination or landing", ours).attempt
     }
 
@@ -274,7 +274,7 @@ impl Story {
                 what.extend(unread.iter().map(|name| format!("what {name} wrote")));
                 format!("{} {} ({}) {place}{}", role.word(), job.cycle, what.join(" "), noted(notes))
             }
-            JobKind::Combine => "combine".to_owned(),
+            JobKind::Combine { .. } => "combine".to_owned(),
             JobKind::Land => "land".to_owned(),
         }
     }

@@ -292,7 +292,7 @@ fn onwards(job: Job, number: u32) -> Event {
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => complete(attempt.0, number),
     }
 }

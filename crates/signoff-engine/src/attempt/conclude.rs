@@ -79,7 +79,7 @@ fn stops_picking(task: &Assignment, dir: &AttemptDir) -> bool {
         JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => false,
     }
 }
@@ -104,7 +104,7 @@ fn end(
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Fix { .. }
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended)),
     }
 }
@@ -231,7 +231,7 @@ fn finished(task: &Assignment) -> String {
         | JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => commit_message::initial(&task.spec.title),
     }
 }

@@ -54,7 +54,7 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
         JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
             prepare_work(shop, task, (place, *role), dir)
         }
-        JobKind::Combine | JobKind::Land => {
+        JobKind::Combine { .. } | JobKind::Land => {
             Ok(Err(Unstarted("work that was done side by side cannot be put together yet".to_owned())))
         }
     }
@@ -340,7 +340,7 @@ fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
         | JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
-        | JobKind::Combine
+        | JobKind::Combine { .. }
         | JobKind::Land => None,
     }
 }

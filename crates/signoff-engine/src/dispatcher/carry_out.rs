@@ -234,7 +234,7 @@ impl Dispatcher<'_> {
             | JobKind::Review { .. }
             | JobKind::Check
             | JobKind::Fix { .. }
-            | JobKind::Combine => tokio::spawn(attempt::carry_out(shop, task, tell)),
+            | JobKind::Combine { .. } => tokio::spawn(attempt::carry_out(shop, task, tell)),
         };
         Ok(())
     }
@@ -320,7 +320,7 @@ pub(crate) fn role_word(job: &Job) -> &'static str {
         }
         JobKind::Review { .. } => "review",
         JobKind::Check => "check",
-        JobKind::Combine => "combine",
+        JobKind::Combine { .. } => "combine",
         JobKind::Land => "land",
     }
 }

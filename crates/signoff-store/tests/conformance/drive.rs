@@ -136,7 +136,7 @@ impl World {
                 Event::CheckEnded { attempt, report: CheckReport::Failed { findings: findings() } },
             ],
             JobKind::Review { reviewer, commit, .. } => reviews(job, reviewer.as_str(), commit),
-            JobKind::Combine => vec![
+            JobKind::Combine { .. } => vec![
                 Event::FixesCombined { attempt, head: head.clone() },
                 Event::FixesOverlapped { attempt, kept: vec![0], head },
             ],

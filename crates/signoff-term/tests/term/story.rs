@@ -175,7 +175,7 @@ impl Story {
     }
 
     pub fn program(&self) -> AttemptId {
-        self.attempt(|kind| matches!(kind, JobKind::Check | JobKind::Combine | JobKind::Land))
+        self.attempt(|kind| matches!(kind, JobKind::Check | JobKind::Combine { .. } | JobKind::Land))
     }
 
     fn new_head(&mut self) -> Head {
@@ -314,7 +314,7 @@ fn launch(job: &Job, phase: String) -> Launch {
         JobKind::Check => ("check", None),
         JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
         JobKind::Fix { .. } => ("fix", None),
-        JobKind::Combine => ("combine", None),
+        JobKind::Combine { .. } => ("combine", None),
         JobKind::Land => ("land", None),
     };
     let model = Some("large".to_owned());

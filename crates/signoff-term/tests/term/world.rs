@@ -85,7 +85,7 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
             let reviews = reviews(reviewer.as_str());
             all.extend(reviews.map(|review| Event::ReviewArrived { attempt, review: Box::new(review) }));
         }
-        JobKind::Combine => all.extend([
+        JobKind::Combine { .. } => all.extend([
             Event::FixesCombined { attempt, head: changed.clone() },
             Event::FixesOverlapped { attempt, kept: vec![0], head: changed },
         ]),
