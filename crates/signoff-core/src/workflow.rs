@@ -259,6 +259,12 @@ impl Workflow {
         known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
+    /// The number of the last phase, where people count the phases.
+    pub fn counted(&self) -> Option<u32> {
+        let last = || self.phases.iter().rev().find_map(|phase| phase.number);
+        self.phases.first().filter(|first| first.number == Some(1)).and_then(|_| last())
+    }
+
     /// Leaves only the phases of a mode. None if the workflow has no such mode.
     pub fn in_mode(mut self, mode: &str) -> Option<Self> {
         if !self.modes.iter().any(|known| known == mode) {
