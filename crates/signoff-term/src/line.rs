@@ -169,7 +169,8 @@ impl LineRenderer {
                 self.view.apply(recorded);
                 self.taken_up(loop_id)
             }
-            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) => {
+            // Of a task's own plan its items are told.
+            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) if *loop_id == LoopId::planning() => {
                 self.view.apply(recorded);
                 self.answered(loop_id, answer)
             }
