@@ -12,6 +12,7 @@ pub mod foreign;
 mod gate;
 mod layer;
 mod origin;
+mod phase;
 mod show;
 mod slot;
 mod tables;

@@ -43,7 +43,9 @@ impl Format {
             Some("yaml" | "yml") => Some(Self::Gza),
             Some("toml") => Some(Self::Slots),
             Some("json" | "bak") => Some(Self::Iterate),
-            Some(_) | None => text.trim_start_matches(MARK).trim_start().starts_with('{').then_some(Self::Iterate),
+            Some(_) | None => {
+                text.trim_start_matches(MARK).trim_start().starts_with('{').then_some(Self::Iterate)
+            }
         }
     }
 }

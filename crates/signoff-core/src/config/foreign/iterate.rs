@@ -209,7 +209,8 @@ fn lay(whole: &At<'_>, said: &mut Said) -> Result<(), ConfigError> {
 fn lay_phases(phases: &At<'_>, said: &mut Said) -> Result<(), ConfigError> {
     for member in phases.members("{ \"1\": { … }, … }, the phases by number")? {
         let Some(phase) = PHASES.iter().find(|phase| phase.number == member.key) else {
-            let known: Vec<_> = PHASES.iter().map(|phase| format!("{} {}", phase.number, phase.name)).collect();
+            let known: Vec<_> =
+                PHASES.iter().map(|phase| format!("{} {}", phase.number, phase.name)).collect();
             let message = format!("{} is no phase: the phases are {}", member.name(), known.join(", "));
             return Err(member.error(message));
         };

@@ -9,7 +9,8 @@ use super::{File, Translated};
 use crate::workflow::problem::{Place, nearest};
 use crate::workflow::table::{Checked, Table};
 
-const KEYS: [&str; 4] = ["reviewEnabled", "reviewMaxFixAttempts", "developerPromptPath", "reviewerPromptPath"];
+const KEYS: [&str; 4] =
+    ["reviewEnabled", "reviewMaxFixAttempts", "developerPromptPath", "reviewerPromptPath"];
 
 pub fn translate(file: File<'_>) -> Result<Translated, ConfigError> {
     let place = Place { file: file.name, text: file.text };
