@@ -11,6 +11,8 @@ mod error;
 mod gate;
 mod layer;
 mod origin;
+mod role;
+mod schema;
 mod show;
 mod slot;
 mod tables;
@@ -24,6 +26,7 @@ pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
+pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
@@ -117,7 +120,7 @@ impl Settings {
 
     /// The workflow where a command names none.
     pub fn preset(&self) -> &str {
-        self.written.preset.value.as_str()
+        self.written.preset.value.0.as_str()
     }
 
     /// How many loops may run at once.
