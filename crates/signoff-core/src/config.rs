@@ -13,6 +13,8 @@ mod gate;
 mod layer;
 mod origin;
 mod phase;
+mod role;
+mod schema;
 mod show;
 mod slot;
 mod tables;
@@ -26,6 +28,7 @@ pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
+pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
@@ -119,7 +122,7 @@ impl Settings {
 
     /// The workflow where a command names none.
     pub fn preset(&self) -> &str {
-        self.written.preset.value.as_str()
+        self.written.preset.value.0.as_str()
     }
 
     /// How many loops may run at once.

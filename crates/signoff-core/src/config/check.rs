@@ -62,8 +62,8 @@ impl Settings {
     }
 
     fn check_roles(&self) -> Result<(), ConfigError> {
-        for (role, setting) in self.written.roles.all() {
-            let Some(setting) = setting else { continue };
+        for (role, player) in self.written.roles.all() {
+            let Some(setting) = &player.agent else { continue };
             let agent = self.named(setting, role)?;
             if !agent.kind.is_a_model() {
                 let message = format!(
