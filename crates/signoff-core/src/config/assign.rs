@@ -249,6 +249,18 @@ impl Settings {
         })
     }
 
+    /// The tools of other programs that phases name and no agent stands for: whoever works these phases is refused.
+    pub fn unknown_tools(&self) -> Vec<ConfigError> {
+        let task = TaskSpec::default();
+        let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
+        let of_phases = |workflow: Workflow| {
+            let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+            let place = |phase| Place { workflow: &workflow, phase, task: &task };
+            phases.filter_map(|phase| self.of_phase(place(phase)).err()).collect::<Vec<_>>()
+        };
+        workflows.flat_map(of_phases).collect()
+    }
+
     /// The first agent of the kind that a phase would best be done by.
     fn preferred(&self, phase: &Phase) -> Option<Agent> {
         phase.prefers.and_then(|kind| self.of_kind(kind))
