@@ -24,6 +24,7 @@ use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
 use crate::reports::Access;
 
@@ -41,7 +42,11 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
     let dir = directory(shop, task);
     make_directory(&dir)?;
     failpoint::pass("prepare");
-    shop.worktree_with_files(task)?;
+    if apart::is_apart(task) {
+        apart::make(shop, task)?;
+    } else {
+        shop.worktree_with_files(task)?;
+    }
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
     };
@@ -55,7 +60,7 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
             prepare_work(shop, task, (place, *role), dir)
         }
         JobKind::Combine { .. } | JobKind::Land => {
-            Ok(Err(Unstarted("work that was done side by side cannot be put together yet".to_owned())))
+            Ok(Err(Unstarted("this is not an agent's work".to_owned())))
         }
     }
 }
