@@ -62,11 +62,7 @@ fn combine(shop: &Workshop, task: &Assignment) -> Result<Event, EngineError> {
 }
 
 /// Moves the branch to all that fits together.
-fn together(
-    shop: &Workshop,
-    task: &Assignment,
-    parts: &[(usize, Commit)],
-) -> Result<Together, EngineError> {
+fn together(shop: &Workshop, task: &Assignment, parts: &[(usize, Commit)]) -> Result<Together, EngineError> {
     if let Some(done) = done_before(shop, task, parts)? {
         return Ok(done);
     }
