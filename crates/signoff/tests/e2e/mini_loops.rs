@@ -89,9 +89,31 @@ fn fixers(project: &Project) -> Vec<Call> {
 fn three_findings_in_three_files_are_fixed_by_three_at_once() {
     let project = project(|script| three_fixers(three_files(script)));
     let before = project.checkout();
-    insta::assert_snapshot!(project.run(&["work"]), @"");
-    insta::assert_snapshot!(project.subjects(BRANCH), @"");
-    insta::assert_snapshot!(files(&project), @"");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Three files
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks the word of a
+      [2/3] Improving (3 fixes at once)...
+      [2/3] Putting the fixes together...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Three files - initial implementation
+    Address review feedback (cycle 1)
+    Address review feedback (cycle 1)
+    Address review feedback (cycle 1)
+    ");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one, word of c
+    ");
     assert_eq!(project.calls().most_at_once(), 3);
     assert_eq!(fixers(&project).len(), 3);
     assert_eq!(project.checkout(), before);
