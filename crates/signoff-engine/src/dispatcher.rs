@@ -2,6 +2,7 @@
 //!
 //! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
 
+mod apart;
 mod budget;
 mod carry_out;
 mod input;
@@ -45,6 +46,8 @@ struct Driven {
     at_work: BTreeMap<(LoopId, AttemptId), Option<Stopper>>,
     /// Loops whose worktree is being made.
     placing: BTreeSet<LoopId>,
+    /// Loops beside whose worktree others were made.
+    apart: BTreeSet<LoopId>,
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
     /// Its branch is being brought onto the default branch.
@@ -56,8 +59,8 @@ struct Driven {
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        let (placing, tracking) = (BTreeSet::new(), Tracking::default());
-        Self { lease, board, at_work, placing, occupied, landing: Onto::Nothing, tracking }
+        let (placing, apart, tracking) = (BTreeSet::new(), BTreeSet::new(), Tracking::default());
+        Self { lease, board, at_work, placing, apart, occupied, landing: Onto::Nothing, tracking }
     }
 }
 
@@ -356,6 +359,7 @@ impl<'r> Dispatcher<'r> {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
+        self.clear_apart(run, &loop_id);
         let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in &notes {
