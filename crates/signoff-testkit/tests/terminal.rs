@@ -8,7 +8,7 @@ use signoff_testkit::terminal::key;
 fn a_person_reads_and_types() {
     let env = TestEnv::new("/bin/sh");
     let terminal = env.shell_on_terminal("stty size; printf 'Who? '; read name; echo \"Hello, $name.\"");
-    terminal.wait_for("Who? ");
+    terminal.wait_for("Who?");
     terminal.send("Ann");
     terminal.send(key::ENTER);
     let end = terminal.finish();
