@@ -287,6 +287,11 @@ impl RunView {
             .fold(Usage::default(), |sum, one| sum.plus(*one))
     }
 
+    /// The loops that ask something, whatever they serve.
+    pub fn asking(&self) -> impl Iterator<Item = &LoopId> {
+        self.loops.iter().filter(|(_, fold)| fold.question.is_some()).map(|(loop_id, _)| loop_id)
+    }
+
     /// What people are asked.
     pub fn questions(&self) -> Vec<QuestionView> {
         self.rows().into_iter().filter_map(|row| row.question).collect()

@@ -173,7 +173,7 @@ fn badge(row: &LoopView) -> String {
 }
 
 /// `review 2/3`, `implement, attempt 2`, `checkpoint 1`, `phase 5/9 code_review 2/11, iteration 1/10`.
-fn place(row: &LoopView) -> String {
+pub fn place(row: &LoopView) -> String {
     if let Some(number) = row.checkpoint {
         return format!("checkpoint {number}");
     }
