@@ -17,6 +17,7 @@ mod init;
 mod integrity;
 #[cfg(test)]
 mod interrupted;
+mod iterate;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
