@@ -3,5 +3,6 @@
 mod explore;
 mod laws;
 mod say;
+mod state_v4;
 mod stories;
 mod story;

@@ -12,6 +12,8 @@ use crate::say;
 pub struct Story {
     pub policy: Policy,
     pub state: Loop,
+    /// All that happened.
+    pub events: Vec<Event>,
     lines: Vec<String>,
     heads: u32,
 }
@@ -23,7 +25,7 @@ impl Story {
 
     /// A loop that has not begun.
     pub fn queued(policy: Policy) -> Self {
-        Self { policy, state: Loop::default(), lines: Vec::new(), heads: 0 }
+        Self { policy, state: Loop::default(), events: Vec::new(), lines: Vec::new(), heads: 0 }
     }
 
     /// What happened, a line a fact.
@@ -33,6 +35,7 @@ impl Story {
 
     /// Any event, under a name of its own.
     pub fn then(mut self, name: &str, event: Event) -> Self {
+        self.events.push(event.clone());
         let (state, effects) = step(self.state, event, &self.policy);
         self.state = state;
         let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
@@ -41,7 +44,7 @@ impl Story {
         self
     }
 
-    fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
+    pub fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
         let jobs = outstanding(&self.state, &self.policy).into_iter().filter_map(|wish| match wish {
             Effect::Spawn(job) => Some(job),
             Effect::Kill { .. }
