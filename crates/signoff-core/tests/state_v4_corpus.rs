@@ -43,8 +43,8 @@ fn every_bad_file_is_refused_with_its_place_and_what_belongs_there() {
     finished.json: this iteration is finished: every phase is completed or skipped
     issues-on-test.json:42 iterations[0].phases.6.lastIssues: is not known here; known are status, retryCount
     issues-text.json:23 iterations[0].phases.3.lastIssues: a list of issues is expected, not "none"
-    iteration-number-off.json:11 iterations[0].iteration: 1: iterations are numbered from 1 on, in order; that is expected, not 2
-    iteration-number-twice.json:54 iterations[1].iteration: 2: iterations are numbered from 1 on, in order; that is expected, not 1
+    iteration-number-off.json:11 iterations[0].iteration: 1 (iterations are numbered from 1 on, in order) is expected, not 2
+    iteration-number-twice.json:54 iterations[1].iteration: 2 (iterations are numbered from 1 on, in order) is expected, not 1
     iterations-empty.json:9 iterations: is empty: at least the current iteration is expected
     iterations-object.json:9 iterations: a list of iterations is expected, not {}
     later-phase-completed.json:7 currentPhase: is 3, and phase 7, which comes after it, is completed: pending or skipped is expected
