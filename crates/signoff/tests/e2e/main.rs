@@ -39,6 +39,7 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
+mod state;
 #[cfg(test)]
 mod slots;
 mod surroundings;
