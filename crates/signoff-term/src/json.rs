@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
+use signoff_core::state_v4::State;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
@@ -148,6 +149,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
                 printed::<SlotsReport>,
             ),
         ),
+        ("state-v4", of("`export --format state-v4`, and what `import` reads", printed::<State>)),
         ("show", of("`show --json`, version 1", printed::<Report>)),
         ("status", of("`status --json`, version 1", printed::<StatusReport>)),
     ]

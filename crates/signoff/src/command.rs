@@ -11,6 +11,8 @@ pub mod diff;
 pub mod dispute;
 pub mod doctor;
 pub mod edit;
+pub mod export;
+pub mod import;
 pub mod improve;
 pub mod init;
 pub mod iterate;

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use signoff_engine::failpoint;
+
 use crate::console::read_at_most;
 use crate::failure::Failure;
 
@@ -100,6 +102,46 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(failed(error)),
     }
+}
+
+/// Writes a file as a whole: whatever happens, what was there before is there, or all of the new one is.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        let failure = Failure::failed(format!("cannot write {}: {error}", path.display()));
+        failure.at(path.display().to_string()).hint("what was there before is as it was")
+    };
+    // What a link leads to is written, not the link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match path.metadata() {
+        // A terminal, a pipe: there is nothing to keep whole.
+        Ok(found) if !found.is_file() => fs::write(&path, bytes).map_err(failed),
+        Ok(found) => replace(&path, bytes, Some(found.permissions())).map_err(failed),
+        Err(_) => replace(&path, bytes, None).map_err(failed),
+    }
+}
+
+fn replace(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?.to_string_lossy();
+    let draft = path.with_file_name(format!(".{name}.signoff-{}", std::process::id()));
+    let written = write_draft(&draft, bytes, permissions).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        fs::remove_file(&draft).ok();
+        return written;
+    }
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn write_draft(draft: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
+    let mut file = File::create_new(draft)?;
+    let (first, rest) = bytes.split_at(bytes.len() / 2);
+    file.write_all(first)?;
+    failpoint::pass("export");
+    file.write_all(rest)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
+    file.sync_all()
 }
 
 /// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.

@@ -40,6 +40,7 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
+mod state;
 #[cfg(test)]
 mod slots;
 mod surroundings;
