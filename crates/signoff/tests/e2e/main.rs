@@ -33,6 +33,7 @@ mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;
 mod parse;
+mod phases_engine;
 mod plan;
 mod queue;
 #[cfg(test)]
