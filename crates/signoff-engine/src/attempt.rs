@@ -123,7 +123,7 @@ impl Workshop {
     }
 
     /// The same with its files: whoever deleted them lost only what was not committed.
-    fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
+    pub(crate) fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
         // The readers of one worktree begin at the same time.
         let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
         let path = Path::new(&task.place.worktree);

@@ -20,6 +20,7 @@ use signoff_core::workflow::{Completion, PhaseKind, Role};
 use crate::assignment::{Assignment, Neighbour, Part};
 use crate::attempt::DocumentKind as Written;
 use crate::git::Diff;
+use crate::place;
 
 /// What is read from files for a prompt.
 #[derive(Debug, Clone, Default)]
@@ -274,12 +275,17 @@ fn simplify(task: &Assignment, material: &Material) -> String {
 fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
     let called = called(task);
     let merged = task.last_round.as_ref().map(|round| merge(&round.reviews, Bar::Low));
+    // Who fixes beside others is told of its own findings alone.
+    let apart = place::apart::is_apart(task);
+    let is_own = |finding: &Finding| findings.iter().any(|own| own.id == finding.id);
     let issue = |index: usize| merged.as_ref().and_then(|merged| merged.issues.get(index));
     let conflicts: Vec<(&Finding, &Finding)> = merged
         .iter()
         .flat_map(|merged| &merged.conflicts)
         .filter_map(|conflict| Some((&issue(conflict.a)?.finding, &issue(conflict.b)?.finding)))
+        .filter(|(one, other)| !apart || is_own(one) || is_own(other))
         .collect();
+    let only_files = if apart { files(findings) } else { Vec::new() };
     let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
@@ -287,16 +293,23 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         worktree: &task.place.worktree,
         findings,
         conflicts: &conflicts,
-        follow_up: follow_up(task),
+        follow_up: follow_up(task).filter(|_| !apart),
         unread_review: material.unread.as_deref(),
         last_review: material.last_review.as_deref(),
         guidance: task.spec.guidance.as_deref(),
         earlier: &earlier(task),
         settled: &settled(task),
-        only_files: &[],
+        only_files: &only_files,
         diff: material.diff.as_deref().map(|diff| context(task, diff, &left_out)),
         may_stop_picking: task.stop_marker,
     })
+}
+
+/// The files that findings are about, each once.
+fn files<'a>(findings: &[&'a Finding]) -> Vec<&'a str> {
+    let mut files: Vec<&str> = findings.iter().filter_map(|finding| finding.file.as_deref()).collect();
+    files.dedup();
+    files
 }
 
 /// What the last review asked for in its own words, where its format has a place for that.

@@ -5,6 +5,7 @@
 //!
 //! All functions block; callers with other things to do use a thread for blocking work.
 
+mod apart;
 mod aside;
 mod branch;
 mod checkout;
@@ -43,6 +44,7 @@ mod turn;
 mod undo;
 mod worktree;
 
+pub use apart::Together;
 pub use checkout::CheckoutState;
 pub use commit::Committed;
 pub use diff::{Diff, LeftOutFile};

@@ -237,7 +237,7 @@ impl LineRenderer {
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
         let step = Step { before: &before, event: &event, after, policy };
-        let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
+        let lines = begin::begins(&step);
         self.active.insert(loop_id.clone());
         self.several |= self.active.len() > 1;
         self.written(&lines, &row, None)

@@ -25,6 +25,7 @@ use crate::assignment::Assignment;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitError, Worktree};
+use crate::place::apart;
 use crate::process::{AttemptDir, Ended, Exit};
 
 /// An attempt's end with what it used and what people should be told.
@@ -167,6 +168,10 @@ fn work(
     shop.readings.committed(worktree, &committed)?;
     let head = committed.head;
     failpoint::pass("committed");
+    if apart::is_apart(task) && !apart::keep(shop, task, &head)? {
+        let message = format!("what it left does not go on from {}", task.state.head.commit);
+        return Ok(failed(task, Failure::Unusable { message }));
+    }
     if let Some(failure) = failure {
         let refused = limited::refused(shop, task, dir, ended);
         return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));

@@ -27,6 +27,7 @@ use crate::brief::{self, Material};
 use crate::detect;
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
 use crate::reports::Access;
 
@@ -50,7 +51,11 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
     let dir = directory(shop, task);
     make_directory(&dir)?;
     failpoint::pass("prepare");
-    shop.worktree_with_files(task)?;
+    if apart::is_apart(task) {
+        apart::make(shop, task)?;
+    } else {
+        shop.worktree_with_files(task)?;
+    }
     let Some(place) = task.job_place() else {
         return Ok(Err(Unstarted::Failed("landing is not an agent's work".to_owned())));
     };
@@ -64,9 +69,9 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
         JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
             prepare_work(shop, task, (place, *role), dir)
         }
-        JobKind::Combine { .. } | JobKind::Land => Ok(Err(Unstarted::Failed(
-            "work that was done side by side cannot be put together yet".to_owned(),
-        ))),
+        JobKind::Combine { .. } | JobKind::Land => {
+            Ok(Err(Unstarted::Failed("this is not an agent's work".to_owned())))
+        }
     }
 }
 
@@ -406,6 +411,7 @@ fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
     let reviews = shop.layout.reviews();
     match &task.job.kind {
         JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
+        JobKind::Fix { side_by_side: true, .. } => None,
         JobKind::Fix { .. } => {
             let known = &task.policy.workflow.reviewers;
             let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);
