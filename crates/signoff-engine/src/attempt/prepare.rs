@@ -110,7 +110,7 @@ fn prepare_work(
         reports: research::reports(shop, task),
         ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
     };
-    let memo = Memo { document: document::digest(task, &worktree), ..Memo::default() };
+    let memo = Memo { document: document::stamp(task, &worktree), ..Memo::default() };
     write_prompt(&dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
