@@ -10,6 +10,7 @@ mod config;
 mod cost;
 mod demo;
 mod documentation;
+mod foreign;
 mod groups;
 mod house;
 mod init;
