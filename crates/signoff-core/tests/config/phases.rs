@@ -46,7 +46,16 @@ implement = \"claude\"
 #[test]
 fn without_a_word_the_last_review_is_by_an_agent_of_another_kind() {
     let settings = configured(AGENTS);
-    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"");
+    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"
+    brainstorm: claude opus 1h 3 × -
+    plan: claude opus 1h 3 × -
+    plan_review: claude opus
+    implement: claude opus 1h 0 × -
+    code_review: claude opus
+    simplify: claude opus 1h 0 × -
+    final_review: claude opus
+    codex_final: second -
+    ");
     let named = configured(&format!("{AGENTS}[reviewers.codex]\nagent = \"mine\"\n"));
     let told = players(&named, &named.workflow("phases").unwrap());
     assert!(told.ends_with("codex_final: mine -\n"), "{told}");
@@ -78,7 +87,16 @@ model = \"none\"
 their_tool = \"second\"
 "
     ));
-    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"");
+    insta::assert_snapshot!(players(&settings, &settings.workflow("phases").unwrap()), @"
+    brainstorm: mine - 5m 5 × haiku
+    plan: claude sonnet 1h 0 × -
+    plan_review: claude opus
+    implement: claude opus 1h 0 × -
+    code_review: mine small
+    simplify: claude opus 1h 0 × -
+    final_review: second -
+    codex_final: second -
+    ");
 }
 
 #[test]
@@ -122,12 +140,24 @@ fn with_tools(text: &str) -> Result<Settings, ConfigError> {
 fn a_tool_that_no_agent_stands_for_is_refused_by_name_and_place() {
     let settings = with_tools("[agents.claude]\n").unwrap();
     let told = settings.unknown_tools().iter().map(|error| format!("{error}\n")).collect::<String>();
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    iterate.json:4: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    iterate.json:5: phase `final_review` names the tool `mcp__gemini__ask`, which no agent stands for: write `"mcp__gemini__ask" = "AGENT"` in [presets.phases.tools]
+    iterate.json:6: phase `codex_final` names the tool `mcp__codex-high__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex-high__codex" = "AGENT"` in [presets.phases.tools]
+    "#);
     let workflow = settings.workflow("phases").unwrap();
     let refused = players(&settings, &workflow);
     assert!(refused.contains("plan_review: iterate.json:4: "), "{refused}");
     let lite = workflow.in_mode("lite").unwrap();
-    insta::assert_snapshot!(players(&settings, &lite), @"");
+    insta::assert_snapshot!(players(&settings, &lite), @"
+    brainstorm: claude - 1h 3 × -
+    plan: claude - 1h 3 × -
+    plan_review: claude -
+    implement: claude - 1h 0 × -
+    code_review: claude -
+    simplify: claude - 1h 0 × -
+    final_review: claude -
+    ");
 }
 
 #[test]
@@ -171,5 +201,24 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
         let text = format!("{text}[agents.claude]\n[agents.tests]\nkind = \"checks\"\n");
         writeln!(told, "{}", try_configured(&text).map(drop).unwrap_err()).unwrap();
     }
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @r#"
+    signoff.toml:1: workflow `phases` has no phase `10`: its phases are 1 brainstorm, 2 plan, 3 plan_review, 4 implement, implement_review, 5 code_review, 6 test, 7 simplify, 8 final_review, 9 codex_final
+    signoff.toml:1: workflow `phases` has no phase `code_reveiw`: did you mean `code_review`?
+    signoff.toml:1: workflow `task` has no phase `3`: its phases are 1 implement, 2 review
+    signoff.toml:2: `code_review` is a gate and has no `parallel`, which belongs to agent phases
+    signoff.toml:2: `code_review` is a gate and has no `timeout`: write `review_timeout` in its gate's table
+    signoff.toml:2: `model` is "none", but `code_review` is no check: expected the name of a model or "inherit"
+    signoff.toml:2: `model` is "none", but `implement` is no check: expected the name of a model or "inherit"
+    signoff.toml:2: `test` is a check and has no such `model`: the project's commands judge it, no agent
+    signoff.toml:2: `test` is a check and has no such `agent`: the project's commands judge it, no agent
+    signoff.toml:3: a phase sets `parallel` or `researchers`, not both
+    signoff.toml:3: a phase sets `agent` or `tool`, not both
+    signoff.toml:2: `researchers` is 33: expected a whole number from 0 to 32
+    signoff.toml:2: unknown key `modle` in a phase: did you mean `model`?
+    signoff.toml:2: `agent` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
+    signoff.toml:2: `agent` names `tests`, which only runs checks: it can be a reviewer's `agent`, not do this
+    signoff.toml:2: `1` is "opus": expected a table
+    signoff.toml:2: `tools` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
+    signoff.toml:2: `x` is 3: expected text in quotes that is not empty
+    "#);
 }

@@ -276,7 +276,7 @@ fn misplaced(member: &At<'_>, at: &At<'_>, names: &[&str]) -> ConfigError {
             at.error(format!("{} does not apply: tests pass or fail; leave it out", at.name()))
         }
         (Some(_), Some(phase)) => at.error(format!(
-            "{} does not apply: phase {}, {}, has {}",
+            "{} does not apply to phase {}, {}: expected {}",
             at.name(),
             phase.number,
             phase.name,
