@@ -109,7 +109,7 @@ impl Settings {
             slot::check_name(name, &tables)?;
             if PRESETS.contains(&name) {
                 let message =
-                    format!("`{name}` is a preset: change it in [presets.{name}], or choose another name");
+                    format!("`{name}` is a preset: write [presets.{name}] to change it, or choose another name");
                 return Err(tables.table.error(name, message));
             }
             let workflow = resolve::workflow(&table, name, &shared)?;

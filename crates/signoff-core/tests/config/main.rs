@@ -2,9 +2,11 @@
 
 mod assigned;
 mod bad;
+mod corpus;
 mod guide;
 mod laws;
 mod layers;
+mod schema;
 mod tasks;
 mod workflows;
 
