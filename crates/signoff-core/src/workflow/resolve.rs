@@ -140,19 +140,28 @@ fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]
     let names: HashSet<&str> = tables.iter().filter_map(|table| table.text("name")).collect();
     let mut taken = HashSet::new();
     let mut phases = Vec::new();
-    for table in tables {
+    for table in &tables {
+        let table = *table;
         let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
-        if key == "phases" && phase.is_gate() && !phases.iter().any(Phase::works) {
-            let message = format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
-            return Err(table.error("name", message));
-        }
         if !taken.insert(phase.name.clone()) {
             let message = format!("two phases are called `{}`: write another name", phase.name);
             return Err(table.error("name", message));
         }
         phases.push(phase);
     }
+    let too_early = gate_before_work(&phases).filter(|_| key == "phases");
+    if let Some((table, phase)) = too_early.and_then(|index| Some((tables.get(index)?, phases.get(index)?))) {
+        let message =
+            format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
+        return Err(table.error("name", message));
+    }
     Ok(phases)
+}
+
+/// A gate that comes before the first work. A workflow that only judges has its work from elsewhere.
+fn gate_before_work(phases: &[Phase]) -> Option<usize> {
+    let work = phases.iter().position(Phase::works)?;
+    phases.iter().take(work).position(Phase::is_gate)
 }
 
 /// One phase being read.

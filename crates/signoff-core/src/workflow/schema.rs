@@ -59,8 +59,7 @@ impl Properties {
 
     /// A table with these keys and no other.
     pub fn closed(self) -> Value {
-        let mut table =
-            json!({ "type": "object", "properties": self.known, "additionalProperties": false });
+        let mut table = json!({ "type": "object", "properties": self.known, "additionalProperties": false });
         if !self.required.is_empty() {
             table["required"] = self.required.into();
         }
@@ -77,10 +76,10 @@ impl Properties {
 
 /// `[workflows.NAME]`. Its phases are `#/definitions/phase`.
 pub fn workflow() -> Value {
-    let phases = json!({ "type": "array", "items": { "$ref": "#/definitions/phase" }, "maxItems": MOST_PHASES });
+    let phases =
+        json!({ "type": "array", "items": { "$ref": "#/definitions/phase" }, "maxItems": MOST_PHASES });
     let mut tables = Properties::default();
-    let reviewers =
-        json!({ "type": "object", "additionalProperties": ReviewerWords::properties().requiring(&["kind"]).closed() });
+    let reviewers = json!({ "type": "object", "additionalProperties": ReviewerWords::properties().requiring(&["kind"]).closed() });
     tables.add("reviewers", reviewers, "A table for each reviewer of this workflow alone", None);
     tables.add("before", phases.clone(), "Phases of the run before its tasks", None);
     tables.add("phases", phases.clone(), "The phases of each task", None);

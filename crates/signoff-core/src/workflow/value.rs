@@ -1,8 +1,8 @@
 //! The values a key may have, and how to say what was expected instead.
 
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
 use serde::de::value::StrDeserializer;
+use serde_json::{Value as Json, json};
 use toml::Spanned;
 use toml::de::DeValue;
 

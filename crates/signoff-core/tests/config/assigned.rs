@@ -222,7 +222,8 @@ fn a_role_may_have_a_model_of_its_own() {
         let asked = Asked::of(&settings);
         let fixer = asked.at("review", |place| settings.writer(Role::Fix, place)).unwrap();
         let reviewer = asked.reviewer("general").unwrap();
-        let shown = |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
+        let shown =
+            |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
         [shown(&fixer.agent.name, fixer.model), shown(&reviewer.agent.name, reviewer.model)].join(", ")
     };
     let implement = "implement = { agent = \"claude\", model = \"big\" }";

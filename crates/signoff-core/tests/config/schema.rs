@@ -48,7 +48,9 @@ fn presets_are_taken_as_workflows_of_ones_own() {
 
 #[test]
 fn roles_may_be_names_or_tables() {
-    check("[roles]\nimplement = \"claude\"\nfix = { agent = \"claude\", model = \"haiku\" }\nreview = { model = \"opus\" }\n");
+    check(
+        "[roles]\nimplement = \"claude\"\nfix = { agent = \"claude\", model = \"haiku\" }\nreview = { model = \"opus\" }\n",
+    );
 }
 
 /// Calls `look` with every property of the schema and the path to it.
@@ -83,7 +85,10 @@ fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() 
             known.push(path.to_owned());
         }
     });
-    assert!(known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()), "{known:?}");
+    assert!(
+        known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()),
+        "{known:?}"
+    );
 }
 
 /// No table of the reader is left out.
