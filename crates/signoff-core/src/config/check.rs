@@ -38,7 +38,7 @@ impl Settings {
             };
             if kind.needs_command() && settings.command.is_none() {
                 let message =
-                    format!("agent `{name}` is of kind \"{}\": it needs `command = [\"…\"]`", kind.word());
+                    format!("agent `{name}` is of kind \"{}\": write `command = [\"./agent\"]`", kind.word());
                 return Err(settings.place().error(message));
             }
             self.check_fallback(name)?;
@@ -53,7 +53,10 @@ impl Settings {
             let Some(fallback) = &settings.fallback else { return Ok(()) };
             let next = self.named(fallback, "fallback")?.name;
             if seen.contains(&next) {
-                let message = format!("`fallback` leads in a circle: {} → {next}", seen.join(" → "));
+                let circle = seen.join(" → ");
+                let message = format!(
+                    "`fallback` leads in a circle: {circle} → {next}; write another agent, or leave it out"
+                );
                 return Err(fallback.origin.error(message));
             }
             seen.push(next);
@@ -76,7 +79,7 @@ impl Settings {
             return Ok(());
         }
         Err(setting.origin.error(format!(
-            "`{key}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
+            "`{key}` names `{}`, which only runs checks and can be a reviewer's `agent`: expected one of another kind",
             agent.name
         )))
     }
@@ -141,8 +144,8 @@ fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings
     let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
         let expected = match nearest(name, &names) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if names.is_empty() => "it has none".to_owned(),
-            None => format!("its gates are {}", names.join(", ")),
+            None if names.is_empty() => "expected nothing, for it has no gates".to_owned(),
+            None => format!("expected one of {}", names.join(", ")),
         };
         return Err(words
             .place()
@@ -151,7 +154,7 @@ fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings
     let is_check = matches!(judge.kind, PhaseKind::Check(_));
     match words.of_reviewers().filter(|_| is_check) {
         Some((key, origin)) => Err(origin.error(format!(
-            "`{name}` is a check and has no `{key}`: the project's commands judge it, not reviewers"
+            "`{name}` is a check, which the project's commands judge, not reviewers: expected no `{key}`"
         ))),
         None => Ok(()),
     }

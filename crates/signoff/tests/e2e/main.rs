@@ -18,6 +18,7 @@ mod init;
 mod integrity;
 #[cfg(test)]
 mod interrupted;
+mod invalid_config;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod mcp;
 mod merge_reviews;
 #[cfg(test)]
 mod misbehaving;
+mod own_workflow;
 mod parse;
 mod plan;
 mod queue;
