@@ -277,6 +277,12 @@ impl Workflow {
         known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
+    /// The number of the last phase, where people count the phases.
+    pub fn counted(&self) -> Option<u32> {
+        let last = || self.phases.iter().rev().find_map(|phase| phase.number);
+        self.phases.first().filter(|first| first.number == Some(1)).and_then(|_| last())
+    }
+
     /// Whether people mean this phase: by its name, or by its number.
     pub fn means(&self, word: &str, phase: &Phase) -> bool {
         let numbered = || {

@@ -2,11 +2,13 @@
 //!
 //! A fact is in the log before its effects begin. What cannot be told from the log is never decided upon.
 
+mod apart;
 mod budget;
 mod carry_out;
 mod input;
 mod interrupt;
 mod part;
+mod person;
 mod pick;
 mod queueing;
 mod record;
@@ -22,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
 use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
@@ -45,6 +47,8 @@ struct Driven {
     at_work: BTreeMap<(LoopId, AttemptId), Option<Stopper>>,
     /// Loops whose worktree is being made.
     placing: BTreeSet<LoopId>,
+    /// Loops beside whose worktree others were made.
+    apart: BTreeSet<LoopId>,
     /// The worktrees that are ours while their loops are at work.
     occupied: BTreeMap<LoopId, Occupied>,
     /// Its branch is being brought onto the default branch.
@@ -56,8 +60,8 @@ struct Driven {
 impl Driven {
     fn new(lease: Lease, board: Board) -> Self {
         let (at_work, occupied) = (BTreeMap::new(), BTreeMap::new());
-        let (placing, tracking) = (BTreeSet::new(), Tracking::default());
-        Self { lease, board, at_work, placing, occupied, landing: Onto::Nothing, tracking }
+        let (placing, apart, tracking) = (BTreeSet::new(), BTreeSet::new(), Tracking::default());
+        Self { lease, board, at_work, placing, apart, occupied, landing: Onto::Nothing, tracking }
     }
 }
 
@@ -108,6 +112,8 @@ pub struct Dispatcher<'r> {
     /// Runs that would take another task if fewer were worked, in whatever run.
     deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
+    /// The questions that the person who sits there leaves for later.
+    left: BTreeSet<(RunId, LoopId, QuestionId)>,
     /// The other programs' last sign of life in the store.
     seen: u64,
     summary: Summary,
@@ -136,6 +142,7 @@ impl<'r> Dispatcher<'r> {
             ticks: 0,
             deferred: BTreeSet::new(),
             interrupt: None,
+            left: BTreeSet::new(),
             seen: 0,
             summary: Summary::default(),
             chores: JoinSet::new(),
@@ -226,7 +233,7 @@ impl<'r> Dispatcher<'r> {
         let is_quiet = |run: &Driven| !run.is_at_work() && run.placing.is_empty() && run.tracking.is_still();
         let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
-        quiet && !waits && !self.waits_for_time()
+        quiet && !waits && !self.waits_for_time() && !self.waits_for_an_answer()
     }
 
     /// Whether a loop waits for nothing but the clock.
@@ -269,6 +276,15 @@ impl<'r> Dispatcher<'r> {
             Input::Closed { run, loop_id, result } => self.closed(run, loop_id, result),
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
+                Ok(())
+            }
+            Input::Decided { run, loop_id, command } => self.decided(run, &loop_id, command),
+            Input::Left { run, loop_id, question } => {
+                self.left.insert((run, loop_id, question));
+                Ok(())
+            }
+            Input::Attended(attended) => {
+                self.drive.attended = attended;
                 Ok(())
             }
             Input::Note(note) => {
@@ -356,6 +372,7 @@ impl<'r> Dispatcher<'r> {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
+        self.clear_apart(run, &loop_id);
         let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in &notes {

@@ -5,6 +5,7 @@
 //!
 //! All functions block; callers with other things to do use a thread for blocking work.
 
+mod apart;
 mod aside;
 mod branch;
 mod checkout;
@@ -14,6 +15,7 @@ mod diff;
 mod disk;
 mod door;
 mod error;
+mod file_at;
 mod head;
 mod index;
 mod index_lock;
@@ -42,11 +44,13 @@ mod turn;
 mod undo;
 mod worktree;
 
+pub use apart::Together;
 pub use checkout::CheckoutState;
 pub use commit::Committed;
 pub use diff::{Diff, LeftOutFile};
 pub use door::Git;
 pub use error::GitError;
+pub use file_at::FileAt;
 pub use land::{Conflict, Merge, Target};
 pub use land_checkout::Moved;
 pub use land_rebase::Replay;

@@ -8,6 +8,7 @@ pub mod board;
 pub mod brief;
 pub mod builtin;
 pub mod clock;
+mod combine;
 pub mod confine;
 pub mod detect;
 pub mod dispatcher;

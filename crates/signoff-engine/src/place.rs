@@ -1,5 +1,6 @@
 //! Where a loop is worked: its worktree and branch, made from a recorded base.
 
+pub mod apart;
 mod start;
 
 use std::fs;

@@ -110,6 +110,25 @@ impl Settings {
 
     /// The same while others are refused: `turn` says who falls in.
     pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
+        self.worker(role, place, (None, turn))
+    }
+
+    /// Who looks into a phase's question before its own agent does.
+    pub fn researcher_in_turn(
+        &self,
+        role: Role,
+        place: Place<'_>,
+        turn: usize,
+    ) -> Result<Assigned, ConfigError> {
+        self.worker(role, place, (place.phase.parallel_model.clone(), turn))
+    }
+
+    fn worker(
+        &self,
+        role: Role,
+        place: Place<'_>,
+        (first, turn): (Option<String>, usize),
+    ) -> Result<Assigned, ConfigError> {
         // A gate's own agent and model are its reviewers', not its fixer's.
         let own = Some(place.phase).filter(|phase| phase.judge().is_none());
         let chosen = match own {
@@ -121,7 +140,7 @@ impl Settings {
             None => self.in_role(role.word())?,
         };
         let kind = self.written.task_types.of(place.task.kind);
-        let wanted = place.task.model.clone().or_else(|| text(&kind.model));
+        let wanted = first.or_else(|| place.task.model.clone()).or_else(|| text(&kind.model));
         let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone())).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let model = model(wanted, &assigned, &agent);

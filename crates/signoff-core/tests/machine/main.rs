@@ -2,6 +2,7 @@
 
 mod explore;
 mod laws;
+mod mini_loop;
 mod say;
 mod stories;
 mod story;

@@ -33,24 +33,33 @@ impl Story {
 
     /// Any event, under a name of its own.
     pub fn then(mut self, name: &str, event: Event) -> Self {
-        let (state, effects) = step(self.state, event, &self.policy);
+        self.take(name, event);
+        self
+    }
+
+    pub fn take(&mut self, name: &str, event: Event) {
+        let (state, effects) = step(self.state.clone(), event, &self.policy);
         self.state = state;
         let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
         let effects = if effects.is_empty() { "–".to_owned() } else { effects.join("; ") };
         self.lines.push(format!("{name:<34} → {effects}"));
-        self
     }
 
-    fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
-        let jobs = outstanding(&self.state, &self.policy).into_iter().filter_map(|wish| match wish {
+    /// Everything that somebody is to do now.
+    pub fn jobs(&self) -> Vec<Job> {
+        let job = |wish| match wish {
             Effect::Spawn(job) => Some(job),
             Effect::Kill { .. }
             | Effect::Ask(_)
             | Effect::Wait { .. }
             | Effect::AwaitLanding
             | Effect::Finish(_) => None,
-        });
-        let mut jobs = jobs;
+        };
+        outstanding(&self.state, &self.policy).into_iter().filter_map(job).collect()
+    }
+
+    fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
+        let mut jobs = self.jobs().into_iter();
         jobs.find(is_it).unwrap_or_else(|| panic!("no {wanted} is at work in {:?}", self.state.stage))
     }
 

@@ -19,7 +19,7 @@ use crate::assignment::{Assignment, Neighbour, Part};
 use crate::board::{Board, Worked};
 use crate::clock;
 use crate::error::EngineError;
-use crate::{attempt, failpoint, landing, place, tracker};
+use crate::{attempt, combine, failpoint, landing, place, tracker};
 
 impl Dispatcher<'_> {
     pub(super) fn carry_out_all(&mut self) -> Result<(), EngineError> {
@@ -192,6 +192,9 @@ impl Dispatcher<'_> {
             policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.shop.settings;
         match (job.role(), place) {
+            (Subject::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
+                settings.researcher_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
             (Subject::Writer(role), Some(place)) => {
                 settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
             }
@@ -224,17 +227,19 @@ impl Dispatcher<'_> {
         self.note_start(run, loop_id, &job)?;
         if let Some(driven) = self.runs.get_mut(&run) {
             driven.at_work.insert((loop_id.clone(), attempt), None);
+            driven.apart.extend(place::apart::is_apart(&task).then(|| loop_id.clone()));
         }
-        self.summary.agents += usize::from(job.kind != JobKind::Land);
-        let (shop, task, tell) = (self.shop.clone(), Arc::new(task), self.tell.clone());
+        self.summary.agents += usize::from(!matches!(job.kind, JobKind::Land | JobKind::Combine { .. }));
+        let task = Arc::new(place::apart::assigned(task));
+        let (shop, tell) = (self.shop.clone(), self.tell.clone());
         match task.job.kind {
             JobKind::Land => tokio::spawn(landing::carry_out(shop, task, tell)),
+            JobKind::Combine { .. } => tokio::spawn(combine::carry_out(shop, task, tell)),
             JobKind::Work { .. }
             | JobKind::Research { .. }
             | JobKind::Review { .. }
             | JobKind::Check
-            | JobKind::Fix { .. }
-            | JobKind::Combine { .. } => tokio::spawn(attempt::carry_out(shop, task, tell)),
+            | JobKind::Fix { .. } => tokio::spawn(attempt::carry_out(shop, task, tell)),
         };
         Ok(())
     }
@@ -250,7 +255,8 @@ impl Dispatcher<'_> {
             driven.at_work.insert((loop_id.clone(), attempt), None);
         }
         let ended = (ended, Vec::new());
-        tokio::spawn(attempt::conclude(self.shop.clone(), Arc::new(task), ended, self.tell.clone()));
+        let task = Arc::new(place::apart::assigned(task));
+        tokio::spawn(attempt::conclude(self.shop.clone(), task, ended, self.tell.clone()));
     }
 
     fn assignment(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<Assignment> {
@@ -282,6 +288,9 @@ impl Dispatcher<'_> {
             others: neighbours(board, loop_id),
             at_once: self.runs.values().map(at_once).sum::<usize>().max(1),
             stop_marker: board.run_policy().is_some_and(|policy| policy.stop_marker),
+            items: worked.tasks.clone(),
+            item_began: worked.item_began.clone(),
+            researched: worked.researched.clone(),
         })
     }
 

@@ -52,7 +52,7 @@ impl Worktree {
 }
 
 /// Also where an agent made directories that nobody may write to.
-fn remove_directory(path: &Path) -> Result<(), GitError> {
+pub(super) fn remove_directory(path: &Path) -> Result<(), GitError> {
     match remove_if_there(path) {
         Err(GitError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
             open_up(path).map_err(GitError::at(path))?;

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::{preflight, settings};
 
 /// The preset that is iterated.
-const PRESET: &str = "phases";
+pub const PRESET: &str = "phases";
 
 /// Think, plan, review the plan, implement, review, test, simplify, review the whole
 ///

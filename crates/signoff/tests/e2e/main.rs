@@ -32,6 +32,7 @@ mod many_runs;
 #[cfg(test)]
 mod mcp;
 mod merge_reviews;
+mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
 mod own_workflow;

@@ -1,0 +1,393 @@
+//! The review mini-loop, combination by combination: what becomes of a finding of each severity that no fix makes go
+//! away, with two retries.
+//!
+//! `next`: the gate passes. `noted`: on to the next phase with the issue noted. `phase 1`: a new iteration begins.
+//! `halt`: the workflow ends, as a failure. `ask`: a person decides.
+
+use std::collections::BTreeSet;
+
+use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::machine::{
+    CheckReport, Event, GateEnd, Job, JobKind, Loop, Outcome, Policy, Reason, Stage, WorkReport,
+};
+use signoff_core::policy::{Bound, OnExhausted, OnFailure};
+use signoff_core::review::{Bar, Review, ReviewerKind, Severity};
+use signoff_core::workflow::{PhaseKind, Restarting, preset};
+
+use crate::say;
+use crate::story::Story;
+
+/// At a review.
+const AT_A_GATE: &str = "
+onFailure | onMaxRetries | failOnSeverity | LOW              | MEDIUM           | HIGH
+restart   | stop         | LOW            | phase 1          | phase 1          | phase 1
+restart   | stop         | MEDIUM         | next             | phase 1          | phase 1
+restart   | stop         | HIGH           | next             | next             | phase 1
+restart   | stop         | NONE           | next             | next             | next
+restart   | ask          | LOW            | phase 1          | phase 1          | phase 1
+restart   | ask          | MEDIUM         | next             | phase 1          | phase 1
+restart   | ask          | HIGH           | next             | next             | phase 1
+restart   | ask          | NONE           | next             | next             | next
+restart   | restart      | LOW            | phase 1          | phase 1          | phase 1
+restart   | restart      | MEDIUM         | next             | phase 1          | phase 1
+restart   | restart      | HIGH           | next             | next             | phase 1
+restart   | restart      | NONE           | next             | next             | next
+restart   | proceed      | LOW            | phase 1          | phase 1          | phase 1
+restart   | proceed      | MEDIUM         | next             | phase 1          | phase 1
+restart   | proceed      | HIGH           | next             | next             | phase 1
+restart   | proceed      | NONE           | next             | next             | next
+mini-loop | stop         | LOW            | 2 fixes, halt    | 2 fixes, halt    | 2 fixes, halt
+mini-loop | stop         | MEDIUM         | next             | 2 fixes, halt    | 2 fixes, halt
+mini-loop | stop         | HIGH           | next             | next             | 2 fixes, halt
+mini-loop | stop         | NONE           | next             | next             | next
+mini-loop | ask          | LOW            | 2 fixes, ask     | 2 fixes, ask     | 2 fixes, ask
+mini-loop | ask          | MEDIUM         | next             | 2 fixes, ask     | 2 fixes, ask
+mini-loop | ask          | HIGH           | next             | next             | 2 fixes, ask
+mini-loop | ask          | NONE           | next             | next             | next
+mini-loop | restart      | LOW            | 2 fixes, phase 1 | 2 fixes, phase 1 | 2 fixes, phase 1
+mini-loop | restart      | MEDIUM         | next             | 2 fixes, phase 1 | 2 fixes, phase 1
+mini-loop | restart      | HIGH           | next             | next             | 2 fixes, phase 1
+mini-loop | restart      | NONE           | next             | next             | next
+mini-loop | proceed      | LOW            | 2 fixes, noted   | 2 fixes, noted   | 2 fixes, noted
+mini-loop | proceed      | MEDIUM         | next             | 2 fixes, noted   | 2 fixes, noted
+mini-loop | proceed      | HIGH           | next             | next             | 2 fixes, noted
+mini-loop | proceed      | NONE           | next             | next             | next
+proceed   | stop         | LOW            | noted            | noted            | noted
+proceed   | stop         | MEDIUM         | next             | noted            | noted
+proceed   | stop         | HIGH           | next             | next             | noted
+proceed   | stop         | NONE           | next             | next             | next
+proceed   | ask          | LOW            | noted            | noted            | noted
+proceed   | ask          | MEDIUM         | next             | noted            | noted
+proceed   | ask          | HIGH           | next             | next             | noted
+proceed   | ask          | NONE           | next             | next             | next
+proceed   | restart      | LOW            | noted            | noted            | noted
+proceed   | restart      | MEDIUM         | next             | noted            | noted
+proceed   | restart      | HIGH           | next             | next             | noted
+proceed   | restart      | NONE           | next             | next             | next
+proceed   | proceed      | LOW            | noted            | noted            | noted
+proceed   | proceed      | MEDIUM         | next             | noted            | noted
+proceed   | proceed      | HIGH           | next             | next             | noted
+proceed   | proceed      | NONE           | next             | next             | next
+stop      | stop         | LOW            | halt             | halt             | halt
+stop      | stop         | MEDIUM         | next             | halt             | halt
+stop      | stop         | HIGH           | next             | next             | halt
+stop      | stop         | NONE           | next             | next             | next
+stop      | ask          | LOW            | halt             | halt             | halt
+stop      | ask          | MEDIUM         | next             | halt             | halt
+stop      | ask          | HIGH           | next             | next             | halt
+stop      | ask          | NONE           | next             | next             | next
+stop      | restart      | LOW            | halt             | halt             | halt
+stop      | restart      | MEDIUM         | next             | halt             | halt
+stop      | restart      | HIGH           | next             | next             | halt
+stop      | restart      | NONE           | next             | next             | next
+stop      | proceed      | LOW            | halt             | halt             | halt
+stop      | proceed      | MEDIUM         | next             | halt             | halt
+stop      | proceed      | HIGH           | next             | next             | halt
+stop      | proceed      | NONE           | next             | next             | next
+";
+
+/// At the tests, which fail or pass: there is no severity.
+const AT_A_CHECK: &str = "
+onFailure | onMaxRetries | the tests fail
+restart   | stop         | phase 1
+restart   | ask          | phase 1
+restart   | restart      | phase 1
+restart   | proceed      | phase 1
+mini-loop | stop         | 2 fixes, halt
+mini-loop | ask          | 2 fixes, ask
+mini-loop | restart      | 2 fixes, phase 1
+mini-loop | proceed      | 2 fixes, noted
+proceed   | stop         | noted
+proceed   | ask          | noted
+proceed   | restart      | noted
+proceed   | proceed      | noted
+stop      | stop         | halt
+stop      | ask          | halt
+stop      | restart      | halt
+stop      | proceed      | halt
+";
+
+const RETRIES: u32 = 2;
+
+fn rows(table: &str) -> Vec<Vec<&str>> {
+    table.trim().lines().skip(1).map(|row| row.split('|').map(str::trim).collect()).collect()
+}
+
+fn on_failure(word: &str) -> OnFailure {
+    match word {
+        "mini-loop" => OnFailure::MiniLoop,
+        "restart" => OnFailure::Restart,
+        "proceed" => OnFailure::Proceed,
+        "stop" => OnFailure::Stop,
+        _ => panic!("{word}"),
+    }
+}
+
+fn on_exhausted(word: &str) -> OnExhausted {
+    match word {
+        "stop" => OnExhausted::Stop,
+        "ask" => OnExhausted::Ask,
+        "restart" => OnExhausted::Restart,
+        "proceed" => OnExhausted::Proceed,
+        _ => panic!("{word}"),
+    }
+}
+
+fn bar(word: &str) -> Bar {
+    match word {
+        "LOW" => Bar::Low,
+        "MEDIUM" => Bar::Medium,
+        "HIGH" => Bar::High,
+        "NONE" => Bar::None,
+        _ => panic!("{word}"),
+    }
+}
+
+/// The shipped phases, with the words of a row at one of them.
+fn policy(phase: &str, change: impl Fn(&mut Restarting)) -> Policy {
+    let mut policy = Policy::of(preset("phases").expect("shipped"));
+    for one in &mut policy.workflow.phases {
+        if let PhaseKind::Agent { researchers, .. } = &mut one.kind {
+            *researchers = 0;
+        }
+        let here = one.name == phase;
+        if let Some(judge) = one.judge_mut().filter(|_| here) {
+            judge.gate.enabled = true;
+            judge.gate.bound = Bound::MaxFixes(RETRIES);
+            change(judge);
+        }
+    }
+    policy
+}
+
+/// A loop in which everybody is content but one reviewer, or the tests.
+struct Iteration {
+    story: Story,
+    phase: usize,
+    severity: &'static str,
+    fixes: u32,
+}
+
+impl Iteration {
+    fn of(policy: Policy, phase: &str, severity: &'static str) -> Self {
+        let phase = policy.workflow.phases.iter().position(|one| one.name == phase).expect("a phase");
+        Self { story: Story::of(policy), phase, severity, fixes: 0 }
+    }
+
+    fn state(&self) -> &Loop {
+        &self.story.state
+    }
+
+    /// Whatever is to be done next is done; false if nothing is.
+    fn goes_on(&mut self) -> bool {
+        let Some(Job { attempt, phase, kind, .. }) = self.story.jobs().into_iter().next() else {
+            return false;
+        };
+        let here = phase == self.phase;
+        let event = match kind {
+            JobKind::Work { .. } | JobKind::Fix { .. } => {
+                self.fixes += u32::from(here);
+                let head = self.story.new_head();
+                Event::WorkEnded { attempt, report: WorkReport::Complete { head } }
+            }
+            JobKind::Review { reviewer, .. } => {
+                let review =
+                    if here { self.objection(reviewer.as_str()) } else { say::approves(reviewer.as_str()) };
+                Event::ReviewArrived { attempt, review: Box::new(review) }
+            }
+            JobKind::Check => {
+                let findings = vec![say::finding("test.rs", Severity::Critical)];
+                let report = if here { CheckReport::Failed { findings } } else { CheckReport::Passed };
+                Event::CheckEnded { attempt, report }
+            }
+            JobKind::Research { .. } | JobKind::Combine { .. } | JobKind::Land => panic!("{kind:?}"),
+        };
+        self.story.take("", event);
+        true
+    }
+
+    /// The same finding every time, read as a reviewer's answer is.
+    fn objection(&self, reviewer: &str) -> Review {
+        let judge = self.story.policy.workflow.phases[self.phase].judge().expect("a gate");
+        let ask = Ask {
+            reviewer: reviewer.into(),
+            kind: ReviewerKind::Code,
+            nonce: None,
+            require_nonce: false,
+            fail_on: judge.gate.fail_on,
+            commit: None,
+            loop_id: None,
+            task: None,
+        };
+        let text = format!(
+            r#"[{{"severity": "{}", "message": "the error is thrown away", "location": "a.rs:7"}}]"#,
+            self.severity
+        );
+        parse(Contract::Severity, Answer { text: text.as_bytes(), tool: None }, &ask).expect("an answer")
+    }
+
+    /// What becomes of the finding at its gate.
+    fn fate(&mut self) -> String {
+        let fate = loop {
+            let state = self.state();
+            let recorded = state.gates.iter().find(|record| record.phase == self.phase);
+            match (&state.stage, recorded.map(|record| &record.end)) {
+                (Stage::Waiting { .. }, _) => break "ask",
+                (_, Some(GateEnd::Approved { .. })) => break "next",
+                (_, Some(GateEnd::Noted { .. })) => break "noted",
+                (Stage::Done(ending), _) => {
+                    assert_eq!(ending.outcome, Outcome::Failed);
+                    break "halt";
+                }
+                (_, _) if state.at.pass > 1 => {
+                    assert_eq!(state.at.phase, 0);
+                    break "phase 1";
+                }
+                (_, _) => assert!(self.goes_on()),
+            }
+        };
+        if self.fixes == 0 { fate.to_owned() } else { format!("{} fixes, {fate}", self.fixes) }
+    }
+
+    /// How all ends if nobody interferes.
+    fn outcome(&mut self) -> (Outcome, Option<Reason>) {
+        while self.goes_on() {}
+        let Stage::Done(ending) = &self.state().stage else { panic!("{:?}", self.state().stage) };
+        (ending.outcome.clone(), ending.reason)
+    }
+}
+
+/// What must hold in the end, whatever else happens.
+fn ends_as_it_should(iteration: &mut Iteration, fate: &str, row: &str) {
+    if fate.ends_with("ask") {
+        assert!(iteration.story.jobs().is_empty(), "{row}: nobody works while a person is asked");
+        return;
+    }
+    let (outcome, reason) = iteration.outcome();
+    match fate.rsplit(", ").next().unwrap_or(fate) {
+        "next" => assert!(matches!(outcome, Outcome::Approved { .. }), "{row}: {outcome:?}"),
+        "noted" => assert_eq!(outcome, Outcome::CompletedWithIssues, "{row}"),
+        "halt" => assert_eq!(outcome, Outcome::Failed, "{row}"),
+        "phase 1" => {
+            assert_eq!((outcome, reason), (Outcome::Failed, Some(Reason::PassesExhausted)), "{row}");
+        }
+        other => panic!("{row}: {other}"),
+    }
+}
+
+#[test]
+fn what_becomes_of_a_finding_at_a_review() {
+    const SEVERITIES: [&str; 3] = ["LOW", "MEDIUM", "HIGH"];
+    let rows = rows(AT_A_GATE);
+    assert_eq!(rows.len(), 4 * 4 * 4);
+    let combinations: BTreeSet<_> = rows.iter().map(|row| &row[..3]).collect();
+    assert_eq!(combinations.len(), rows.len());
+    let mut seen = 0;
+    for gate in ["plan_review", "code_review", "final_review"] {
+        for row in &rows {
+            for (severity, expected) in SEVERITIES.into_iter().zip(&row[3..]) {
+                let policy = policy(gate, |judge| {
+                    judge.gate.on_failure = on_failure(row[0]);
+                    judge.gate.on_exhausted = on_exhausted(row[1]);
+                    judge.gate.fail_on = bar(row[2]);
+                });
+                let mut iteration = Iteration::of(policy, gate, severity);
+                let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
+                let fate = iteration.fate();
+                assert_eq!(fate, *expected, "{name}");
+                ends_as_it_should(&mut iteration, &fate, &name);
+                seen += 1;
+            }
+        }
+    }
+    assert_eq!(seen, 3 * 64 * 3);
+}
+
+#[test]
+fn what_becomes_of_tests_that_fail() {
+    let rows = rows(AT_A_CHECK);
+    assert_eq!(rows.len(), 4 * 4);
+    for row in rows {
+        let policy = policy("test", |judge| {
+            judge.gate.on_failure = on_failure(row[0]);
+            judge.gate.on_exhausted = on_exhausted(row[1]);
+        });
+        let mut iteration = Iteration::of(policy, "test", "HIGH");
+        let fate = iteration.fate();
+        assert_eq!(fate, row[2], "{row:?}");
+        ends_as_it_should(&mut iteration, &fate, &row.join(", "));
+    }
+}
+
+/// Every place that can send an iteration back.
+const JUDGES: [&str; 6] =
+    ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
+
+#[test]
+fn the_last_restart_is_a_stop_and_never_a_pass() {
+    for phase in JUDGES {
+        for (failure, exhausted) in
+            [(OnFailure::Restart, OnExhausted::Proceed), (OnFailure::MiniLoop, OnExhausted::Restart)]
+        {
+            for passes in [1, 2, 3] {
+                let mut policy = policy(phase, |judge| {
+                    judge.gate.on_failure = failure;
+                    judge.gate.on_exhausted = exhausted;
+                });
+                policy.workflow.limits.max_passes = passes;
+                let mut iteration = Iteration::of(policy, phase, "HIGH");
+                let failed = (Outcome::Failed, Some(Reason::PassesExhausted));
+                assert_eq!(iteration.outcome(), failed, "{phase}, {failure:?}, {passes}");
+                assert_eq!(iteration.state().at.pass, passes, "{phase}, {failure:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_goes_on_with_issues_is_never_approved() {
+    for phase in JUDGES {
+        for (failure, exhausted) in
+            [(OnFailure::Proceed, OnExhausted::Stop), (OnFailure::MiniLoop, OnExhausted::Proceed)]
+        {
+            let policy = policy(phase, |judge| {
+                judge.gate.on_failure = failure;
+                judge.gate.on_exhausted = exhausted;
+            });
+            let mut iteration = Iteration::of(policy, phase, "HIGH");
+            let (outcome, reason) = iteration.outcome();
+            assert_eq!(outcome, Outcome::CompletedWithIssues, "{phase}, {failure:?}");
+            assert!(reason.is_some(), "{phase}, {failure:?}");
+        }
+    }
+}
+
+#[test]
+fn retries_without_limit_end_with_the_attempts() {
+    for phase in JUDGES {
+        for exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
+            let mut policy = policy(phase, |judge| {
+                judge.gate.on_failure = OnFailure::MiniLoop;
+                judge.gate.on_exhausted = exhausted;
+                judge.gate.bound = Bound::Unlimited;
+            });
+            policy.workflow.limits.max_attempts = 20;
+            let mut iteration = Iteration::of(policy, phase, "HIGH");
+            let failed = (Outcome::Failed, Some(Reason::AttemptsExhausted));
+            assert_eq!(iteration.outcome(), failed, "{phase}, {exhausted:?}");
+            assert_eq!(iteration.state().tally.iteration, 20, "{phase}");
+        }
+    }
+}
+
+#[test]
+fn retries_without_limit_end_with_the_budget() {
+    let unlimited = policy("code_review", |judge| judge.gate.bound = Bound::Unlimited);
+    let mut iteration = Iteration::of(unlimited, "code_review", "HIGH");
+    while iteration.fixes < 7 {
+        assert!(iteration.goes_on());
+    }
+    let story = iteration.story.budget();
+    assert!(story.jobs().is_empty());
+    assert!(!story.state.is_done());
+}
