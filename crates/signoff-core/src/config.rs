@@ -34,6 +34,7 @@ pub use tables::keys;
 pub use task::{Expected, TaskFlags};
 pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 
+use crate::ids::ReviewerName;
 use crate::limited::Backoff;
 use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
@@ -110,8 +111,9 @@ impl Settings {
         for (name, table) in tables.table.children()? {
             slot::check_name(name, &tables)?;
             if PRESETS.contains(&name) {
-                let message =
-                    format!("`{name}` is a preset: change it in [presets.{name}], or choose another name");
+                let message = format!(
+                    "`{name}` is a preset: write [presets.{name}] to change it, or choose another name"
+                );
                 return Err(tables.table.error(name, message));
             }
             let workflow = resolve::workflow(&table, name, &shared)?;
@@ -183,6 +185,12 @@ impl Settings {
     /// The file with the prompt for a role, with its origin.
     pub fn prompt(&self, role: &str) -> Option<(&str, &Origin)> {
         self.written.prompts.of(role).map(|setting| (setting.value.as_str(), &setting.origin))
+    }
+
+    /// The file with the prompt of one reviewer, with its origin.
+    pub fn reviewer_prompt(&self, name: &ReviewerName) -> Option<(&str, &Origin)> {
+        let prompt = self.written.reviewers.0.get(name.as_str())?.prompt.as_ref()?;
+        Some((prompt.value.as_str(), &prompt.origin))
     }
 
     /// Where the prompt that a workflow has for a role was named, in words.

@@ -144,6 +144,15 @@ fn write_draft(draft: &Path, bytes: &[u8], permissions: Option<fs::Permissions>)
     file.sync_all()
 }
 
+/// Writes a file of our own, whatever lay there, with the directory it lies in.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    fs::write(path, text).map_err(failed)
+}
+
 /// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.
 pub fn back_up(path: &Path) -> Result<Option<PathBuf>, Failure> {
     if path.symlink_metadata().is_err() {

@@ -2,10 +2,13 @@
 
 mod assigned;
 mod bad;
+mod corpus;
 mod foreign;
 mod guide;
 mod laws;
 mod layers;
+mod phases;
+mod schema;
 mod tasks;
 mod workflows;
 

@@ -10,6 +10,7 @@ mod config;
 mod cost;
 mod demo;
 mod documentation;
+mod foreign;
 mod groups;
 mod house;
 mod init;
@@ -17,6 +18,7 @@ mod init;
 mod integrity;
 #[cfg(test)]
 mod interrupted;
+mod invalid_config;
 mod iterate;
 mod iterate_killed;
 #[cfg(test)]
@@ -35,6 +37,7 @@ mod merge_reviews;
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
+mod own_workflow;
 mod parse;
 mod phases_engine;
 mod plan;
