@@ -2,6 +2,8 @@
 
 mod actors;
 mod app;
+#[cfg(all(test, unix))]
+mod asked_on_terminal;
 mod asking;
 #[cfg(test)]
 mod bad_input;
