@@ -210,6 +210,7 @@ fn thinking<'a>(
         pass: task.job.pass,
         findings,
         last_review: material.last_pass.as_deref(),
+        refused: task.refused.as_deref().filter(|_| document.is_some()),
         document,
     }
 }
@@ -253,6 +254,7 @@ fn plan(task: &Assignment, material: &Material) -> String {
         previous_plan: material.plan.as_deref(),
         findings: &findings,
         last_review: material.last_pass.as_deref(),
+        refused: task.refused.as_deref().filter(|_| path.is_some()),
         reports: &reports,
         document: path.as_deref(),
     })

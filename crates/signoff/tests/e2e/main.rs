@@ -34,6 +34,7 @@ mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
 mod parse;
+mod phases_engine;
 mod plan;
 mod queue;
 #[cfg(test)]
