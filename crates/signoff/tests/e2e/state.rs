@@ -91,8 +91,33 @@ fn an_iteration_goes_on_where_another_program_left_it() {
     let project = project();
     let_go(&project);
     let before = project.checkout();
-    insta::assert_snapshot!(project.run(&["import", "state.json"]), @"");
-    insta::assert_snapshot!(project.subjects(BRANCH), @"");
+    insta::assert_snapshot!(project.run(&["import", "state.json"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add user authentication
+      Phase 5/9: Code Review: Taken over at code_review
+      back to phase 5 (iteration 2/10)
+    Iteration 2/10
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: CHANGES_REQUESTED - the login is not checked
+      Phase 5/9: Code Review 2/11: Improving...
+      Phase 5/9: Code Review 2/11...
+      Phase 5/9: Code Review 2/11: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: PASSED
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 4 reviews in 2 iterations)
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Begun elsewhere
+    Address review feedback (cycle 1)
+    Add user authentication - simplify
+    ");
     assert_eq!(project.checkout(), before);
     let (left, now) = (begun_elsewhere(), state(&project));
     assert_eq!(now["iterations"][0], left["iterations"][0]);
@@ -104,7 +129,13 @@ fn an_iteration_goes_on_where_another_program_left_it() {
         assert_eq!(phases[number.to_string()]["status"], "completed", "{number}");
     }
     assert_eq!(now["phase9"], phase("completed"));
-    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], now.to_string()), @"");
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], now.to_string()), @r#"
+    exit 2
+    --- stderr
+    error: this iteration is finished: every phase is completed or skipped
+      --> stdin
+    hint: there is nothing to go on with; `signoff iterate "…"` begins anew
+    "#);
 }
 
 #[test]
@@ -120,7 +151,13 @@ fn reviewers_see_the_work_done_so_far_and_what_was_found() {
 #[test]
 fn what_is_queued_is_exported_as_it_was_and_worked_later() {
     let project = project();
-    insta::assert_snapshot!(project.run(&["import", "state.json", "--queue"]), @"");
+    insta::assert_snapshot!(project.run(&["import", "state.json", "--queue"]), @"
+    exit 0
+    --- stdout
+    Added task #1: Add user authentication
+    --- stderr
+    `signoff work` works it
+    ");
     assert_eq!(state(&project), begun_elsewhere());
     // The branch begins at the commit that was checked out then.
     project.git("checkout -q main");
@@ -138,7 +175,7 @@ fn an_iteration_is_exported_while_another_program_works_it() {
     until("somebody simplifies", || project.env.root().join("begun").exists());
     let now = state(&project);
     assert_eq!(now["currentPhase"], 7);
-    insta::assert_snapshot!(now["iterations"][1]["phases"], @"");
+    insta::assert_snapshot!(now["iterations"][1]["phases"], @r#"{"1":{"status":"completed"},"2":{"status":"completed"},"3":{"lastIssues":[],"retryCount":1,"status":"completed"},"4":{"status":"completed"},"5":{"lastIssues":[{"location":"auth.txt:1","message":"the login is not checked","severity":"MEDIUM"}],"retryCount":3,"status":"completed"},"6":{"retryCount":0,"status":"completed"},"7":{"status":"in_progress"},"8":{"lastIssues":[],"retryCount":0,"status":"pending"}}"#);
     let_go(&project);
     project.env.finish(program);
 }
@@ -155,7 +192,7 @@ fn a_workflow_of_ones_own_can_be_exported_if_its_phases_have_numbers() {
     project.run(&["work"]);
     let now = state(&project);
     assert_eq!((&now["mode"], &now["currentPhase"]), (&json!("full"), &json!(5)));
-    insta::assert_snapshot!(now["iterations"][0]["phases"], @"");
+    insta::assert_snapshot!(now["iterations"][0]["phases"], @r#"{"1":{"status":"skipped"},"2":{"status":"skipped"},"3":{"lastIssues":[],"retryCount":0,"status":"skipped"},"4":{"status":"completed"},"5":{"lastIssues":[{"location":"auth.txt:1","message":"missing input validation","severity":"HIGH"}],"retryCount":1,"status":"completed"},"6":{"retryCount":0,"status":"skipped"},"7":{"status":"skipped"},"8":{"lastIssues":[],"retryCount":0,"status":"skipped"}}"#);
 }
 
 /// Two of the nine phases.
@@ -189,7 +226,12 @@ fn refused() -> Project {
 #[test]
 fn open_findings_are_exported_for_code_scanning() {
     let project = refused();
-    insta::assert_snapshot!(project.run(&["export", "1", "--format", "sarif"]), @"");
+    insta::assert_snapshot!(project.run(&["export", "1", "--format", "sarif"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
     project.run(&["work"]);
     let sarif = project.run(&["export", "1", "--format", "sarif"]).json();
     let run = &sarif["runs"][0];
@@ -218,13 +260,52 @@ fn all_that_was_recorded_is_exported_line_by_line() {
 fn what_cannot_be_exported_is_said() {
     let project = refused();
     let export = |words: &[&str]| project.run(&[&["export"], words].concat());
-    insta::assert_snapshot!(export(&["7", "--format", "state-v4"]), @"");
-    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"");
-    insta::assert_snapshot!(export(&["1", "--format", "state-v3"]), @"");
-    insta::assert_snapshot!(export(&["1"]), @"");
+    insta::assert_snapshot!(export(&["7", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: there is no task 7
+    hint: `signoff status` lists the tasks
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "state-v3"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'state-v3' for '--format <FORMAT>'
+      [possible values: state-v4, sarif, jsonl]
+
+      tip: a similar value exists: 'state-v4'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(export(&["1"]), @"
+    exit 2
+    --- stderr
+    error: the following required arguments were not provided:
+      --format <FORMAT>
+
+    Usage: signoff export --format <FORMAT> <ID>
+
+    For more information, try '--help'.
+    ");
     project.run(&["work"]);
-    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"");
-    insta::assert_snapshot!(export(&["1", "--format", "jsonl", "--output", "no/such/place"]), @"");
+    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: task 1 is no iteration: its workflow `task` does not number its phases from 1 to 9
+    hint: --format state-v4 is for what `signoff iterate` began; --format jsonl is for every task
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "jsonl", "--output", "no/such/place"]), @"
+    exit 1
+    --- stderr
+    error: cannot write no/such/place: No such file or directory (os error 2)
+      --> no/such/place
+    hint: what was there before is as it was
+    ");
 }
 
 #[test]
@@ -252,14 +333,44 @@ fn a_file_that_does_not_fit_makes_nothing() {
     let mut old = begun_elsewhere();
     old["version"] = json!(3);
     project.env.write("old.json", serde_json::to_string_pretty(&old).unwrap());
-    insta::assert_snapshot!(project.run(&["import", "old.json"]), @"");
+    insta::assert_snapshot!(project.run(&["import", "old.json"]), @"
+    exit 2
+    --- stderr
+    error: version: version 3 is too old: only version 4 can be taken over
+      --> old.json:99
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
     let mut worse = begun_elsewhere();
     worse["iterations"][1]["phases"]["5"]["lastIssues"][0]["severity"] = json!("BAD");
     let worse = serde_json::to_string_pretty(&worse).unwrap();
-    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse), @"");
-    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse[..700]), @"");
-    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"");
-    insta::assert_snapshot!(project.run(&["import", "nowhere.json"]), @"");
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse), @r#"
+    exit 2
+    --- stderr
+    error: iterations[1].phases.5.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "BAD"
+      --> stdin:70
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    "#);
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse[..700]), @"
+    exit 2
+    --- stderr
+    error: the file: breaks off: EOF while parsing an object
+      --> stdin:35
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"
+    exit 2
+    --- stderr
+    error: the file: is longer than 1000000 bytes: it is no state file
+      --> stdin:1
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
+    insta::assert_snapshot!(project.run(&["import", "nowhere.json"]), @"
+    exit 2
+    --- stderr
+    error: cannot read nowhere.json: No such file or directory (os error 2)
+      --> nowhere.json
+    hint: check the path, and that you may read it
+    ");
     assert!(!project.env.work().join(".signoff").exists());
 }
 
@@ -272,5 +383,10 @@ fn where_nothing_is_left_that_looks_at_it_nothing_begins() {
     for number in 5..=8 {
         last["iterations"][1]["phases"][number.to_string()]["status"] = json!("completed");
     }
-    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], last.to_string()), @"");
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], last.to_string()), @"
+    exit 2
+    --- stderr
+    error: nothing is left to do: every phase from 9 on is switched off here
+    hint: `signoff config` shows what switches them off
+    ");
 }
