@@ -6,7 +6,7 @@ use std::fs;
 use signoff_testkit::Project;
 use signoff_testkit::calls::Call;
 use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::script::{Rule, Script, Trap};
 
 use crate::PROGRAM;
 use crate::actors::APPROVED;
@@ -118,4 +118,376 @@ fn three_findings_in_three_files_are_fixed_by_three_at_once() {
     assert_eq!(fixers(&project).len(), 3);
     assert_eq!(project.checkout(), before);
     tidy(&project);
+}
+
+#[test]
+fn each_fixer_is_told_of_its_own_findings_and_of_the_others() {
+    let project = project(|script| three_fixers(three_files(script)));
+    project.run(&["work"]);
+    for call in fixers(&project) {
+        let own = ["a", "b", "c"].map(|name| call.prompt.contains(&format!("the word of {name}")));
+        assert_eq!(own.into_iter().filter(|own| *own).count(), 1, "{}", call.prompt);
+        assert!(call.prompt.contains("Others fix other findings at the same time"), "{}", call.prompt);
+        assert!(call.prompt.contains("write a plan for every finding"), "{}", call.prompt);
+    }
+}
+
+#[test]
+fn two_findings_in_one_file_go_to_one_fixer() {
+    let project = project(|script| {
+        let both = Rule::role("fix").asked_for("the word of a").append("a.txt", "word of a\n");
+        let script = wanting(script, &["a.txt:1", "b.txt:1"]);
+        script
+            .rule(both.say("Fixed.\n"))
+            .rule(Rule::role("fix").append("b.txt", "word of b\n").say("Fixed.\n"))
+    });
+    project.set_agent(|script| {
+        let twice = "- a.txt:1 lacks the word of a\n- a.txt:3 names nobody at all\n- b.txt:1 lacks the word of b\n\n\
+                     **Verdict: CHANGES_REQUESTED**\n";
+        let script = script.rule(Rule::role("review").cycle(1).say(twice));
+        let script = wanting(script, &[]);
+        let script = script.rule(fixer("a", &["b"]).say("Fixed.\n"));
+        script.rule(fixer("b", &["a"]).say("Fixed.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("Improving (2 fixes at once)..."), "{worked}");
+    let calls = fixers(&project);
+    assert_eq!(calls.len(), 2);
+    let told: Vec<bool> = calls.iter().map(|call| call.prompt.contains("names nobody at all")).collect();
+    let own: Vec<bool> = calls.iter().map(|call| call.prompt.contains("the word of a")).collect();
+    assert_eq!(told, own);
+    assert_eq!(project.calls().most_at_once(), 2);
+    tidy(&project);
+}
+
+#[test]
+fn who_touched_a_file_of_another_does_it_again_in_turn() {
+    let project = project(|script| {
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+        let both = fixer("b", &["a", "c"]).append("a.txt", "and of b\n");
+        script.rule(both.say("Fixed b.\n")).rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
+    });
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Three files
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks the word of a
+      [2/3] Improving (3 fixes at once)...
+      [2/3] Putting the fixes together...
+      [2/3] The fixes overlap: 2 of 3 kept, the others are made again
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a, word of a
+    b.txt: one
+    c.txt: one, word of c
+    ");
+    insta::assert_snapshot!(project.git(&format!("log --reverse --format=%s --name-only main..{BRANCH}")), @"
+    Three files - initial implementation
+
+    a.txt
+    b.txt
+    c.txt
+    Address review feedback (cycle 1)
+
+    a.txt
+    Address review feedback (cycle 1)
+
+    c.txt
+    Address review feedback (cycle 1)
+
+    a.txt
+    ");
+    let words = |call: &Call| call.prompt.contains("Others fix other findings").to_string();
+    assert_eq!(fixers(&project).iter().map(words).collect::<Vec<_>>(), ["true", "true", "true", "false"]);
+    tidy(&project);
+}
+
+#[test]
+fn a_renamed_file_was_touched_under_both_names() {
+    let project = project(|script| {
+        let moves = fixer("a", &["b"]).shell("git mv b.txt d.txt").say("Fixed a.\n");
+        let again = "test -f b.txt && echo 'word of b' >> b.txt || echo 'word of b' >> d.txt";
+        let begun = fixer("b", &["a"]);
+        let begun = Rule { steps: begun.steps[..2].to_vec(), ..begun };
+        wanting(script, &["a.txt:1", "b.txt:1"]).rule(moves).rule(begun.shell(again).say("Fixed b.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("The fixes overlap: 1 of 2 kept, the others are made again"), "{worked}");
+    insta::assert_snapshot!(project.git(&format!("show {BRANCH}:d.txt")), @"one");
+    tidy(&project);
+}
+
+#[test]
+fn what_does_not_fit_together_is_done_again_in_turn() {
+    let project = project(|script| {
+        let file = fixer("a", &["b"]).write("d", "a file\n").say("Fixed a.\n");
+        let directory = fixer("b", &["a"]).shell("rm -rf d; mkdir d; echo word > d/b.txt");
+        wanting(script, &["a.txt:1", "b.txt:1"]).rule(file).rule(directory.say("Fixed b.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("The fixes overlap: 1 of 2 kept, the others are made again"), "{worked}");
+    insta::assert_snapshot!(project.git(&format!("ls-tree -r --name-only {BRANCH}")), @"
+    README.md
+    a.txt
+    b.txt
+    c.txt
+    d
+    signoff.toml
+    ");
+    assert_eq!(fixers(&project).len(), 3);
+    tidy(&project);
+}
+
+#[test]
+fn who_changes_nothing_holds_nobody_up() {
+    let project = project(|script| {
+        let idle = fixer("b", &["a", "c"]);
+        let idle = Rule { steps: idle.steps[..3].to_vec(), ..idle }.say("It is there already.\n");
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n")).rule(idle);
+        script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("APPROVED after 2 cycles"), "{worked}");
+    assert!(!worked.stdout.contains("overlap"), "{worked}");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one
+    c.txt: one, word of c
+    ");
+    assert_eq!(project.subjects(BRANCH).lines().count(), 3);
+    tidy(&project);
+}
+
+#[test]
+fn one_of_three_fails_and_a_person_is_asked() {
+    let project = project(|script| {
+        let fails = fixer("c", &["a", "b"]).say("I cannot.\n").exit(1);
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+        script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(fails)
+    });
+    project.configure("on_fixer_failure = [\"retry\", \"ask\"]\n");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 2
+    --- stderr
+    error: unknown key `on_fixer_failure` in the configuration: expected some of preset, jobs, store, no_ask, landing, review_workspace, sandbox, reviewEnabled, reviewMaxFixAttempts, developerPromptPath, reviewerPromptPath, agents, roles, reviewers, gate, presets, defaults, task_types, limits, checks, prompts, worktree, workflows
+      --> signoff.toml:2
+    hint: mend the file, then look at it with `signoff config`
+    ");
+    assert_eq!(fixers(&project).len(), 4);
+    insta::assert_snapshot!(project.list(".signoff/worktrees").join("\n"), @"");
+    project.set_agent(|script| three_fixers(three_files(script)));
+    assert_eq!(project.run(&["answer", "1", "retry"]).code, Some(0));
+    insta::assert_snapshot!(project.run(&["work"]), @"");
+    assert_eq!(fixers(&project).len(), 5);
+    insta::assert_snapshot!(files(&project), @"");
+    tidy(&project);
+}
+
+#[test]
+fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
+    let project = project(|script| {
+        let fails = fixer("c", &["a", "b"]).exit(1);
+        let script = three_files(script).rule(fixer("a", &["b", "c"])).rule(fixer("b", &["a", "c"]));
+        script.rule(fails)
+    });
+    project.configure("on_fixer_failure = \"ask\"\n");
+    project.run(&["work"]);
+    assert_eq!(project.list(".signoff/worktrees").len(), 4);
+    assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+    tidy(&project);
+}
+
+#[test]
+fn what_somebody_did_on_the_branch_meanwhile_stays() {
+    let project = project(|script| {
+        let foreign = "cd ../task-1 && echo by hand >> b.txt && git add b.txt && git commit -qm 'By hand' && \
+                       echo more > more.txt";
+        let script = wanting(script, &["a.txt:1", "c.txt:1"]);
+        script
+            .rule(fixer("a", &["c"]).shell(foreign).say("Fixed a.\n"))
+            .rule(fixer("c", &["a"]).say("Fixed c.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, by hand
+    c.txt: one, word of c
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Three files - initial implementation
+    By hand
+    Changes by hand
+    Address review feedback (cycle 1)
+    Address review feedback (cycle 1)
+    ");
+    tidy(&project);
+}
+
+#[test]
+fn a_worktree_that_is_deleted_meanwhile_is_made_again() {
+    let project = project(|script| {
+        let script = wanting(script, &["a.txt:1", "c.txt:1"]);
+        let own = fixer("a", &["c"]).shell("rm -rf ../task-1").say("Fixed a.\n");
+        script.rule(own).rule(fixer("c", &["a"]).say("Fixed c.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one
+    c.txt: one, word of c
+    ");
+    tidy(&project);
+}
+
+#[test]
+fn what_is_copied_into_worktrees_is_there_and_is_not_committed() {
+    let project = project(|script| {
+        let reads =
+            |own: &str, other: &str| fixer(own, &[other]).shell("grep -q secret .env").say("Fixed.\n");
+        wanting(script, &["a.txt:1", "b.txt:1"]).rule(reads("a", "b")).rule(reads("b", "a"))
+    });
+    project.configure("[worktree]\ncopy = [\".env\"]\n");
+    project.env.write(".env", "secret\n");
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(project.git(&format!("ls-tree -r --name-only {BRANCH} -- .env")), "");
+    assert_eq!(fixers(&project).len(), 2);
+}
+
+#[test]
+fn nothing_that_a_fixer_planted_is_run() {
+    let marker = "../../../../yard/sprung";
+    let project = project(|script| {
+        let traps = [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff];
+        let planted = traps.into_iter().fold(fixer("a", &["b"]), |rule, trap| rule.plant(trap, marker));
+        let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(planted.say("Fixed a.\n"));
+        script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert!(!project.env.root().join("yard/sprung").exists());
+}
+
+#[test]
+fn a_fixer_that_left_its_line_of_work_has_failed() {
+    let project = project(|script| {
+        let strays = fixer("a", &["b"]).shell("git checkout -q --orphan other && git commit -qm Other");
+        let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
+        script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("Improvement failed"), "{worked}");
+    assert_eq!(worked.code, Some(1), "{worked}");
+}
+
+#[test]
+fn every_attempt_is_shown() {
+    let project = project(|script| three_fixers(three_files(script)));
+    project.run(&["work"]);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let attempts = shown["attempts"].as_array().expect("attempts").iter();
+    let told =
+        attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
+    a1 implement complete
+    a2 review reviewed
+    a3 fix complete
+    a4 fix complete
+    a5 fix complete
+    a6 combine combined
+    a7 review reviewed
+    ");
+}
+
+/// How the work is when nobody is killed, and how often each place is passed.
+fn undisturbed(agent: fn(Script) -> Script) -> (BTreeMap<String, u64>, String) {
+    let project = project(agent);
+    let log = project.env.root().join("passed");
+    let output = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINTS", log.to_str().unwrap())]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let mut passed = BTreeMap::new();
+    for name in fs::read_to_string(&log).unwrap().lines() {
+        *passed.entry(name.to_owned()).or_default() += 1;
+    }
+    (passed, ending(&project))
+}
+
+/// What must be the same however often the program was killed.
+fn ending(project: &Project) -> String {
+    let log = project.git(&format!("log --reverse --format=%s --name-only main..{BRANCH}"));
+    format!("{}{}{log}", project.run(&["status"]).stdout, files(project))
+}
+
+fn killed_at(agent: fn(Script) -> Script, places: &[&str]) {
+    let (passed, undisturbed) = undisturbed(agent);
+    for place in places {
+        let count =
+            passed.get(*place).copied().unwrap_or_else(|| panic!("{place} is not passed: {passed:?}"));
+        for number in 1..=count {
+            let project = project(agent);
+            let trap = format!("{place}:{number}");
+            let output = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", trap.as_str())]);
+            assert_eq!(output.signal, Some(9), "killed at {trap}: {output}");
+            let output = project.run(&["work"]);
+            assert_eq!(output.code, Some(0), "after a kill at {trap}: {output}");
+            assert_eq!(ending(&project), undisturbed, "after a kill at {trap}");
+            assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {trap}");
+            tidy(&project);
+            until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+        }
+    }
+}
+
+/// Fixers that an agent brought to their own end more than once, by the file they fix.
+fn finished_twice(project: &Project) -> Vec<String> {
+    let mut finished = BTreeMap::<String, u32>::new();
+    for call in fixers(project) {
+        let result = format!(".signoff/runs/1/1/a{}/result.json", call.start.attempt);
+        let by_itself =
+            fs::read_to_string(project.env.work().join(result)).is_ok_and(|text| text.contains("\"code\""));
+        if call.end.is_some() && by_itself {
+            let own =
+                ["a", "b", "c"].into_iter().find(|own| call.prompt.contains(&format!("the word of {own}")));
+            *finished.entry(own.unwrap_or_default().to_owned()).or_default() += 1;
+        }
+    }
+    finished.into_iter().filter(|(_, count)| *count > 1).map(|(own, _)| own).collect()
+}
+
+fn three_at_once(script: Script) -> Script {
+    three_fixers(three_files(script))
+}
+
+#[test]
+fn killed_before_fixers_begin() {
+    killed_at(three_at_once, &["prepare", "spawn"]);
+}
+
+#[test]
+fn killed_when_fixers_end() {
+    killed_at(three_at_once, &["exit", "commit", "committed"]);
+}
+
+#[test]
+fn killed_while_worktrees_are_made() {
+    killed_at(three_at_once, &["registered", "owned"]);
+}
+
+#[test]
+fn killed_while_fixes_are_put_together() {
+    killed_at(three_at_once, &["combine", "put_together", "moved", "combined"]);
+}
+
+#[test]
+fn killed_while_facts_about_fixes_are_recorded() {
+    killed_at(three_at_once, &["append", "appended"]);
 }
