@@ -1,6 +1,6 @@
 //! Findings that have nothing to do with each other are fixed side by side, and put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use signoff_testkit::Project;
@@ -56,8 +56,12 @@ fn three_fixers(script: Script) -> Script {
 
 /// A project with one task.
 fn project(agent: impl Fn(Script) -> Script) -> Project {
+    configured(AT_ONCE, agent)
+}
+
+fn configured(settings: &str, agent: impl Fn(Script) -> Script) -> Project {
     let project = Project::with_agent(PROGRAM, agent);
-    project.configure(AT_ONCE);
+    project.configure(settings);
     fs::create_dir_all(project.env.root().join("yard")).unwrap();
     project.run(&["add", "Three files", "--auto-review"]);
     project
@@ -135,13 +139,6 @@ fn each_fixer_is_told_of_its_own_findings_and_of_the_others() {
 #[test]
 fn two_findings_in_one_file_go_to_one_fixer() {
     let project = project(|script| {
-        let both = Rule::role("fix").asked_for("the word of a").append("a.txt", "word of a\n");
-        let script = wanting(script, &["a.txt:1", "b.txt:1"]);
-        script
-            .rule(both.say("Fixed.\n"))
-            .rule(Rule::role("fix").append("b.txt", "word of b\n").say("Fixed.\n"))
-    });
-    project.set_agent(|script| {
         let twice = "- a.txt:1 lacks the word of a\n- a.txt:3 names nobody at all\n- b.txt:1 lacks the word of b\n\n\
                      **Verdict: CHANGES_REQUESTED**\n";
         let script = script.rule(Rule::role("review").cycle(1).say(twice));
@@ -162,11 +159,7 @@ fn two_findings_in_one_file_go_to_one_fixer() {
 
 #[test]
 fn who_touched_a_file_of_another_does_it_again_in_turn() {
-    let project = project(|script| {
-        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
-        let both = fixer("b", &["a", "c"]).append("a.txt", "and of b\n");
-        script.rule(both.say("Fixed b.\n")).rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
-    });
+    let project = project(overlapping);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
     --- stdout
@@ -184,8 +177,8 @@ fn who_touched_a_file_of_another_does_it_again_in_turn() {
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     insta::assert_snapshot!(files(&project), @"
-    a.txt: one, word of a, word of a
-    b.txt: one
+    a.txt: one, word of a, and of b
+    b.txt: one, word of b
     c.txt: one, word of c
     ");
     insta::assert_snapshot!(project.git(&format!("log --reverse --format=%s --name-only main..{BRANCH}")), @"
@@ -203,6 +196,7 @@ fn who_touched_a_file_of_another_does_it_again_in_turn() {
     Address review feedback (cycle 1)
 
     a.txt
+    b.txt
     ");
     let words = |call: &Call| call.prompt.contains("Others fix other findings").to_string();
     assert_eq!(fixers(&project).iter().map(words).collect::<Vec<_>>(), ["true", "true", "true", "false"]);
@@ -220,7 +214,10 @@ fn a_renamed_file_was_touched_under_both_names() {
     });
     let worked = project.run(&["work"]);
     assert!(worked.stdout.contains("The fixes overlap: 1 of 2 kept, the others are made again"), "{worked}");
-    insta::assert_snapshot!(project.git(&format!("show {BRANCH}:d.txt")), @"one");
+    insta::assert_snapshot!(project.git(&format!("show {BRANCH}:d.txt")), @"
+    one
+    word of b
+    ");
     tidy(&project);
 }
 
@@ -238,7 +235,7 @@ fn what_does_not_fit_together_is_done_again_in_turn() {
     a.txt
     b.txt
     c.txt
-    d
+    d/b.txt
     signoff.toml
     ");
     assert_eq!(fixers(&project).len(), 3);
@@ -267,37 +264,62 @@ fn who_changes_nothing_holds_nobody_up() {
 
 #[test]
 fn one_of_three_fails_and_a_person_is_asked() {
-    let project = project(|script| {
+    let project = configured(&format!("{AT_ONCE}on_fixer_failure = [\"retry\", \"ask\"]\n"), |script| {
         let fails = fixer("c", &["a", "b"]).say("I cannot.\n").exit(1);
         let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
         script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(fails)
     });
-    project.configure("on_fixer_failure = [\"retry\", \"ask\"]\n");
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 2
-    --- stderr
-    error: unknown key `on_fixer_failure` in the configuration: expected some of preset, jobs, store, no_ask, landing, review_workspace, sandbox, reviewEnabled, reviewMaxFixAttempts, developerPromptPath, reviewerPromptPath, agents, roles, reviewers, gate, presets, defaults, task_types, limits, checks, prompts, worktree, workflows
-      --> signoff.toml:2
-    hint: mend the file, then look at it with `signoff config`
+    exit 0
+    --- stdout
+    Running task #1: Three files
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - lacks the word of a
+      [2/3] Improving (3 fixes at once)...
+      [2/3] Improvement failed: exit code 1
+      [2/3] Improving again...
+      [2/3] Improvement failed: exit code 1
+      [2/3] Question: The fixer failed. Retry or stop?
+        signoff answer 1 CHOICE    (retry, stop, restart)
     ");
     assert_eq!(fixers(&project).len(), 4);
-    insta::assert_snapshot!(project.list(".signoff/worktrees").join("\n"), @"");
+    insta::assert_snapshot!(project.list(".signoff/worktrees").join("\n"), @"
+    task-1
+    task-1-fix-1.1.1.0
+    task-1-fix-1.1.1.1
+    task-1-fix-1.1.1.2
+    ");
     project.set_agent(|script| three_fixers(three_files(script)));
     assert_eq!(project.run(&["answer", "1", "retry"]).code, Some(0));
-    insta::assert_snapshot!(project.run(&["work"]), @"");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Three files
+      [2/3] a person answers: retry
+      [2/3] Improving...
+      [2/3] Putting the fixes together...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
     assert_eq!(fixers(&project).len(), 5);
-    insta::assert_snapshot!(files(&project), @"");
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one, word of c, word of c, word of c
+    ");
     tidy(&project);
 }
 
 #[test]
 fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
-    let project = project(|script| {
+    let project = configured(&format!("{AT_ONCE}on_fixer_failure = \"ask\"\n"), |script| {
         let fails = fixer("c", &["a", "b"]).exit(1);
         let script = three_files(script).rule(fixer("a", &["b", "c"])).rule(fixer("b", &["a", "c"]));
         script.rule(fails)
     });
-    project.configure("on_fixer_failure = \"ask\"\n");
     project.run(&["work"]);
     assert_eq!(project.list(".signoff/worktrees").len(), 4);
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
@@ -350,12 +372,11 @@ fn a_worktree_that_is_deleted_meanwhile_is_made_again() {
 
 #[test]
 fn what_is_copied_into_worktrees_is_there_and_is_not_committed() {
-    let project = project(|script| {
+    let project = configured(&format!("{AT_ONCE}[worktree]\ncopy = [\".env\"]\n"), |script| {
         let reads =
             |own: &str, other: &str| fixer(own, &[other]).shell("grep -q secret .env").say("Fixed.\n");
         wanting(script, &["a.txt:1", "b.txt:1"]).rule(reads("a", "b")).rule(reads("b", "a"))
     });
-    project.configure("[worktree]\ncopy = [\".env\"]\n");
     project.env.write(".env", "secret\n");
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -427,12 +448,12 @@ fn ending(project: &Project) -> String {
     format!("{}{}{log}", project.run(&["status"]).stdout, files(project))
 }
 
-fn killed_at(agent: fn(Script) -> Script, places: &[&str]) {
+fn killed_at(agent: fn(Script) -> Script, places: &[&str], numbers: fn(u64) -> BTreeSet<u64>) {
     let (passed, undisturbed) = undisturbed(agent);
     for place in places {
         let count =
             passed.get(*place).copied().unwrap_or_else(|| panic!("{place} is not passed: {passed:?}"));
-        for number in 1..=count {
+        for number in numbers(count) {
             let project = project(agent);
             let trap = format!("{place}:{number}");
             let output = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", trap.as_str())]);
@@ -454,7 +475,7 @@ fn finished_twice(project: &Project) -> Vec<String> {
         let result = format!(".signoff/runs/1/1/a{}/result.json", call.start.attempt);
         let by_itself =
             fs::read_to_string(project.env.work().join(result)).is_ok_and(|text| text.contains("\"code\""));
-        if call.end.is_some() && by_itself {
+        if call.end.is_some() && by_itself && call.prompt.contains("Others fix other findings") {
             let own =
                 ["a", "b", "c"].into_iter().find(|own| call.prompt.contains(&format!("the word of {own}")));
             *finished.entry(own.unwrap_or_default().to_owned()).or_default() += 1;
@@ -463,31 +484,47 @@ fn finished_twice(project: &Project) -> Vec<String> {
     finished.into_iter().filter(|(_, count)| *count > 1).map(|(own, _)| own).collect()
 }
 
+fn every(count: u64) -> BTreeSet<u64> {
+    (1..=count).collect()
+}
+
 fn three_at_once(script: Script) -> Script {
     three_fixers(three_files(script))
 }
 
 #[test]
 fn killed_before_fixers_begin() {
-    killed_at(three_at_once, &["prepare", "spawn"]);
+    killed_at(three_at_once, &["prepare", "spawn"], every);
 }
 
 #[test]
 fn killed_when_fixers_end() {
-    killed_at(three_at_once, &["exit", "commit", "committed"]);
+    killed_at(three_at_once, &["exit", "commit", "committed"], every);
 }
 
 #[test]
 fn killed_while_worktrees_are_made() {
-    killed_at(three_at_once, &["registered", "owned"]);
+    killed_at(three_at_once, &["registered", "owned"], every);
 }
 
 #[test]
 fn killed_while_fixes_are_put_together() {
-    killed_at(three_at_once, &["combine", "put_together", "moved", "combined"]);
+    killed_at(three_at_once, &["combine", "put_together", "moved", "combined"], every);
 }
 
 #[test]
 fn killed_while_facts_about_fixes_are_recorded() {
-    killed_at(three_at_once, &["append", "appended"]);
+    killed_at(three_at_once, &["append", "appended"], |count| (2..=count).step_by(4).collect());
+}
+
+/// The second touches the file of the first.
+fn overlapping(script: Script) -> Script {
+    let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+    let both = fixer("b", &["a", "c"]).append("a.txt", "and of b\n");
+    script.rule(both.say("Fixed b.\n")).rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
+}
+
+#[test]
+fn killed_while_fixes_that_overlap_are_put_together() {
+    killed_at(overlapping, &["combine", "put_together", "moved", "combined"], every);
 }
