@@ -30,6 +30,7 @@ mod many_runs;
 #[cfg(test)]
 mod mcp;
 mod merge_reviews;
+#[cfg(test)]
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
