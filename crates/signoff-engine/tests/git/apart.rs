@@ -140,9 +140,11 @@ fn a_place_apart_is_found_again_with_what_is_in_it() {
     assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "work\n");
 }
 
+type Damage = fn(&Place);
+
 #[test]
 fn a_place_apart_is_made_again_whatever_became_of_it() {
-    let damages: [(&str, fn(&Place)); 5] = [
+    let damages: [(&str, Damage); 5] = [
         ("files deleted", |place| fs::remove_dir_all(place.path("trees/part")).unwrap()),
         ("git directory deleted", |place| {
             fs::remove_dir_all(place.root().join(".git/worktrees/part")).unwrap()

@@ -16,6 +16,8 @@ const BRANCH: &str = "signoff/task-1-three-files";
 /// Everywhere all that are independent at once.
 const AT_ONCE: &str = "[gate]\nparallel_fixes = true\n";
 
+const TERM: i32 = 15;
+
 /// What all agents of a test can see.
 const YARD: &str = "../../../../yard";
 
@@ -319,6 +321,61 @@ fn one_of_three_fails_and_a_person_is_asked() {
 }
 
 #[test]
+fn what_others_got_done_is_not_done_again_after_a_failure() {
+    let project = project(|script| {
+        let fails = fixer("c", &["a", "b"]).say("I cannot go on.\n").exit(1);
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+        script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(fails)
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
+    project.git("gc -q --prune=now");
+    // It begins where it got to.
+    project.set_agent(|script| {
+        let rest = Rule::role("fix").shell("grep -qx 'word of c' c.txt").say("It was done.\n");
+        three_files(script).rule(rest)
+    });
+    assert_eq!(project.run(&["retry", "1"]).code, Some(0));
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(fixers(&project).len(), 4);
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one, word of c
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Three files - initial implementation
+    Address review feedback (cycle 1)
+    Address review feedback (cycle 1)
+    Three files - work in progress
+    ");
+    tidy(&project);
+}
+
+#[test]
+fn where_only_one_agent_may_run_they_come_one_after_the_other() {
+    let one = "[limits]\nagents_per_provider = 1\n";
+    let project = configured(&format!("{AT_ONCE}{one}"), |script| {
+        let fixes = |own: &str| {
+            let rule = Rule::role("fix").asked_for(&format!("the word of {own}"));
+            rule.shell(&adds(&format!("{own}.txt"), &format!("word of {own}"))).say("Fixed.\n")
+        };
+        three_files(script).rule(fixes("a")).rule(fixes("b")).rule(fixes("c"))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!((fixers(&project).len(), project.calls().most_at_once()), (3, 1));
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one, word of c
+    ");
+    tidy(&project);
+}
+
+#[test]
 fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
     let project = configured(&format!("{AT_ONCE}on_fixer_failure = \"ask\"\n"), |script| {
         let fails = fixer("c", &["a", "b"]).exit(1);
@@ -328,6 +385,58 @@ fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
     project.run(&["work"]);
     assert_eq!(project.list(".signoff/worktrees").len(), 4);
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+    tidy(&project);
+}
+
+#[test]
+fn a_task_that_is_called_off_while_fixers_work_leaves_nothing_either() {
+    let project = project(|script| {
+        let hangs = |own: &str, others: &[&str]| {
+            let rule = fixer(own, others);
+            Rule { steps: rule.steps[..3].to_vec(), ..rule }.write(&format!("{YARD}/{own}.ready"), "").hang()
+        };
+        let script = three_files(script).rule(hangs("a", &["b", "c"]));
+        script.rule(hangs("b", &["a", "c"])).rule(hangs("c", &["a", "b"]))
+    });
+    let mut work = project.start(&["work"]);
+    let ready = |name: &str| project.env.root().join(format!("yard/{name}.ready")).exists();
+    until("all are at work", || ["a", "b", "c"].into_iter().all(ready));
+    assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+    work.wait().unwrap();
+    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    tidy(&project);
+}
+
+/// How many fixers have ended, as far as it is on record.
+fn ended(project: &Project) -> usize {
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
+    attempts.iter().filter(|one| one["role"] == "fix" && one["outcome"] == "complete").count()
+}
+
+#[test]
+fn after_an_interrupt_only_those_go_on_who_had_not_ended() {
+    let project = project(|script| {
+        let waits = fixer("c", &["a", "b"]);
+        let waits =
+            Rule { steps: waits.steps[..3].to_vec(), ..waits }.write(&format!("{YARD}/ready"), "").hang();
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+        script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(waits)
+    });
+    let work = project.env.start_group(&["work"]);
+    until("two have ended", || ended(&project) == 2 && project.env.root().join("yard/ready").exists());
+    processes::signal_group(work.id(), TERM);
+    let output = project.env.finish(work);
+    assert!(output.stderr.contains("Interrupted: `signoff work` goes on where it was"), "{output}");
+    project.set_agent(three_at_once);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(fixers(&project).len(), 4);
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one, word of c
+    ");
     tidy(&project);
 }
 
