@@ -36,6 +36,7 @@ mod many_runs;
 #[cfg(test)]
 mod mcp;
 mod merge_reviews;
+#[cfg(test)]
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
