@@ -7,10 +7,13 @@
 
 mod assign;
 mod check;
+pub mod dialogue;
+pub mod edit;
 mod error;
 mod gate;
 mod layer;
 mod origin;
+pub mod questions;
 mod show;
 mod slot;
 mod tables;
