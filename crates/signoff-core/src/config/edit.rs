@@ -3,7 +3,7 @@
 mod layout;
 
 use serde::Serialize;
-use toml_edit::{Decor, Document, DocumentMut, InlineTable, Item, Key, Table, Value};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, Value};
 
 use super::gate::other_bound;
 use super::layer::Reading;
@@ -251,14 +251,21 @@ fn implicit() -> Item {
 fn insert(place: &mut Item, key: &Key, value: Value) {
     match place {
         Item::Table(table) => drop(table.insert_formatted(key, Item::Value(value))),
-        Item::Value(Value::InlineTable(table)) => drop(table.insert(key.get(), without_lines(value))),
+        Item::Value(Value::InlineTable(table)) => {
+            if let Some((_, last)) = table.iter_mut().last() {
+                last.decor_mut().set_suffix("");
+            }
+            let mut value = bare(value);
+            value.decor_mut().set_suffix(" ");
+            table.insert(key.get(), value);
+        }
         Item::Value(_) | Item::ArrayOfTables(_) | Item::None => {}
     }
 }
 
-/// Within an inline table nothing may stand behind a value.
-fn without_lines(mut value: Value) -> Value {
-    *value.decor_mut() = Decor::default();
+/// Without its comments and gaps.
+fn bare(mut value: Value) -> Value {
+    value.decor_mut().clear();
     value
 }
 
@@ -271,7 +278,7 @@ fn note(value: &mut Value, note: Option<&str>) {
 }
 
 fn shown(value: &Value) -> String {
-    without_lines(value.clone()).to_string().trim().to_owned()
+    bare(value.clone()).to_string().trim().to_owned()
 }
 
 /// Everything that stands in what was removed.

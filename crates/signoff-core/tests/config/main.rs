@@ -2,6 +2,8 @@
 
 mod assigned;
 mod bad;
+mod dialogue;
+mod edits;
 mod guide;
 mod laws;
 mod layers;

@@ -52,7 +52,8 @@ fn below_the_heading(document: &mut DocumentMut) {
         decor.set_prefix(format!("\n{said}"));
     }
     if let Some(mut key) = document.key_mut(&name) {
-        key.leaf_decor_mut().set_prefix(above);
+        let gap = if above.is_empty() { "" } else { "\n" };
+        key.leaf_decor_mut().set_prefix(format!("{above}{gap}"));
     }
 }
 
