@@ -1,7 +1,7 @@
 //! The configuration: texts in, settings out, each with its origin.
 //!
-//! Layers are laid over each other: what is built in, the person's file, the repository's file, the
-//! environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
+//! Layers are laid over each other: what is built in, the person's file, files of other programs, the repository's
+//! file, the environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
 //! key or a bad value is an error with its place wherever it stands. What a task or a gate finally gets is
 //! decided here too, and nowhere else.
 
@@ -10,10 +10,12 @@ mod check;
 pub mod dialogue;
 pub mod edit;
 mod error;
+pub mod foreign;
 mod gate;
 mod layer;
 mod origin;
 pub mod questions;
+mod phase;
 mod show;
 mod slot;
 mod tables;

@@ -9,6 +9,7 @@ pub mod brief;
 pub mod builtin;
 pub mod clock;
 pub mod confine;
+pub mod detect;
 pub mod dispatcher;
 mod draft;
 pub mod error;

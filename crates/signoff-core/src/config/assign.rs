@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::phase::PhaseSettings;
 use super::tables::{AgentSettings, Roles};
 use super::value::{AgentKind, ReviewWorkspace, Text};
 use super::{ConfigError, Origin, Setting, Settings};
@@ -63,6 +64,9 @@ pub struct Place<'a> {
     pub task: &'a TaskSpec,
 }
 
+/// How the tools begin that an agent of kind codex stands for without being told.
+const CODEX_TOOLS: &str = "mcp__codex";
+
 /// The role of reviewers that name no agent.
 const REVIEW: &str = "review";
 
@@ -108,9 +112,12 @@ impl Settings {
     pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
         // A gate's own agent and model are its reviewers', not its fixer's.
         let own = Some(place.phase).filter(|phase| phase.judge().is_none());
-        let assigned = match own.and_then(|phase| phase.agent.as_deref()) {
-            Some(name) => self.of_phase(name, place)?,
-            None => self.in_role(role.word())?,
+        let assigned = match own.map(|_| self.of_phase(place)).transpose()?.flatten() {
+            Some(agent) => agent,
+            None => match own.and_then(|phase| self.preferred(phase)) {
+                Some(agent) => agent,
+                None => self.in_role(role.word())?,
+            },
         };
         let kind = self.written.task_types.of(place.task.kind);
         let wanted = place.task.model.clone().or_else(|| text(&kind.model));
@@ -138,10 +145,13 @@ impl Settings {
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
         })?;
-        let assigned = match (place.phase.agent.as_deref(), &settings.agent) {
-            (Some(name), _) => self.of_phase(name, place)?,
+        let assigned = match (self.of_phase(place)?, &settings.agent) {
+            (Some(agent), _) => agent,
             (None, Some(named)) => self.named(named, "agent")?,
-            (None, None) => self.in_role(REVIEW)?,
+            (None, None) => match self.preferred(place.phase) {
+                Some(agent) => agent,
+                None => self.in_role(REVIEW)?,
+            },
         };
         let wanted = place.phase.model.clone().or_else(|| text(&settings.model));
         let agent = self.in_turn(assigned.clone(), turn);
@@ -201,13 +211,55 @@ impl Settings {
         self.agent(name).ok_or_else(|| setting.origin.error(self.no_such_agent(key, name)))
     }
 
-    /// The agent that a phase names for itself.
-    fn of_phase(&self, name: &str, place: Place<'_>) -> Result<Agent, ConfigError> {
-        self.agent(name).ok_or_else(|| {
+    /// The agent that a phase names for itself, or whose tool it names.
+    fn of_phase(&self, place: Place<'_>) -> Result<Option<Agent>, ConfigError> {
+        let Some(name) = place.phase.agent.as_deref() else {
+            let tool = place.phase.tool.as_deref();
+            return tool.map(|tool| self.of_tool(tool, place)).transpose();
+        };
+        let agent = self.agent(name).ok_or_else(|| {
             let message = self.no_such_agent("agent", name);
             let (phase, workflow) = (&place.phase.name, &place.workflow.name);
             ConfigError::Nowhere { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
+        });
+        agent.map(Some)
+    }
+
+    /// The agent that stands for a tool of another program.
+    fn of_tool(&self, tool: &str, place: Place<'_>) -> Result<Agent, ConfigError> {
+        let preset = self.written.presets.0.get(&place.workflow.name);
+        if let Some(named) = preset.and_then(|preset| preset.whole.tools.get(tool)) {
+            return self.named(named, tool);
+        }
+        let codex = tool.starts_with(CODEX_TOOLS);
+        self.of_kind(AgentKind::Codex).filter(|_| codex).ok_or_else(|| {
+            let said = self.said_of_phase(place).tool;
+            let origin = said.map(|said| said.origin).or_else(|| self.own_origin(&place.workflow.name));
+            let also = if codex { "configure an agent of kind \"codex\", or " } else { "" };
+            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            origin.unwrap_or(Origin::Default).error(format!(
+                "phase `{phase}` names the tool `{tool}`, which no agent stands for: \
+                 {also}write `\"{tool}\" = \"AGENT\"` in [presets.{workflow}.tools]"
+            ))
         })
+    }
+
+    /// The first agent of the kind that a phase would best be done by.
+    fn preferred(&self, phase: &Phase) -> Option<Agent> {
+        phase.prefers.and_then(|kind| self.of_kind(kind))
+    }
+
+    fn of_kind(&self, kind: AgentKind) -> Option<Agent> {
+        self.agents().into_iter().find(|agent| agent.kind == kind)
+    }
+
+    /// What the configuration says about the phase of a place.
+    fn said_of_phase(&self, place: Place<'_>) -> PhaseSettings {
+        let preset = self.written.presets.0.get(&place.workflow.name);
+        let known = self.untouched(&place.workflow.name);
+        let said =
+            preset.zip(known.ok()).map(|(preset, known)| preset.whole.phase.about(&known, place.phase));
+        said.unwrap_or_default()
     }
 
     fn no_such_agent(&self, key: &str, name: &str) -> String {
@@ -240,7 +292,8 @@ impl Settings {
         };
         let own = self.workflows.contains_key(&place.workflow.name);
         let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
-        by_type || own || by_gate() || self.told_of_improving(place, key)
+        let by_phase = || key == "timeout" && self.said_of_phase(place).timeout.is_some();
+        by_type || own || by_gate() || by_phase() || self.told_of_improving(place, key)
     }
 
     /// An improvement without a time of its own has that of the gate's fixes.

@@ -118,6 +118,9 @@ impl Settings {
             for (gate, words) in &settings.whole.gates.0 {
                 check_gate(&workflow, gate, words)?;
             }
+            settings.whole.phase.check(&workflow)?;
+            settings.whole.phase.agents().try_for_each(|agent| self.named(agent, "agent").map(drop))?;
+            settings.whole.tools.agents().try_for_each(|agent| self.named(agent, "tools").map(drop))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::layer::Source;
+use super::phase::{PhaseTables, Tools};
 use super::slot::{Named, Slot, row, table};
 use super::value::Whole;
 use super::{Origin, Row, Setting};
@@ -132,6 +133,8 @@ table! {
         max_conflicts: Option<Setting<u32>> = None,
         attempts_exhausted_as: Option<Setting<ExhaustedAs>> = None,
         gates: Named<GateSettings> = Named::default(),
+        phase: PhaseTables = PhaseTables::default(),
+        tools: Tools = Tools::default(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
+use super::phase::PhaseSettings;
 use super::slot::{Named, Slot, check_name, row, table};
 use super::value::{
     AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Program,
@@ -248,6 +249,7 @@ pub fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("[roles]", Roles::KEYS.to_vec()),
         ("[reviewers.NAME]", ReviewerSettings::KEYS.to_vec()),
         ("[presets.NAME]", PresetSettings::own_keys()),
+        ("[presets.NAME.phase.PHASE]", PhaseSettings::KEYS.to_vec()),
         ("[defaults]", Defaults::KEYS.to_vec()),
         ("[task_types.TYPE]", TaskTypeSettings::KEYS.to_vec()),
         ("[limits]", LimitSettings::KEYS.to_vec()),

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 use super::problem::Place;
 use super::table::{Checked, Table};
 use super::{Arrangement, Completion, Landing, Reviewer, Role, Workflow, WorkflowError, resolve};
+use crate::config::AgentKind;
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, Rereview, Span};
@@ -79,7 +80,9 @@ words! {
     /// Who does a phase; the project's commands need nobody.
     WhoWords {
         agent: String,
+        tool: String,
         model: String,
+        prefers: AgentKind,
     }
 }
 
@@ -116,6 +119,7 @@ words! {
         max_conflicts: u32,
         attempts_exhausted_as: ExhaustedAs,
         modes: Vec<String>,
+        tools_in: String,
     }
 }
 

@@ -4,6 +4,7 @@ mod assigned;
 mod bad;
 mod dialogue;
 mod edits;
+mod foreign;
 mod guide;
 mod laws;
 mod layers;
