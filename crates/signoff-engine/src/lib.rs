@@ -13,7 +13,7 @@ pub mod detect;
 pub mod dispatcher;
 mod draft;
 pub mod error;
-mod failpoint;
+pub mod failpoint;
 pub mod git;
 pub mod landing;
 pub mod layout;

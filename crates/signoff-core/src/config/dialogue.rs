@@ -44,7 +44,8 @@ impl Dialogue {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = vec![Step::Which];
-        let asked = self.phases.iter().enumerate().filter(|(index, _)| self.only.is_none_or(|only| only == *index));
+        let asked =
+            self.phases.iter().enumerate().filter(|(index, _)| self.only.is_none_or(|only| only == *index));
         for (index, phase) in asked {
             for question in phase.questions() {
                 steps.push(Step::Question(index, question));

@@ -5,8 +5,10 @@ mod layout;
 use serde::Serialize;
 use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, Value};
 
+use super::foreign::{Format, translate};
 use super::gate::other_bound;
 use super::layer::Reading;
+use super::value::without_password;
 use super::{ConfigError, Layer};
 
 /// A wish to set one key.
@@ -26,6 +28,23 @@ pub struct Changed {
     pub new: Option<String>,
 }
 
+impl Changed {
+    fn of(key: &[String], old: Option<String>, new: Option<String>) -> Self {
+        let told = |value: Option<String>| value.map(|value| told(key, value));
+        Self { key: dotted(key), old: told(old), new: told(new) }
+    }
+}
+
+/// A value as it may be shown: variables of agents may be secrets, and an address may have a password.
+fn told(key: &[String], value: String) -> String {
+    let names: Vec<_> = key.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["agents", _, "env", ..] => "(hidden)".to_owned(),
+        ["store"] => without_password(&value),
+        _ => value,
+    }
+}
+
 /// A file after its changes.
 #[derive(Debug, Clone)]
 pub struct Edited {
@@ -42,21 +61,21 @@ impl Change {
         Self { key, value: value.into(), note: None }
     }
 
-    /// A change as people type it: `KEY=VALUE`. What is no TOML is a text.
-    pub fn typed(words: &str) -> Result<Self, String> {
+    /// Changes as people type them: `KEY=VALUE`. What is no TOML is a text.
+    ///
+    /// A key may also be one of the file about phases, `phases.5.maxRetries`, which is several here if it speaks of all.
+    pub fn typed(words: &str) -> Result<Vec<Self>, String> {
         let wanted = "expected KEY=VALUE, for example jobs=8";
         let (key, value) = split(words).ok_or_else(|| format!("there is no `=` in `{words}`: {wanted}"))?;
-        let names = Key::parse(key.trim()).map_err(|_| {
+        let (key, value) = (key.trim(), value.trim());
+        let names = Key::parse(key).map_err(|_| {
             format!("`{key}` is not a key: write it as it stands in the file, with dots between its tables")
         })?;
-        let key = names.iter().map(|name| name.get().to_owned()).collect();
-        Ok(Self { key, value: typed_value(value.trim())?, note: None })
-    }
-
-    /// The same with a comment behind the value.
-    #[must_use]
-    pub fn noted(self, note: impl Into<String>) -> Self {
-        Self { note: Some(note.into()), ..self }
+        let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
+        match names.first().map(String::as_str) {
+            Some("phases" | "reviewDefaults") => of_phases(&names, value),
+            Some(_) | None => Ok(vec![Self { key: names, value: typed_value(value)?, note: None }]),
+        }
     }
 
     /// The dotted key.
@@ -79,6 +98,27 @@ fn split(words: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// What the file about phases would mean if it said only this.
+fn of_phases(names: &[String], value: &str) -> Result<Vec<Change>, String> {
+    let value = serde_json::from_str(value).unwrap_or_else(|_| serde_json::Value::from(value));
+    let nested = names.iter().rev().fold(value, |inside, name| serde_json::json!({ name: inside }));
+    let mut file = serde_json::json!({ "version": 2 });
+    if let (Some(file), Some(said)) = (file.as_object_mut(), nested.as_object()) {
+        file.extend(said.clone());
+    }
+    let translated = translate(Format::Iterate, "", &file.to_string());
+    let translated = translated.map_err(|error| match &error {
+        ConfigError::File { message, .. } => message.clone(),
+        ConfigError::Given { .. }
+        | ConfigError::Nowhere { .. }
+        | ConfigError::UnknownWorkflow { .. }
+        | ConfigError::NoAgent
+        | ConfigError::Unassigned { .. } => error.to_string(),
+    })?;
+    let without_note = |change| Change { note: None, ..change };
+    Ok(imported(&translated.layer).into_iter().map(without_note).collect())
+}
+
 fn typed_value(text: &str) -> Result<Value, String> {
     let read = text.parse::<Value>();
     let is_begun = text.starts_with(['"', '\'', '[', '{']);
@@ -90,7 +130,8 @@ fn typed_value(text: &str) -> Result<Value, String> {
 }
 
 fn dotted(names: &[String]) -> String {
-    let shown: Vec<_> = names.iter().map(|name| Key::new(name.as_str()).display_repr().into_owned()).collect();
+    let shown: Vec<_> =
+        names.iter().map(|name| Key::new(name.as_str()).display_repr().into_owned()).collect();
     shown.join(".")
 }
 
@@ -145,7 +186,8 @@ impl Edited {
         let here = |key: &&Vec<String>| {
             let mut item = document.as_item();
             key.iter().any(|name| {
-                let Some((key, inside)) = item.as_table_like().and_then(|table| table.get_key_value(name)) else {
+                let Some((key, inside)) = item.as_table_like().and_then(|table| table.get_key_value(name))
+                else {
                     return false;
                 };
                 item = inside;
@@ -195,11 +237,12 @@ impl Sheet {
         let known = layout::deepest(&self.document, path);
         let place = table_at(self.document.as_item_mut(), path)?;
         let Some(table) = place.as_table_like_mut() else { return Ok(()) };
-        let replaced = other_bound(name).filter(|other| {
+        let replaced = rival(path, name).filter(|other| {
             let sibling: Vec<_> = path.iter().cloned().chain([(*other).to_owned()]).collect();
             !is_set(&sibling)
         });
-        let replaced = replaced.and_then(|other| Some((other, table.key(other)?.clone(), table.remove(other)?)));
+        let replaced =
+            replaced.and_then(|other| Some((other, table.key(other)?.clone(), table.remove(other)?)));
         let mut value = change.value.clone();
         let mut key = Key::new(name.as_str());
         let old = match table.get_mut(name) {
@@ -224,12 +267,12 @@ impl Sheet {
             }
         };
         if let Some((other, _, Item::Value(said))) = replaced {
-            let key = path.iter().cloned().chain([other.to_owned()]).collect::<Vec<_>>();
-            self.changed.push(Changed { key: dotted(&key), old: Some(shown(&said)), new: None });
+            let key: Vec<_> = path.iter().cloned().chain([other.to_owned()]).collect();
+            self.changed.push(Changed::of(&key, Some(shown(&said)), None));
         }
         let new = Some(shown(&value));
         if old != new {
-            self.changed.push(Changed { key: change.key(), old, new });
+            self.changed.push(Changed::of(&change.key, old, new));
         }
         layout::settle(&mut self.document, path, known);
         Ok(())
@@ -249,6 +292,19 @@ impl Sheet {
         if let Some((position, comments)) = kept {
             layout::give(&mut self.document, position, &comments);
         }
+    }
+}
+
+/// The key beside this one that cannot stand with it.
+fn rival(path: &[String], key: &str) -> Option<&'static str> {
+    let of_a_phase = path.first().is_some_and(|first| first == "presets")
+        && path.get(2).is_some_and(|third| third == "phase");
+    match key {
+        "agent" if of_a_phase => Some("tool"),
+        "tool" if of_a_phase => Some("agent"),
+        "parallel" if of_a_phase => Some("researchers"),
+        "researchers" if of_a_phase => Some("parallel"),
+        _ => other_bound(key),
     }
 }
 
@@ -297,7 +353,8 @@ fn bare(mut value: Value) -> Value {
 
 /// A comment behind a value, unless there is one.
 fn note(value: &mut Value, note: Option<&str>) {
-    let has_one = value.decor().suffix().and_then(|suffix| suffix.as_str()).is_some_and(|said| said.contains('#'));
+    let has_one =
+        value.decor().suffix().and_then(|suffix| suffix.as_str()).is_some_and(|said| said.contains('#'));
     if let Some(note) = note.filter(|_| !has_one) {
         value.decor_mut().set_suffix(format!(" # {note}"));
     }
@@ -312,7 +369,7 @@ fn leaves(item: &Item, key: &mut Vec<String>, changed: &mut Vec<Changed>) {
     if let Item::Value(value) = item
         && !value.is_inline_table()
     {
-        changed.push(Changed { key: dotted(key), old: Some(shown(value)), new: None });
+        changed.push(Changed::of(key, Some(shown(value)), None));
         return;
     }
     let tables = item.as_table_like().into_iter().flat_map(|table| table.iter());

@@ -56,10 +56,9 @@ impl Question {
                 ("HIGH (only HIGH fails)", Answer::FailOn(Bar::High)),
                 ("NONE (never fail)", Answer::FailOn(Bar::None)),
             ],
-            Self::ParallelFixes => &[
-                ("Yes (recommended)", Answer::ParallelFixes(true)),
-                ("No", Answer::ParallelFixes(false)),
-            ],
+            Self::ParallelFixes => {
+                &[("Yes (recommended)", Answer::ParallelFixes(true)), ("No", Answer::ParallelFixes(false))]
+            }
             Self::Retries => &[
                 ("10 retries (default)", Answer::Retries(Count::Of(10))),
                 ("5 retries", Answer::Retries(Count::Of(5))),
@@ -77,7 +76,7 @@ impl Question {
     }
 
     /// The key of a gate that it sets.
-    fn key(self) -> &'static str {
+    pub(super) fn key(self) -> &'static str {
         match self {
             Self::OnFailure => "on_failure",
             Self::FailOn => "fail_on",
@@ -190,7 +189,8 @@ impl Asked {
     /// The phases that are asked about, as they are configured.
     pub fn all(settings: &Settings) -> Result<Vec<Self>, ConfigError> {
         let workflow = settings.workflow(PHASES)?;
-        let of_gates = workflow.phases.iter().enumerate().filter(|(_, phase)| GATES.contains(&phase.gate_name()));
+        let of_gates =
+            workflow.phases.iter().enumerate().filter(|(_, phase)| GATES.contains(&phase.gate_name()));
         Ok(of_gates.filter_map(|(index, phase)| Self::of(&workflow, index, phase)).collect())
     }
 
@@ -260,7 +260,10 @@ impl Asked {
 pub fn title(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+        letters
+            .next()
+            .map(|first| first.to_uppercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
     };
     name.split('_').map(capital).collect::<Vec<_>>().join(" ")
 }

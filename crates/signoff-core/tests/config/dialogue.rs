@@ -20,7 +20,11 @@ fn asked(dialogue: &Dialogue) -> String {
             format!("{} | {words} | {}", heading.unwrap_or_default(), options[chosen])
         }
         Ask::Number { heading, words, now } => {
-            format!("{} | {words} | {}", heading.unwrap_or_default(), now.map(|now| now.to_string()).unwrap_or_default())
+            format!(
+                "{} | {words} | {}",
+                heading.unwrap_or_default(),
+                now.map(|now| now.to_string()).unwrap_or_default()
+            )
         }
         Ask::Confirm { summary } => summary.join("\n"),
         Ask::Nothing => "nothing".to_owned(),
@@ -43,7 +47,8 @@ fn written(text: &str, dialogue: &Dialogue) -> String {
 
 #[test]
 fn the_questions_come_in_their_order_with_what_holds() {
-    let mut dialogue = dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
+    let mut dialogue =
+        dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
     insta::assert_snapshot!(enter(&mut dialogue).join("\n"), @"
      | Which phases do you want to configure? | All review phases
     Phase 3: Plan Review | What should happen when issues are found? | Restart iteration (go back to Phase 1)

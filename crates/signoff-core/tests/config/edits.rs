@@ -5,7 +5,7 @@ use signoff_core::config::edit::{self, Change, Edited};
 use signoff_core::config::{self, Layer, Settings};
 
 fn set(text: &str, words: &[&str]) -> Edited {
-    let changes: Vec<_> = words.iter().map(|words| Change::typed(words).unwrap()).collect();
+    let changes: Vec<_> = words.iter().flat_map(|words| Change::typed(words).unwrap()).collect();
     edit::set("signoff.toml", text, &changes).unwrap()
 }
 
@@ -123,7 +123,8 @@ fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
 
 #[test]
 fn a_new_table_stands_with_its_own() {
-    let file = "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
+    let file =
+        "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
     insta::assert_snapshot!(told(&set(file, &["presets.phases.gates.test.max_fixes=1"])), @r#"
     [presets.phases]
     max_passes = 3
@@ -173,7 +174,12 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
 #[test]
 fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
     let file = "agents.claude.model = \"opus\"\nlimits = { attempt = \"30m\" } # enough\n[checks]\n\"a.b\" = \"make\"\n";
-    let words = ["agents.claude.timeout=5m", "limits.silence=1m", "checks.\"a.b\"=make test", "limits.run.max_tokens=5"];
+    let words = [
+        "agents.claude.timeout=5m",
+        "limits.silence=1m",
+        "checks.\"a.b\"=make test",
+        "limits.run.max_tokens=5",
+    ];
     insta::assert_snapshot!(told(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
@@ -236,7 +242,7 @@ fn what_cannot_be_typed_or_set_is_said() {
     insta::assert_snapshot!(typed("=3"), @"`` is not a key: write it as it stands in the file, with dots between its tables");
     insta::assert_snapshot!(typed("agents.mine.command=[\"./a\""), @r#"`["./a"` is not TOML: a quote or a bracket is missing"#);
     let refused = |file: &str, words: &str| {
-        edit::set("signoff.toml", file, &[Change::typed(words).unwrap()]).unwrap_err()
+        edit::set("signoff.toml", file, &Change::typed(words).unwrap()).unwrap_err()
     };
     insta::assert_snapshot!(refused(FILE, "gate=3"), @"gate: `gate` is a table: set one of its keys");
     insta::assert_snapshot!(refused(FILE, "jobs.many=3"), @"jobs.many: `jobs` is not a table here: change it in the file");
@@ -258,7 +264,8 @@ fn wishes() -> impl Strategy<Value = Vec<(&'static str, String)>> {
         any::<bool>().prop_map(|switch| ("sandbox", switch.to_string())),
         (0..50u32).prop_map(|fixes| ("presets.phases.gates.code_review.max_fixes", fixes.to_string())),
         (1..50u32).prop_map(|cycles| ("presets.phases.gates.test.max_cycles", cycles.to_string())),
-        prop_oneof![Just("LOW"), Just("NONE")].prop_map(|bar| ("presets.phases.gates.plan_review.fail_on", bar.to_owned())),
+        prop_oneof![Just("LOW"), Just("NONE")]
+            .prop_map(|bar| ("presets.phases.gates.plan_review.fail_on", bar.to_owned())),
         "[a-z ]{1,9}x".prop_map(|command| ("checks.test", command.trim().to_owned())),
         "[a-z0-9-]{0,9}x".prop_map(|model| ("agents.claude.model", model)),
     ];
