@@ -7,6 +7,8 @@ mod asking;
 mod bad_input;
 mod checkpoints;
 mod config;
+#[cfg(test)]
+mod configure;
 mod cost;
 mod demo;
 mod documentation;
