@@ -17,6 +17,8 @@ mod origin;
 mod overview;
 mod phase;
 pub mod questions;
+mod role;
+mod schema;
 mod show;
 mod slot;
 mod tables;
@@ -31,6 +33,7 @@ pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
 pub use overview::{PhaseRow, PhaseSetting};
+pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
@@ -124,7 +127,7 @@ impl Settings {
 
     /// The workflow where a command names none.
     pub fn preset(&self) -> &str {
-        self.written.preset.value.as_str()
+        self.written.preset.value.0.as_str()
     }
 
     /// How many loops may run at once.

@@ -7,6 +7,7 @@ mod presets;
 pub(crate) mod problem;
 mod render;
 pub(crate) mod resolve;
+pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod value;
 pub(crate) mod words;

@@ -11,7 +11,7 @@ pub mod clock;
 pub mod confine;
 pub mod detect;
 pub mod dispatcher;
-mod draft;
+pub mod draft;
 pub mod error;
 pub mod failpoint;
 pub mod git;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::phase::PhaseSettings;
-use super::tables::{AgentSettings, Roles};
+use super::tables::AgentSettings;
 use super::value::{AgentKind, ReviewWorkspace, Text};
 use super::{ConfigError, Origin, Setting, Settings};
 use crate::contract::Contract;
@@ -112,16 +112,17 @@ impl Settings {
     pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
         // A gate's own agent and model are its reviewers', not its fixer's.
         let own = Some(place.phase).filter(|phase| phase.judge().is_none());
-        let assigned = match own.map(|_| self.of_phase(place)).transpose()?.flatten() {
-            Some(agent) => agent,
-            None => match own.and_then(|phase| self.preferred(phase)) {
-                Some(agent) => agent,
-                None => self.in_role(role.word())?,
-            },
+        let chosen = match own {
+            Some(phase) => self.of_phase(place)?.or_else(|| self.preferred(phase)),
+            None => None,
+        };
+        let (assigned, in_role) = match chosen {
+            Some(agent) => (agent, None),
+            None => self.in_role(role.word())?,
         };
         let kind = self.written.task_types.of(place.task.kind);
         let wanted = place.task.model.clone().or_else(|| text(&kind.model));
-        let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone()));
+        let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone())).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let model = model(wanted, &assigned, &agent);
         let (said, told) = self.writing_time(place);
@@ -145,15 +146,17 @@ impl Settings {
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
         })?;
-        let assigned = match (self.of_phase(place)?, &settings.agent) {
-            (Some(agent), _) => agent,
-            (None, Some(named)) => self.named(named, "agent")?,
-            (None, None) => match self.preferred(place.phase) {
-                Some(agent) => agent,
-                None => self.in_role(REVIEW)?,
-            },
+        let named = match (self.of_phase(place)?, &settings.agent) {
+            (Some(agent), _) => Some(agent),
+            (None, Some(named)) => Some(self.named(named, "agent")?),
+            (None, None) => self.preferred(place.phase),
+        };
+        let (assigned, in_role) = match named {
+            Some(agent) => (agent, None),
+            None => self.in_role(REVIEW)?,
         };
         let wanted = place.phase.model.clone().or_else(|| text(&settings.model));
+        let wanted = wanted.or_else(|| self.review_model(place.task)).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let gate = place.phase.judge().map(|policy| &policy.gate);
         let told = self.told(place, "review_timeout");
@@ -168,7 +171,7 @@ impl Settings {
                 .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
             workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
             prompt: text(&settings.prompt),
-            model: model(wanted.or_else(|| self.review_model(place.task)), &assigned, &agent),
+            model: model(wanted, &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
             agent,
         })
@@ -185,17 +188,19 @@ impl Settings {
         }
     }
 
-    /// The agent of a role, of `implement`, or the only one there is.
-    fn in_role(&self, role: &'static str) -> Result<Agent, ConfigError> {
-        let roles = &self.written.roles;
+    /// The agent of a role, of `implement`, or the only one there is; and the model it has in this role.
+    fn in_role(&self, role: &'static str) -> Result<(Agent, Option<String>), ConfigError> {
+        let mut model = None;
         for key in [role, Role::Implement.word()] {
-            if let Some(named) = roles.of(key) {
-                return self.named(named, key);
+            let Some(player) = self.written.roles.of(key) else { continue };
+            model = model.or_else(|| text(&player.model));
+            if let Some(named) = &player.agent {
+                return Ok((self.named(named, key)?, model));
             }
         }
         let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).collect();
         match (models.len(), models.pop()) {
-            (1, Some(agent)) => Ok(agent),
+            (1, Some(agent)) => Ok((agent, model)),
             (_, None) => Err(ConfigError::NoAgent),
             (_, Some(_)) => Err(ConfigError::Unassigned { role, agents: self.models() }),
         }
@@ -242,6 +247,18 @@ impl Settings {
                  {also}write `\"{tool}\" = \"AGENT\"` in [presets.{workflow}.tools]"
             ))
         })
+    }
+
+    /// The tools of other programs that phases name and no agent stands for: whoever works these phases is refused.
+    pub fn unknown_tools(&self) -> Vec<ConfigError> {
+        let task = TaskSpec::default();
+        let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
+        let of_phases = |workflow: Workflow| {
+            let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+            let place = |phase| Place { workflow: &workflow, phase, task: &task };
+            phases.filter_map(|phase| self.of_phase(place(phase)).err()).collect::<Vec<_>>()
+        };
+        workflows.flat_map(of_phases).collect()
     }
 
     /// The first agent of the kind that a phase would best be done by.
@@ -351,24 +368,5 @@ impl AgentSettings {
     /// Where it is written.
     pub(super) fn place(&self) -> Origin {
         self.at.clone().unwrap_or(Origin::Default)
-    }
-}
-
-impl Roles {
-    /// What is set for a role.
-    pub(super) fn of(&self, role: &str) -> Option<&Setting<Text>> {
-        self.all().into_iter().find(|(key, _)| *key == role).and_then(|(_, setting)| setting)
-    }
-
-    pub(super) fn all(&self) -> [(&'static str, Option<&Setting<Text>>); 7] {
-        [
-            ("implement", self.implement.as_ref()),
-            ("fix", self.fix.as_ref()),
-            (REVIEW, self.review.as_ref()),
-            ("enumerate", self.enumerate.as_ref()),
-            ("plan", self.plan.as_ref()),
-            ("brainstorm", self.brainstorm.as_ref()),
-            ("simplify", self.simplify.as_ref()),
-        ]
     }
 }

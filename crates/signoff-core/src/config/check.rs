@@ -1,7 +1,7 @@
 //! What has to hold between tables, once all layers are laid.
 
-use super::value::{AgentKind, Store};
-use super::{ConfigError, Origin, Settings};
+use super::value::{AgentKind, Store, Text};
+use super::{ConfigError, Origin, Setting, Settings};
 use crate::review::ReviewerKind;
 use crate::workflow::problem::{either, nearest};
 use crate::workflow::{self, PRESETS, PhaseKind, Workflow};
@@ -62,18 +62,23 @@ impl Settings {
     }
 
     fn check_roles(&self) -> Result<(), ConfigError> {
-        for (role, setting) in self.written.roles.all() {
-            let Some(setting) = setting else { continue };
-            let agent = self.named(setting, role)?;
-            if !agent.kind.is_a_model() {
-                let message = format!(
-                    "`{role}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
-                    agent.name
-                );
-                return Err(setting.origin.error(message));
-            }
+        for (role, player) in self.written.roles.all() {
+            let Some(setting) = &player.agent else { continue };
+            self.check_worker(role, setting)?;
         }
         Ok(())
+    }
+
+    /// Who is to do work must be able to.
+    fn check_worker(&self, key: &str, setting: &Setting<Text>) -> Result<(), ConfigError> {
+        let agent = self.named(setting, key)?;
+        if agent.kind.is_a_model() {
+            return Ok(());
+        }
+        Err(setting.origin.error(format!(
+            "`{key}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
+            agent.name
+        )))
     }
 
     fn check_reviewers(&self) -> Result<(), ConfigError> {
@@ -119,7 +124,10 @@ impl Settings {
                 check_gate(&workflow, gate, words)?;
             }
             settings.whole.phase.check(&workflow)?;
-            settings.whole.phase.agents().try_for_each(|agent| self.named(agent, "agent").map(drop))?;
+            for (agent, works) in settings.whole.phase.agents(&workflow) {
+                self.named(agent, "agent")?;
+                works.then(|| self.check_worker("agent", agent)).transpose()?;
+            }
             settings.whole.tools.agents().try_for_each(|agent| self.named(agent, "tools").map(drop))?;
         }
         Ok(())

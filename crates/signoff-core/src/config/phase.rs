@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value as Json, json};
+
 use super::layer::Source;
-use super::slot::{Slot, check_name, row, table};
+use super::slot::{Slot, check_name, named_schema, row, table};
 use super::value::{Text, Whole};
 use super::{ConfigError, Origin, Row, Setting};
 use crate::policy::Span;
 use crate::workflow::problem::nearest;
 use crate::workflow::table::Checked;
+use crate::workflow::value::Value as _;
 use crate::workflow::{Phase, PhaseKind, Workflow};
 
 /// Whatever the agent uses when it is not told.
@@ -23,12 +26,19 @@ const RESEARCHERS: u32 = 3;
 table! {
     /// `[presets.NAME.phase.PHASE]`.
     PhaseSettings, "a phase" {
+        /// The agent that does it; of a gate, its reviewers.
         agent: Option<Setting<Text>> = None,
+        /// The tool of another program that does it; `tools` says which agent stands for it.
         tool: Option<Setting<Text>> = None,
+        /// The model of that agent; "inherit" is its own, "none" that of a check, which needs no model.
         model: Option<Setting<Text>> = None,
+        /// The model of the helpers that look into it first; "inherit" is that of the agent.
         parallel_model: Option<Setting<Text>> = None,
+        /// `true`: three helpers look into it first, all at once; `false`: nobody does.
         parallel: Option<Setting<bool>> = None,
+        /// How many helpers look into it first.
         researchers: Option<Setting<Whole<0, 32>>> = None,
+        /// How long one start of its agent may take.
         timeout: Option<Setting<Span>> = None,
     }
 }
@@ -168,9 +178,12 @@ impl PhaseTables {
         Ok(())
     }
 
-    /// The agents that are named, with where.
-    pub fn agents(&self) -> impl Iterator<Item = &Setting<Text>> {
-        self.0.iter().filter_map(|(_, settings)| settings.agent.as_ref())
+    /// The agents that are named, each with whether it is to do work and not only to judge it.
+    pub fn agents<'a>(&'a self, workflow: &'a Workflow) -> impl Iterator<Item = (&'a Setting<Text>, bool)> {
+        self.0.iter().filter_map(|(word, settings)| {
+            let works = |phase: &Phase| phase.judge().is_none() && workflow.means(word, phase);
+            Some((settings.agent.as_ref()?, workflow.phases.iter().any(works)))
+        })
     }
 }
 
@@ -216,6 +229,10 @@ impl Slot for PhaseTables {
             settings.rows(&format!("{key}.{word}"), rows);
         }
     }
+
+    fn schema(key: &str) -> Json {
+        named_schema(PhaseSettings::schema(key))
+    }
 }
 
 /// `[presets.NAME.tools]`: the agents that stand for the tools of other programs.
@@ -247,5 +264,9 @@ impl Slot for Tools {
         for (name, agent) in &self.0 {
             rows.push(row(&format!("{key}.{name}"), &agent.value, &agent.origin));
         }
+    }
+
+    fn schema(key: &str) -> Json {
+        json!({ "type": "object", "additionalProperties": Text::schema(key) })
     }
 }

@@ -175,10 +175,10 @@ struct Context<'a> {
 }
 
 /// More phases than anyone writes by hand; each may look at all before it.
-const MOST_PHASES: usize = 1000;
+pub const MOST_PHASES: usize = 1000;
 
 /// More helpers than this are a mistake of the keyboard.
-const MOST_RESEARCHERS: u32 = 32;
+pub const MOST_RESEARCHERS: u32 = 32;
 
 impl Context<'_> {
     fn error(&self, key: &str, message: impl Into<String>) -> WorkflowError {

@@ -8,6 +8,7 @@ mod foreign;
 mod guide;
 mod laws;
 mod layers;
+mod phases;
 mod tasks;
 mod workflows;
 

@@ -14,7 +14,7 @@ use crate::console::Console;
 use crate::desk::Bench;
 use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
-use crate::preflight;
+use crate::{preflight, settings};
 
 /// The preset that is iterated.
 const PRESET: &str = "phases";
@@ -52,6 +52,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let workflow = args.workflow(&bench, &spec)?;
     preflight::check_workflow(&bench, &workflow, &spec)?;
     preflight::warn(&bench, console);
+    settings::renew(bench.repository.root(), console);
     let no_ask = console.no_ask || bench.settings.no_ask();
     let lease = bench.store.open_run(clock::now())?;
     let numbers = bench.store.reserve_tasks(1)?;

@@ -12,6 +12,7 @@ mod configure;
 mod cost;
 mod demo;
 mod documentation;
+mod foreign;
 mod groups;
 mod house;
 mod init;

@@ -33,7 +33,12 @@ impl<'a> Reading<'a> {
             let line = self.line(part) + error.line().max(1) - 1;
             let said = explained(&error);
             // A key that is there twice is JSON all the same.
-            self.file.error(line, if error.is_data() { said } else { format!("this is not JSON: {said}") })
+            let said = if error.is_data() {
+                format!("{said}; expected it once")
+            } else {
+                format!("this is not JSON: {said}")
+            };
+            self.file.error(line, said)
         })
     }
 
