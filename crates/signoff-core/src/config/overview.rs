@@ -106,7 +106,8 @@ impl Settings {
     /// The agent of a phase, and who named it. None: nobody is there, or nobody knows which.
     fn doer(&self, place: Place<'_>) -> Option<(String, Origin)> {
         let said = self.said_of_phase(place);
-        let by_role = |role: &str| self.written.roles.of(role).or_else(|| self.written.roles.of("implement"));
+        let roles = &self.written.roles;
+        let by_role = |role: &str| [role, "implement"].iter().find_map(|role| roles.of(role)?.agent.as_ref());
         let (name, by) = match &place.phase.kind {
             PhaseKind::Agent { role, .. } => {
                 (self.writer(*role, place).ok()?.agent.name, by_role(role.word()))

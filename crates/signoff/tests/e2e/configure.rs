@@ -50,10 +50,7 @@ fn a_file_is_made_where_there_is_none_and_not_written_where_it_says_so_already()
 #[test]
 fn what_the_reader_refuses_is_never_written() {
     let project = project();
-    for (words, snapshot) in [
-        ("jobs=many", "text"),
-        ("preset=7", "number"),
-    ] {
+    for (words, snapshot) in [("jobs=many", "text"), ("preset=7", "number")] {
         let output = project.run(&["configure", "--set", "sandbox=false", "--set", words]);
         assert_eq!(output.code, Some(2), "{snapshot}: {output}");
     }
@@ -116,13 +113,19 @@ fn taking_back_leaves_the_rest_and_a_copy() {
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"");
     project.env.write("signoff.toml", FILE);
     insta::assert_snapshot!(project.run(&["configure", "--reset", "--json"]), @"");
-    assert_eq!(project.list("."), [".git", "README.md", "signoff.toml", "signoff.toml.bak", "signoff.toml.bak2"]);
+    assert_eq!(
+        project.list("."),
+        [".git", "README.md", "signoff.toml", "signoff.toml.bak", "signoff.toml.bak2"]
+    );
 }
 
 #[test]
 fn what_other_files_say_about_the_phases_still_holds() {
     let project = project();
-    project.env.write(".claude/iterate-config.local.json", r#"{"version": 2, "phases": {"5": {"onFailure": "stop"}}}"#);
+    project.env.write(
+        ".claude/iterate-config.local.json",
+        r#"{"version": 2, "phases": {"5": {"onFailure": "stop"}}}"#,
+    );
     project.env.shell("mkdir -p ~/.config/signoff; printf '[presets.phases]\\nmax_fixes = 4\\n' > ~/.config/signoff/config.toml");
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"");
     insta::assert_snapshot!(project.run(&["configure", "--reset", "--global"]), @"");
@@ -132,13 +135,18 @@ fn what_other_files_say_about_the_phases_still_holds() {
 #[test]
 fn files_of_other_programs_are_taken_over() {
     let project = project();
-    project.env.write("iterate.json", r#"{
+    project.env.write(
+        "iterate.json",
+        r#"{
   "version": 2,
   "reviewDefaults": { "maxRetries": 7 },
   "phases": { "5": { "onFailure": "restart", "maxRetries": 4 }, "8": { "failOnSeverity": "HIGH" } }
 }
-"#);
-    project.env.write("gza.yaml", "defaults:\n  auto_review: true\ntask_types:\n  implement:\n    model: opus\n");
+"#,
+    );
+    project
+        .env
+        .write("gza.yaml", "defaults:\n  auto_review: true\ntask_types:\n  implement:\n    model: opus\n");
     project.env.write("slots.toml", "reviewEnabled = true\nreviewMaxFixAttempts = 2\nworkers = 3\n");
     let dry = project.run(&["configure", "--import", "iterate.json", "--dry-run"]);
     insta::assert_snapshot!(dry, @"");
@@ -163,7 +171,9 @@ fn an_old_file_is_taken_over_as_what_it_means_today() {
 #[test]
 fn what_cannot_be_taken_over_is_told() {
     let project = project();
-    project.env.write("bad.json", "{\n  \"version\": 2,\n  \"phases\": { \"5\": { \"maxRetries\": \"ten\" } }\n}\n");
+    project
+        .env
+        .write("bad.json", "{\n  \"version\": 2,\n  \"phases\": { \"5\": { \"maxRetries\": \"ten\" } }\n}\n");
     project.env.write("what.txt", "hello\n");
     insta::assert_snapshot!(project.run(&["configure", "--import", "bad.json"]), @"");
     insta::assert_snapshot!(project.run(&["configure", "--import", "what.txt"]), @"");
@@ -177,8 +187,12 @@ fn without_a_terminal_it_says_what_to_type() {
     let project = project();
     insta::assert_snapshot!(project.run(&["configure"]), @"");
     for flags in [
-        &["--show", "--reset"][..], &["--set", "a=1", "--reset"], &["--import", "a", "--set", "b=1"],
-        &["--show", "--dry-run"], &["--dry-run"], &["--show", "--global"],
+        &["--show", "--reset"][..],
+        &["--set", "a=1", "--reset"],
+        &["--import", "a", "--set", "b=1"],
+        &["--show", "--dry-run"],
+        &["--dry-run"],
+        &["--show", "--global"],
     ] {
         let output = project.run(&[&["configure"], flags].concat());
         assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{flags:?}");
@@ -219,7 +233,8 @@ fn a_link_stays_a_link_and_rights_stay_as_they_were() {
 #[test]
 fn who_is_killed_leaves_the_old_file_whole() {
     let project = project();
-    let killed = project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", "replace:1")]);
+    let killed =
+        project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", "replace:1")]);
     assert_eq!(killed.code, None, "{killed}");
     assert_eq!(project.read("signoff.toml"), FILE);
     assert_eq!(project.run(&["configure", "--set", "jobs=9"]).code, Some(0));
