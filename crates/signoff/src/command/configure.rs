@@ -74,7 +74,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn show(console: &Console) -> Result<Exit, Failure> {
-    let rows = settings::load(Some(&settings::place()?))?.phase_rows()?;
+    let settings = settings::load(Some(&settings::place()?))?;
+    let rows = settings.phase_rows()?;
     if console.json {
         console.json(&PhasesReport::of(rows))?;
     } else {
@@ -82,6 +83,7 @@ fn show(console: &Console) -> Result<Exit, Failure> {
         let line = |row: &PhaseRow| row.line(width) + "\n";
         console.text(&rows.iter().map(line).collect::<String>())?;
     }
+    settings.unknown_tools().iter().for_each(|said| console.note(&format!("warning: {said}")));
     Ok(Exit::Done)
 }
 

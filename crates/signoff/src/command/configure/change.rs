@@ -28,6 +28,7 @@ impl<'t> Proposal<'t> {
         let settings = read.map_err(|error| refused(target, &edited, error))?;
         let mut this = Self { target, edited, settings, notes: Vec::new(), keeps_backup: false };
         this.note_who_wins();
+        this.notes.extend(this.settings.unknown_tools().iter().map(ToString::to_string));
         Ok(this)
     }
 
