@@ -9,6 +9,8 @@ mod asking;
 mod bad_input;
 mod checkpoints;
 mod config;
+#[cfg(test)]
+mod configure;
 mod cost;
 mod demo;
 mod documentation;
@@ -48,9 +50,9 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
-mod state;
 #[cfg(test)]
 mod slots;
+mod state;
 mod surroundings;
 mod tables;
 mod tasks;
