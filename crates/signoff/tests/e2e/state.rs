@@ -23,7 +23,8 @@ fn reviewed(status: &str, retries: u32, issues: Value) -> Value {
 /// The second iteration, in the middle of fixing what the code review found.
 fn begun_elsewhere() -> Value {
     let plan = json!([{ "severity": "HIGH", "message": "nobody can leave", "location": "" }]);
-    let code = json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
+    let code =
+        json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
     let first = json!({
         "1": phase("completed"), "2": phase("completed"), "3": reviewed("failed", 1, plan),
         "4": phase("pending"), "5": reviewed("pending", 0, json!([])),
@@ -55,7 +56,12 @@ fn begun_elsewhere() -> Value {
 /// The code review finds something once more; then all are content.
 fn team(script: Script) -> Script {
     script
-        .rule(Rule::role("review").reviewer("code").cycle(1).say("- [MEDIUM] auth.txt:1 the login is not checked\n"))
+        .rule(
+            Rule::role("review")
+                .reviewer("code")
+                .cycle(1)
+                .say("- [MEDIUM] auth.txt:1 the login is not checked\n"),
+        )
         .rule(Rule::role("fix").append("auth.txt", "checked\n").say("Fixed.\n"))
         .rule(
             Rule::role("simplify")
@@ -127,7 +133,10 @@ fn what_is_queued_is_exported_as_it_was_and_worked_later() {
     let_go(&project);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!(project.git(&format!("log --format=%s {BRANCH}")).lines().nth_back(2), Some("Begun elsewhere"));
+    assert_eq!(
+        project.git(&format!("log --format=%s {BRANCH}")).lines().nth_back(2),
+        Some("Begun elsewhere")
+    );
     assert_eq!(state(&project)["phase9"], phase("completed"));
 }
 
