@@ -219,9 +219,7 @@ fn iteration(node: &Node<'_>, expected: u32) -> Result<Iteration, StateError> {
     let number = object.need("iteration")?;
     let iteration = number.count(1)?;
     if iteration != expected {
-        return Err(
-            number.expected(&format!("{expected} (iterations are numbered from 1 on, in order)"))
-        );
+        return Err(number.expected(&format!("{expected} (iterations are numbered from 1 on, in order)")));
     }
     let started_at = object.need("startedAt")?.time()?;
     Ok(Iteration { iteration, started_at, phases: phases(&object.need("phases")?)? })

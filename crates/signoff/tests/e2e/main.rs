@@ -40,9 +40,9 @@ mod queue;
 #[cfg(test)]
 mod replaced;
 mod session;
-mod state;
 #[cfg(test)]
 mod slots;
+mod state;
 mod surroundings;
 mod tables;
 mod tasks;
