@@ -7,12 +7,16 @@
 
 mod assign;
 mod check;
+pub mod dialogue;
+pub mod edit;
 mod error;
 pub mod foreign;
 mod gate;
 mod layer;
 mod origin;
+mod overview;
 mod phase;
+pub mod questions;
 mod role;
 mod schema;
 mod show;
@@ -28,6 +32,7 @@ pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
+pub use overview::{PhaseRow, PhaseSetting};
 pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;

@@ -25,7 +25,8 @@ use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
-use signoff_core::machine::{self, Effect, Event, Loss};
+use signoff_core::machine::{self, Effect, Event, Head, Loss};
+use signoff_core::state_v4;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -318,17 +319,23 @@ impl<'r> Dispatcher<'r> {
                     self.renderer.take(&Notice::Note(&note));
                 }
                 let Place { base, worktree } = place;
-                self.loop_event(
-                    run,
-                    loop_id,
-                    Event::Started { head },
-                    vec![LoopFact::Placed { base, worktree }],
-                )
+                let begins = self.begins(run, loop_id, head);
+                self.loop_event(run, loop_id, begins, vec![LoopFact::Placed { base, worktree }])
             }
             Err(error) => {
                 self.trouble(run, loop_id, error);
                 Ok(())
             }
+        }
+    }
+
+    /// A loop begins at its first phase, or where another program left it.
+    fn begins(&self, run: RunId, loop_id: &LoopId, head: Head) -> Event {
+        let taken_over = self.spec(run, loop_id).and_then(|spec| spec.taken_over);
+        let policy = self.runs.get(&run).and_then(|driven| driven.board.policy(loop_id));
+        match taken_over.zip(policy) {
+            Some((taken_over, policy)) => state_v4::resume(&taken_over.state, head, policy),
+            None => Event::Started { head },
         }
     }
 

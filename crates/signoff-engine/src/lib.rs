@@ -14,7 +14,7 @@ pub mod detect;
 pub mod dispatcher;
 pub mod draft;
 pub mod error;
-mod failpoint;
+pub mod failpoint;
 pub mod git;
 pub mod landing;
 pub mod layout;

@@ -103,6 +103,9 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
         return of_part(shop, wish);
     }
     let Some(task) = wish.task else { return of_checkout(shop, wish) };
+    if let Some(taken_over) = &wish.spec.taken_over {
+        return begun_elsewhere(shop, wish, (task, &taken_over.commit));
+    }
     if wish.in_turn {
         return in_turn(shop, store, wish);
     }
@@ -117,6 +120,22 @@ pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, E
     }
     let base = forked(shop, &start, &placed.head.commit)?;
     Ok(Placed { place: Place { base, ..placed.place }, note, ..placed })
+}
+
+/// The branch begins with the work that another program did; what is reviewed begins where that began.
+fn begun_elsewhere(
+    shop: &Workshop,
+    wish: &Wish,
+    (task, start): (TaskId, &Commit),
+) -> Result<Placed, EngineError> {
+    let run = || shop.layout.run_worktree(wish.run);
+    let path = if wish.in_turn { run() } else { shop.layout.task_worktree(task) };
+    let placed = attach(shop, &path, &wish.branch, start)?;
+    if placed.head.commit != *start && shop.repository.holds_work(&wish.branch)? {
+        return Err(GitError::BranchTaken { branch: wish.branch.clone(), by: None }.into());
+    }
+    let base = shop.repository.base_of(start)?;
+    Ok(Placed { place: Place { base, ..placed.place }, ..placed })
 }
 
 /// Where a part of a run works: the run's own branch, or a throw-away copy.

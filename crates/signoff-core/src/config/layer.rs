@@ -76,7 +76,7 @@ impl Layer {
     }
 
     /// A line of the text as people find it.
-    fn spot(&self, line: usize) -> Spot {
+    pub(super) fn spot(&self, line: usize) -> Spot {
         let known = self.spots.get(line.saturating_sub(1)).or(self.spots.last());
         known.cloned().unwrap_or_else(|| Spot { file: self.file.clone(), line })
     }

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::{Checked, Issue, Iteration, LAST, Level, Mode, Phases, Plain, Reviewed, State, Status, VERSION, seconds};
+use super::{
+    Checked, Issue, Iteration, LAST, Level, Mode, Phases, Plain, Reviewed, State, Status, VERSION, seconds,
+};
 use crate::source::json::{LineIndex, Members, explained};
 
 /// No state file is longer: a thousand findings for each of ten iterations stay below it.
@@ -92,8 +94,7 @@ impl<'a> Node<'a> {
     }
 
     fn list(&self, what: &str) -> Result<Vec<Self>, StateError> {
-        let values: Vec<&RawValue> =
-            serde_json::from_str(self.raw.get()).map_err(|_| self.expected(what))?;
+        let values: Vec<&RawValue> = serde_json::from_str(self.raw.get()).map_err(|_| self.expected(what))?;
         let one = |(index, raw)| Self { path: format!("{}[{index}]", self.path), raw, ..*self };
         Ok(values.into_iter().enumerate().map(one).collect())
     }
@@ -198,7 +199,8 @@ fn version(node: &Node<'_>) -> Result<(), StateError> {
     match version.count(0)? {
         VERSION => Ok(()),
         found if found < VERSION => {
-            Err(version.error(format!("version {found} is too old: only version {VERSION} can be taken over")))
+            Err(version
+                .error(format!("version {found} is too old: only version {VERSION} can be taken over")))
         }
         found => Err(version.error(format!("version {found} is not known: version {VERSION} is expected"))),
     }
@@ -217,7 +219,7 @@ fn iteration(node: &Node<'_>, expected: u32) -> Result<Iteration, StateError> {
     let number = object.need("iteration")?;
     let iteration = number.count(1)?;
     if iteration != expected {
-        return Err(number.expected(&format!("{expected}: iterations are numbered from 1 on, in order; that")));
+        return Err(number.expected(&format!("{expected} (iterations are numbered from 1 on, in order)")));
     }
     let started_at = object.need("startedAt")?.time()?;
     Ok(Iteration { iteration, started_at, phases: phases(&object.need("phases")?)? })
@@ -280,7 +282,9 @@ fn fits(object: &Object<'_, '_>, state: &State) -> Result<(), StateError> {
     }
     let listed = state.iterations.len();
     if usize::try_from(now).ok() != Some(listed) {
-        return Err(current.error(format!("is {now}, and iterations has {listed}: it must be the last of them")));
+        return Err(
+            current.error(format!("is {now}, and iterations has {listed}: it must be the last of them"))
+        );
     }
     if state.mode == Mode::Lite {
         lite(object, state)?;
@@ -311,7 +315,9 @@ fn lite(object: &Object<'_, '_>, state: &State) -> Result<(), StateError> {
     if fits {
         return Ok(());
     }
-    Err(object.need("mode")?.error("is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9"))
+    Err(object
+        .need("mode")?
+        .error("is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9"))
 }
 
 /// Brings the state to where it goes on.

@@ -105,8 +105,9 @@ impl Fold {
 
     /// What the review that was under way has found, once it is known.
     fn take_issues(&mut self, was: Position, cycle: u32, workflow: &Workflow) {
-        let in_this_round =
-            |round: &crate::ledger::Round| (round.pass, round.phase, round.cycle) == (was.pass, was.phase, cycle);
+        let in_this_round = |round: &crate::ledger::Round| {
+            (round.pass, round.phase, round.cycle) == (was.pass, was.phase, cycle)
+        };
         let reported = self.state.ledger.findings_for_fix(Bar::Low).into_iter();
         let reported = reported.filter(|entry| entry.seen.iter().any(in_this_round));
         let issues: Vec<Issue> = reported.map(|entry| Issue::of(&entry.finding)).collect();
@@ -204,8 +205,16 @@ impl Fold {
         });
         match before {
             Status::Skipped => Status::Skipped,
-            Status::Completed => if unseen { Status::Skipped } else { Status::Completed },
-            Status::Pending | Status::InProgress | Status::Failed if unseen || is_absent(workflow, number) => {
+            Status::Completed => {
+                if unseen {
+                    Status::Skipped
+                } else {
+                    Status::Completed
+                }
+            }
+            Status::Pending | Status::InProgress | Status::Failed
+                if unseen || is_absent(workflow, number) =>
+            {
                 Status::Skipped
             }
             Status::Pending | Status::InProgress | Status::Failed => Status::Completed,

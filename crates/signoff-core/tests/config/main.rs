@@ -3,6 +3,8 @@
 mod assigned;
 mod bad;
 mod corpus;
+mod dialogue;
+mod edits;
 mod foreign;
 mod guide;
 mod laws;

@@ -4,5 +4,6 @@ mod explore;
 mod laws;
 mod mini_loop;
 mod say;
+mod state_v4;
 mod stories;
 mod story;

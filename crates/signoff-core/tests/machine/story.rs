@@ -12,6 +12,8 @@ use crate::say;
 pub struct Story {
     pub policy: Policy,
     pub state: Loop,
+    /// All that happened.
+    pub events: Vec<Event>,
     lines: Vec<String>,
     heads: u32,
 }
@@ -23,7 +25,7 @@ impl Story {
 
     /// A loop that has not begun.
     pub fn queued(policy: Policy) -> Self {
-        Self { policy, state: Loop::default(), lines: Vec::new(), heads: 0 }
+        Self { policy, state: Loop::default(), events: Vec::new(), lines: Vec::new(), heads: 0 }
     }
 
     /// What happened, a line a fact.
@@ -38,6 +40,7 @@ impl Story {
     }
 
     pub fn take(&mut self, name: &str, event: Event) {
+        self.events.push(event.clone());
         let (state, effects) = step(self.state.clone(), event, &self.policy);
         self.state = state;
         let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
@@ -58,7 +61,7 @@ impl Story {
         outstanding(&self.state, &self.policy).into_iter().filter_map(job).collect()
     }
 
-    fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
+    pub fn job(&self, wanted: &str, is_it: impl Fn(&Job) -> bool) -> Job {
         let mut jobs = self.jobs().into_iter();
         jobs.find(is_it).unwrap_or_else(|| panic!("no {wanted} is at work in {:?}", self.state.stage))
     }

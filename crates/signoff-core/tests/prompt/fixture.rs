@@ -76,6 +76,7 @@ pub fn work() -> Work<'static> {
         agents_at_once: 1,
         diff: DIFF,
         author_output: None,
+        item: None,
     }
 }
 

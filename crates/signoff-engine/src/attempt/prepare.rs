@@ -108,9 +108,9 @@ fn prepare_work(
         previous_message,
         diff: diff.transpose()?.map(Arc::new),
         reports: research::reports(shop, task),
-        ..restarted(shop, task)?
+        ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
     };
-    let memo = Memo { document: document::digest(task, &worktree), ..Memo::default() };
+    let memo = Memo { document: document::stamp(task, &worktree), ..Memo::default() };
     write_prompt(&dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
@@ -145,7 +145,7 @@ fn prepare_review(
         },
         author_output: author_output(shop, task),
         diff: Some(diff),
-        ..documents(shop, task)?
+        ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
@@ -411,7 +411,7 @@ fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
     let reviews = shop.layout.reviews();
     match &task.job.kind {
         JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
-        JobKind::Fix { side_by_side: true, .. } => None,
+        JobKind::Fix { .. } if task.shares_fixes() => None,
         JobKind::Fix { .. } => {
             let known = &task.policy.workflow.reviewers;
             let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);

@@ -1,5 +1,7 @@
 //! Committing what an agent left, in whatever state it left it.
 
+use std::path::PathBuf;
+
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
@@ -181,6 +183,11 @@ impl Repository {
     /// Only objects are written: no ref, no index, no file.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
         self.snapshot_at(self.here())
+    }
+
+    /// The files of the checkout that are not as `HEAD` has them.
+    pub fn uncommitted(&self) -> Result<Vec<PathBuf>, GitError> {
+        Ok(self.status(self.here())?.entries.into_iter().map(|entry| entry.path).collect())
     }
 
     fn snapshot_at(&self, here: Place<'_>) -> Result<Commit, GitError> {

@@ -206,7 +206,16 @@ impl Repository {
                 At::Unborn { .. } => return Err(GitError::NoCommits),
             },
         };
-        match branches.default {
+        self.parted(branches.default, head)
+    }
+
+    /// The same for work that ended at a commit.
+    pub fn base_of(&self, commit: &Commit) -> Result<Commit, GitError> {
+        self.parted(self.branches()?.default, commit.clone())
+    }
+
+    fn parted(&self, default: Option<(String, Commit)>, head: Commit) -> Result<Commit, GitError> {
+        match default {
             Some((name, commit)) if commit != head => {
                 Ok(self.merge_base(head.as_str(), &name)?.unwrap_or(head))
             }

@@ -44,6 +44,13 @@ fn lines(story: &Story) -> Vec<Vec<String>> {
 
 /// Whether a line tells of a round at a gate or of a run of the checks.
 fn tells_a_round(line: &str) -> bool {
+    let phase = line.trim_start().trim_start_matches("#29 ").strip_prefix("Phase ");
+    if let Some(said) = phase.and_then(|rest| rest.split(": ").nth(2)) {
+        let words =
+            ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE", "Review of the fix"];
+        let checks = ["PASSED", "FAILED", "COULD NOT RUN"];
+        return words.iter().chain(&checks).any(|word| said.starts_with(word));
+    }
     ["Review: ", "Review of the fix: ", "Checks: PASSED", "Checks: FAILED", "Checks: COULD NOT RUN"]
         .iter()
         .any(|start| {
@@ -93,7 +100,8 @@ proptest! {
         let cut = cut.index(story.log.len());
         let mut renderer = LineRenderer::new(Naming::Always);
         renderer.catch_up(&story.log[..cut]);
-        let late = |line: &String| !line.starts_with("Resuming ") && !line.starts_with("Running ");
+        let announced = |line: &String| ["Resuming ", "Running ", "#29 Iteration "].iter().any(|word| line.starts_with(word));
+        let late = |line: &String| !announced(line);
         let resumed: Vec<_> = story.log[cut..].iter().flat_map(|recorded| renderer.take(recorded)).filter(late).collect();
         let mut renderer = LineRenderer::new(Naming::Always);
         let whole: Vec<_> = story.log.iter().map(|recorded| renderer.take(recorded)).collect();

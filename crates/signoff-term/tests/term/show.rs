@@ -137,28 +137,28 @@ fn a_task_that_starts_over_after_its_checks() {
     let text = shown(&report(task, &story, &[]));
     let upto = text.find("Attempts:").unwrap();
     insta::assert_snapshot!(&text[..upto], @"
-        → 29. Add user authentication
-          type      implement
-          status    in_progress (brainstorm)
-          branch    signoff/task-29
-          base      c0ffee
-          worktree  .signoff/worktrees/29
-          cost      $0.36, 2700 tokens in, 240 out
-          time      since 2026-01-29T10:00:00Z
+    → 29. Add user authentication
+      type      implement
+      status    in_progress (iteration 2/10, phase 1/9 brainstorm)
+      branch    signoff/task-29
+      base      c0ffee
+      worktree  .signoff/worktrees/29
+      cost      $0.36, 2700 tokens in, 240 out
+      time      since 2026-01-29T10:00:00Z
 
-        Cycle 1 (plan_review, c8): APPROVED
-          plan  approved  20s  $0.12
+    Cycle 1 (plan_review, c8): APPROVED
+      plan  approved  20s  $0.12
 
-        Cycle 1 (code_review, c9): APPROVED
-          code  approved  20s  $0.12
+    Cycle 1 (code_review, c9): APPROVED
+      code  approved  20s  $0.12
 
-        Cycle 1 (test, c9): CHANGES_REQUESTED
-          checks  changes_requested  20s  $0.12
-          1. [critical] 2 tests failed
+    Cycle 1 (test, c9): CHANGES_REQUESTED
+      checks  changes_requested  20s  $0.12
+      1. [critical] 2 tests failed
 
-        Findings:
-          open         f-f8b1426c28 [critical] 2 tests failed
-                       reported by checks in test 1
+    Findings:
+      open         f-f8b1426c28 [critical] 2 tests failed
+                   reported by checks in test 1
     ");
 }
 

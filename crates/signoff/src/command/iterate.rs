@@ -2,6 +2,7 @@
 
 use signoff_core::config::TaskFlags;
 use signoff_core::ids::TaskId;
+use signoff_core::state_v4::{Mode, State};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::Fact;
 use signoff_core::workflow::Workflow;
@@ -48,23 +49,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let spec = args.spec(console)?;
-    let bench = Bench::open()?;
-    let workflow = args.workflow(&bench, &spec)?;
-    preflight::check_workflow(&bench, &workflow, &spec)?;
-    preflight::warn(&bench, console);
-    settings::renew(bench.repository.root(), console);
-    let no_ask = console.no_ask || bench.settings.no_ask();
-    let lease = bench.store.open_run(clock::now())?;
-    let numbers = bench.store.reserve_tasks(1)?;
-    let task = numbers.into_iter().next().ok_or_else(|| Failure::failed("the task was not kept"))?;
-    let branch = spec.branch(task);
-    let facts = open::single(workflow, (task, spec), branch, no_ask);
-    if args.queue {
-        return queue(&bench, (lease, &facts), task, console);
-    }
-    let drive = Drive { no_ask, ..Drive::default() };
-    let wanted = Wanted { opened: vec![(lease, facts)], drive, ..Wanted::default() };
-    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+    args.begin(Bench::open()?, spec, console)
 }
 
 /// Leaves it as if it were begun and interrupted at once: whoever works next goes on.
@@ -80,6 +65,37 @@ fn queue(
 }
 
 impl Args {
+    /// What an iteration is asked for that another program began.
+    pub fn taken_over(state: &State, queue: bool) -> Self {
+        Self {
+            text: String::new(),
+            lite: state.mode == Mode::Lite,
+            max_iterations: Some(state.max_iterations),
+            model: None,
+            queue,
+        }
+    }
+
+    /// Begins it, or leaves it to the next `signoff work`.
+    pub fn begin(&self, bench: Bench, spec: TaskSpec, console: &Console) -> Result<Exit, Failure> {
+        let workflow = self.workflow(&bench, &spec)?;
+        preflight::check_workflow(&bench, &workflow, &spec)?;
+        preflight::warn(&bench, console);
+        settings::renew(bench.repository.root(), console);
+        let no_ask = console.no_ask || bench.settings.no_ask();
+        let lease = bench.store.open_run(clock::now())?;
+        let numbers = bench.store.reserve_tasks(1)?;
+        let task = numbers.into_iter().next().ok_or_else(|| Failure::failed("the task was not kept"))?;
+        let branch = spec.branch(task);
+        let facts = open::single(workflow, (task, spec), branch, no_ask);
+        if self.queue {
+            return queue(&bench, (lease, &facts), task, console);
+        }
+        let drive = Drive { no_ask, ..Drive::default() };
+        let wanted = Wanted { opened: vec![(lease, facts)], drive, ..Wanted::default() };
+        drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+    }
+
     fn spec(&self, console: &Console) -> Result<TaskSpec, Failure> {
         let spec = TaskSpec::of(&add::text(&self.text, console)?);
         if spec.title.is_empty() {
@@ -90,7 +106,8 @@ impl Args {
         Ok(TaskSpec { auto_review: Some(true), model: self.model.clone(), ..spec })
     }
 
-    fn workflow(&self, bench: &Bench, spec: &TaskSpec) -> Result<Workflow, Failure> {
+    /// The phases that it goes through.
+    pub fn workflow(&self, bench: &Bench, spec: &TaskSpec) -> Result<Workflow, Failure> {
         let flags = TaskFlags { preset: Some(PRESET.to_owned()), ..TaskFlags::default() };
         let mode = if self.lite { "lite" } else { "full" };
         let mut workflow = bench
@@ -98,6 +115,10 @@ impl Args {
             .task_workflow(spec, &flags)?
             .in_mode(mode)
             .ok_or_else(|| Failure::usage(format!("workflow {PRESET} has no mode {mode}")))?;
+        // In this mode the main agent reviews, whatever tool of another program is named for it.
+        for gate in workflow.phases.iter_mut().filter(|phase| self.lite && phase.is_gate()) {
+            gate.tool = None;
+        }
         let limits = &mut workflow.limits;
         limits.max_passes = self.max_iterations.unwrap_or(limits.max_passes);
         Ok(workflow)

@@ -2,11 +2,15 @@
 
 mod actors;
 mod app;
+#[cfg(all(test, unix))]
+mod asked_on_terminal;
 mod asking;
 #[cfg(test)]
 mod bad_input;
 mod checkpoints;
 mod config;
+#[cfg(test)]
+mod configure;
 mod cost;
 mod demo;
 mod documentation;
@@ -19,6 +23,8 @@ mod integrity;
 #[cfg(test)]
 mod interrupted;
 mod invalid_config;
+mod iterate;
+mod iterate_killed;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
@@ -32,11 +38,13 @@ mod many_runs;
 #[cfg(test)]
 mod mcp;
 mod merge_reviews;
+#[cfg(test)]
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
 mod own_workflow;
 mod parse;
+mod phases_engine;
 mod plan;
 mod queue;
 #[cfg(test)]
@@ -44,6 +52,7 @@ mod replaced;
 mod session;
 #[cfg(test)]
 mod slots;
+mod state;
 mod surroundings;
 mod tables;
 mod tasks;

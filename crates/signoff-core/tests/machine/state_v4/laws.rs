@@ -1,0 +1,169 @@
+//! Whatever happens, what is exported can be imported, and gives the same again.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use signoff_core::machine::{CheckReport, Effect, Job, JobKind, Stage, outstanding};
+use signoff_core::state_v4::{
+    Issue, Iteration, LAST, Level, Mode, Phases, Plain, State, StateError, Status, VERSION, read,
+};
+
+use super::{policy, state, taken_over};
+use crate::story::Story;
+
+/// One more thing happens, chosen by a number.
+fn happens(story: Story, choice: u8) -> Story {
+    if let Stage::Waiting { question, .. } = &story.state.stage {
+        let answer = question.choices[usize::from(choice) % question.choices.len()];
+        return story.answer(answer);
+    }
+    let mut jobs = outstanding(&story.state, &story.policy).into_iter();
+    let job = jobs.find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None });
+    match job {
+        Some(job) => ends(story, &job, choice),
+        None if choice.is_multiple_of(3) => story.retry(),
+        None => story,
+    }
+}
+
+fn ends(story: Story, job: &Job, choice: u8) -> Story {
+    match &job.kind {
+        JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => match choice % 8 {
+            0 => story.writer_fails(),
+            _ => story.works(),
+        },
+        JobKind::Review { reviewer, .. } => match choice % 8 {
+            0 => story.mumbles(reviewer.as_str()),
+            1 => story.objects(reviewer.as_str(), &["a.rs"]),
+            2 => story.objects(reviewer.as_str(), &["a.rs", "b.rs"]),
+            3 => story.discusses(reviewer.as_str()),
+            _ => story.approves(reviewer.as_str()),
+        },
+        JobKind::Check => match choice % 4 {
+            0 => story.check_fails(),
+            1 => {
+                let report = CheckReport::NothingToCheck;
+                story.then("", signoff_core::machine::Event::CheckEnded { attempt: job.attempt, report })
+            }
+            _ => story.check_passes(),
+        },
+        JobKind::Combine { .. } => match choice % 4 {
+            0 => story.overlaps(&[0]),
+            _ => story.combines(),
+        },
+        JobKind::Land => story.lands(),
+    }
+}
+
+/// The same as it stands where it goes on.
+fn settled(mut state: State) -> State {
+    let place = match state.current_phase {
+        LAST => Some(&mut state.phase9.status),
+        number => state.iterations.last_mut().and_then(|last| last.phases.status_mut(number)),
+    };
+    if let Some(status) = place {
+        *status = Status::InProgress;
+    }
+    state
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_moment_can_be_exported_and_taken_over(lite: bool, choices in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let mode = if lite { Mode::Lite } else { Mode::Full };
+        let mut story = Story::of(policy(mode));
+        for choice in choices {
+            story = happens(story, choice);
+            let told = state(&story.policy, &story.events);
+            match read(told.to_json().as_bytes()) {
+                Ok(file) => {
+                    prop_assert_eq!(&file, &settled(told));
+                    prop_assert_eq!(&taken_over(&file), &file);
+                }
+                Err(StateError::Finished) => prop_assert!(told.is_finished() && story.state.is_done()),
+                Err(error) => prop_assert!(false, "{}\n{}", error, told.to_json()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_imported_is_exported_unchanged(state in a_state()) {
+        prop_assert_eq!(&read(state.to_json().as_bytes()), &Ok(state.clone()));
+        prop_assert_eq!(taken_over(&state), state);
+    }
+
+    #[test]
+    fn reading_is_total(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        read(&bytes).ok();
+    }
+
+    #[test]
+    fn a_state_that_is_cut_anywhere_is_refused(state in a_state(), cut in any::<prop::sample::Index>()) {
+        let json = state.to_json();
+        let whole = json.trim_end().len();
+        prop_assert!(read(&json.as_bytes()[..cut.index(whole)]).is_err());
+    }
+}
+
+fn a_time() -> impl Strategy<Value = Timestamp> {
+    (0_i64..4_000_000_000).prop_map(|second| Timestamp::from_second(second).unwrap())
+}
+
+fn issues() -> impl Strategy<Value = Vec<Issue>> {
+    let level = prop::sample::select(Level::ALL.to_vec());
+    let issue = (level, any::<String>(), any::<String>());
+    let issue = issue.prop_map(|(severity, message, location)| Issue { severity, message, location });
+    proptest::collection::vec(issue, 0..3)
+}
+
+fn phases() -> impl Strategy<Value = Phases> {
+    let status = prop::sample::select(Status::ALL.to_vec());
+    let counts = [any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()];
+    (proptest::collection::vec(status, 8), counts, [issues(), issues(), issues()]).prop_map(
+        |(statuses, [three, five, six, eight], [plan, code, whole])| {
+            let mut phases = Phases::default();
+            for (number, status) in (1..).zip(statuses) {
+                *phases.status_mut(number).unwrap() = status;
+            }
+            (phases.plan_review.retry_count, phases.plan_review.last_issues) = (three, plan);
+            (phases.code_review.retry_count, phases.code_review.last_issues) = (five, code);
+            (phases.final_review.retry_count, phases.final_review.last_issues) = (eight, whole);
+            phases.test.retry_count = six;
+            phases
+        },
+    )
+}
+
+/// A state as it stands where it goes on: in the current iteration what is before is over, what comes is pending.
+fn a_state() -> impl Strategy<Value = State> {
+    let iterations = proptest::collection::vec((a_time(), phases()), 1..4);
+    (any::<bool>(), "[a-z][ -~]{0,20}", a_time(), iterations, 1..=LAST, 0_u32..5).prop_map(
+        |(lite, task, started_at, iterations, phase, more)| {
+            let current_phase = if lite { phase.min(LAST - 1) } else { phase };
+            let number = (1..).zip(iterations);
+            let iterations: Vec<Iteration> = number
+                .map(|(iteration, (started_at, phases))| Iteration { iteration, started_at, phases })
+                .collect();
+            let current_iteration = u32::try_from(iterations.len()).unwrap();
+            let mut state = State {
+                version: VERSION,
+                task,
+                mode: if lite { Mode::Lite } else { Mode::Full },
+                max_iterations: current_iteration + more,
+                current_iteration,
+                current_phase,
+                started_at,
+                iterations,
+                phase9: Plain { status: if lite { Status::Skipped } else { Status::Pending } },
+            };
+            let phases = &mut state.iterations.last_mut().unwrap().phases;
+            for number in 1..LAST {
+                let status = phases.status_mut(number).unwrap();
+                let over = if status.is_over() { *status } else { Status::Completed };
+                *status = if number < current_phase { over } else { Status::Pending };
+            }
+            settled(state)
+        },
+    )
+}

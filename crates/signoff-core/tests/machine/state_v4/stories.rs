@@ -1,0 +1,292 @@
+//! What the JSON says at several moments of an iteration.
+
+use signoff_core::ids::LoopId;
+use signoff_core::machine::{CheckReport, Choice, Event, Position};
+use signoff_core::policy::OnExhausted;
+use signoff_core::review::Severity;
+use signoff_core::state_v4::{LAST, Mode, State, read, resume, told};
+use signoff_core::task::TaskSpec;
+use signoff_core::workflow::preset;
+
+use super::{log, policy, state, taken_over};
+use crate::say;
+use crate::story::Story;
+
+fn to_code_review(story: Story) -> Story {
+    story.works().works().approves("plan").works()
+}
+
+fn now(story: &Story) -> State {
+    state(&story.policy, &story.events)
+}
+
+/// A line for each iteration: status, count and number of issues of every phase.
+fn short(state: &State) -> String {
+    let mut lines = format!("iteration {}, phase {}\n", state.current_iteration, state.current_phase);
+    for iteration in &state.iterations {
+        lines.push_str(&format!("{}:", iteration.iteration));
+        for number in 1..LAST {
+            let status = iteration.phases.status(number).map_or("", |status| status.word());
+            let count = iteration.phases.retries(number).filter(|count| *count > 0);
+            let count = count.map(|count| format!(" ×{count}")).unwrap_or_default();
+            let issues = match iteration.phases.issues(number).len() {
+                0 => String::new(),
+                some => format!(" ({some} issues)"),
+            };
+            lines.push_str(&format!(" {number} {status}{count}{issues};"));
+        }
+        lines.push('\n');
+    }
+    lines.push_str(&format!("9 {}", state.phase9.status.word()));
+    lines
+}
+
+#[test]
+fn the_json_in_the_middle_of_a_mini_loop() {
+    let story = to_code_review(Story::of(policy(Mode::Full))).objects("code", &["a.rs"]).works();
+    let story = story.objects("code", &["a.rs", "b.rs"]);
+    insta::assert_snapshot!(now(&story).to_json(), @r#"
+    {
+      "version": 4,
+      "task": "Add login\n\nWith OAuth.",
+      "mode": "full",
+      "maxIterations": 10,
+      "currentIteration": 1,
+      "currentPhase": 5,
+      "startedAt": "2026-01-23T10:02:00Z",
+      "iterations": [
+        {
+          "iteration": 1,
+          "startedAt": "2026-01-23T10:02:00Z",
+          "phases": {
+            "1": {
+              "status": "completed"
+            },
+            "2": {
+              "status": "completed"
+            },
+            "3": {
+              "status": "completed",
+              "retryCount": 0,
+              "lastIssues": []
+            },
+            "4": {
+              "status": "completed"
+            },
+            "5": {
+              "status": "in_progress",
+              "retryCount": 2,
+              "lastIssues": [
+                {
+                  "severity": "HIGH",
+                  "message": "the error of the call in a.rs is thrown away",
+                  "location": "a.rs:7"
+                },
+                {
+                  "severity": "HIGH",
+                  "message": "the error of the call in b.rs is thrown away",
+                  "location": "b.rs:7"
+                }
+              ]
+            },
+            "6": {
+              "status": "pending",
+              "retryCount": 0
+            },
+            "7": {
+              "status": "pending"
+            },
+            "8": {
+              "status": "pending",
+              "retryCount": 0,
+              "lastIssues": []
+            }
+          }
+        }
+      ],
+      "phase9": {
+        "status": "pending"
+      }
+    }
+    "#);
+}
+
+#[test]
+fn restarts_are_counted_over_all_iterations() {
+    let story = Story::of(policy(Mode::Full)).works().works().objects("plan", &["plan.md"]);
+    insta::assert_snapshot!(short(&now(&story)), @"
+    iteration 2, phase 1
+    1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    2: 1 in_progress; 2 pending; 3 pending ×1; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+    let story = to_code_review(story).objects("code", &["a.rs"]).works().approves("code").check_fails();
+    insta::assert_snapshot!(short(&now(&story)), @"
+    iteration 3, phase 1
+    1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    2: 1 completed; 2 completed; 3 completed ×1; 4 completed; 5 completed ×1 (1 issues); 6 failed ×1; 7 pending; 8 pending;
+    3: 1 in_progress; 2 pending; 3 pending ×1; 4 pending; 5 pending; 6 pending ×1; 7 pending; 8 pending;
+    9 pending
+    ");
+    let story = to_code_review(story).approves("code").check_passes().works().approves("final");
+    insta::assert_snapshot!(short(&now(&story)), @"
+    iteration 3, phase 9
+    1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    2: 1 completed; 2 completed; 3 completed ×1; 4 completed; 5 completed ×1 (1 issues); 6 failed ×1; 7 pending; 8 pending;
+    3: 1 completed; 2 completed; 3 completed ×1; 4 completed; 5 completed; 6 completed ×1; 7 completed; 8 completed;
+    9 in_progress
+    ");
+    insta::assert_snapshot!(short(&now(&story.objects("codex", &["a.rs"]))), @"
+    iteration 3, phase 9
+    1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    2: 1 completed; 2 completed; 3 completed ×1; 4 completed; 5 completed ×1 (1 issues); 6 failed ×1; 7 pending; 8 pending;
+    3: 1 completed; 2 completed; 3 completed ×1; 4 completed; 5 completed; 6 completed ×1; 7 completed; 8 completed;
+    9 completed
+    ");
+}
+
+#[test]
+fn a_lite_iteration_without_checks() {
+    let story = to_code_review(Story::of(policy(Mode::Lite))).approves("code");
+    let attempt = story.job("check", |_| true).attempt;
+    let story = story.then("no checks", Event::CheckEnded { attempt, report: CheckReport::NothingToCheck });
+    insta::assert_snapshot!(short(&now(&story.works().approves("final"))), @"
+    iteration 1, phase 8
+    1: 1 completed; 2 completed; 3 completed; 4 completed; 5 completed; 6 skipped; 7 completed; 8 completed;
+    9 skipped
+    ");
+}
+
+#[test]
+fn a_gate_that_is_switched_off_is_skipped() {
+    let mut policy = policy(Mode::Full);
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "plan_review") {
+        phase.judge_mut().expect("a gate").gate.enabled = false;
+    }
+    insta::assert_snapshot!(short(&now(&Story::of(policy.clone()))), @"
+    iteration 1, phase 1
+    1: 1 in_progress; 2 pending; 3 skipped; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+    insta::assert_snapshot!(short(&now(&Story::of(policy).works().works())), @"
+    iteration 1, phase 4
+    1: 1 completed; 2 completed; 3 skipped; 4 in_progress; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+}
+
+#[test]
+fn an_iteration_that_stopped_failed_where_it_stopped() {
+    let mut policy = policy(Mode::Full);
+    policy.workflow.limits.max_passes = 1;
+    let stopped = Story::of(policy).works().works().objects("plan", &["plan.md"]);
+    insta::assert_snapshot!(short(&now(&stopped)), @"
+    iteration 1, phase 3
+    1: 1 completed; 2 completed; 3 failed (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+    insta::assert_snapshot!(short(&now(&stopped.retry())), @"
+    iteration 2, phase 1
+    1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    2: 1 in_progress; 2 pending; 3 pending ×1; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+}
+
+#[test]
+fn a_review_that_nobody_gave_is_not_completed() {
+    let mut policy = policy(Mode::Full);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::Ask]);
+        judge.gate.on_exhausted = OnExhausted::Ask;
+    }
+    let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
+    insta::assert_snapshot!(short(&now(&story)), @"
+    iteration 1, phase 4
+    1: 1 completed; 2 completed; 3 skipped; 4 in_progress; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 pending
+    ");
+}
+
+#[test]
+fn what_a_person_approves_needs_no_further_phase() {
+    let story = to_code_review(Story::of(policy(Mode::Full)));
+    let story = story.edit(signoff_core::machine::FinalWord::Approved);
+    insta::assert_snapshot!(short(&now(&story)), @"
+    iteration 1, phase 5
+    1: 1 completed; 2 completed; 3 completed; 4 completed; 5 completed; 6 skipped; 7 skipped; 8 skipped;
+    9 skipped
+    ");
+}
+
+#[test]
+fn nothing_has_begun() {
+    insta::assert_snapshot!(short(&state(&policy(Mode::Lite), &[])), @"
+    iteration 1, phase 1
+    1: 1 pending; 2 pending; 3 pending; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
+    9 skipped
+    ");
+}
+
+#[test]
+fn a_workflow_whose_phases_nobody_counts_has_no_state() {
+    let policy = signoff_core::machine::Policy::of(preset("task").expect("shipped"));
+    let error = told(&log(&policy, &[]), &LoopId::new("1"), &TaskSpec::of("Add login")).unwrap_err();
+    insta::assert_snapshot!(error, @"its workflow `task` does not number its phases from 1 to 9");
+}
+
+/// The state of the design, with its example's counters.
+const EXAMPLE: &str = include_str!("../../../../../testdata/state-v4/good/example.json");
+
+#[test]
+fn an_iteration_goes_on_from_a_file() {
+    let state = read(EXAMPLE.as_bytes()).expect("a state");
+    assert_eq!(state.to_json(), EXAMPLE);
+    assert_eq!(taken_over(&state), state);
+    let policy = policy(Mode::Full);
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    insta::assert_snapshot!(story.objects("plan", &["plan.md"]).told(), @"
+    taken over                         → a1 review 1 of c9 by plan [plan_review]
+    plan objects to plan.md            → a2 brainstorm [brainstorm pass 2]
+    ");
+}
+
+#[test]
+fn the_fixes_of_a_mini_loop_are_counted_on() {
+    let mut state = now(&to_code_review(Story::of(policy(Mode::Full))));
+    state.iterations[0].phases.code_review.retry_count = 10;
+    let policy = policy(Mode::Full);
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    insta::assert_snapshot!(story.objects("code", &["a.rs"]).told(), @"
+    taken over                         → a1 review 1 of c9 by code [code_review]
+    code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
+    ");
+}
+
+#[test]
+fn checks_that_are_fixed_in_place_are_counted_on_too() {
+    let mut policy = policy(Mode::Full);
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "test") {
+        phase.judge_mut().expect("a check").gate.on_failure = signoff_core::policy::OnFailure::MiniLoop;
+    }
+    let mut state = now(&to_code_review(Story::of(policy.clone())).approves("code"));
+    state.iterations[0].phases.test.retry_count = 10;
+    let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
+    insta::assert_snapshot!(story.check_fails().told(), @"
+    taken over                         → a1 check 1 [test]
+    the checks fail                    → END failed (cycles_exhausted), no verdict
+    ");
+}
+
+#[test]
+fn counters_of_a_gate_that_is_off_here_are_not_anothers() {
+    let mut policy = policy(Mode::Full);
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "code_review") {
+        phase.judge_mut().expect("a gate").gate.enabled = false;
+    }
+    let at = Position { pass: 1, phase: 5, item: 0 };
+    let findings = vec![say::finding("old.rs", Severity::Important)];
+    let imported = Event::Imported { head: say::head(9), at, fixes: 10, findings };
+    let story = Story::queued(policy).then("taken over", imported);
+    assert_eq!((story.state.tally.fixes, story.state.ledger.entries().len()), (0, 0));
+}

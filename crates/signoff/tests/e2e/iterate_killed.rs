@@ -1,0 +1,160 @@
+//! The program is killed at every boundary between two phases: nothing that was finished is done again, and what was
+//! counted stays counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use serde_json::Value;
+use signoff_testkit::Project;
+use signoff_testkit::calls::Call;
+use signoff_testkit::processes::{self, until};
+
+use crate::iterate::{BEGIN, BRANCH, project, team};
+use crate::killed::{artifacts, ended_by_itself};
+
+/// All that must be the same however often the program was killed.
+#[derive(Debug, PartialEq)]
+struct Ending {
+    status: String,
+    commits: String,
+    changes: String,
+    artifacts: BTreeMap<String, String>,
+    /// How often each job was brought to its end.
+    jobs: BTreeMap<[String; 4], usize>,
+    /// Every finding with what became of it and where it was reported.
+    ledger: Value,
+    /// Retries, issues and standing of every phase of every iteration.
+    state: Value,
+}
+
+impl Ending {
+    fn of(project: &Project) -> Self {
+        let shown = project.run(&["show", "1", "--json"]).json();
+        Self {
+            status: project.run(&["status"]).stdout,
+            commits: project.subjects(BRANCH),
+            changes: project.git(&format!("diff main {BRANCH}")),
+            artifacts: artifacts(project),
+            jobs: finished(project),
+            ledger: without_commits(shown["ledger"].clone()),
+            state: state(project),
+        }
+    }
+}
+
+/// The state as another program would be given it, without times.
+fn state(project: &Project) -> Value {
+    let mut state = project.run(&["export", "1", "--format", "state-v4"]).json();
+    state["startedAt"] = Value::Null;
+    for iteration in state["iterations"].as_array_mut().into_iter().flatten() {
+        iteration["startedAt"] = Value::Null;
+    }
+    state
+}
+
+/// Commits have times in them.
+fn without_commits(mut ledger: Value) -> Value {
+    for line in ledger.as_array_mut().into_iter().flatten() {
+        for seen in line["seen"].as_array_mut().into_iter().flatten() {
+            seen["commit"] = Value::Null;
+        }
+    }
+    ledger
+}
+
+fn finished(project: &Project) -> BTreeMap<[String; 4], usize> {
+    let mut jobs = BTreeMap::new();
+    let calls = project.calls();
+    for call in calls.all().iter().filter(|call| call.end.is_some() && ended_by_itself(project, call)) {
+        *jobs.entry(job(call)).or_default() += 1;
+    }
+    jobs
+}
+
+fn job(call: &Call) -> [String; 4] {
+    let start = call.start.clone();
+    [start.role, start.reviewer, start.phase, start.cycle]
+}
+
+/// How often a place is passed when nobody is killed, and how it ends.
+fn undisturbed(place: &str) -> (usize, Ending) {
+    let project = project(team);
+    let log = project.env.root().join("passed");
+    let output = project.env.run_with(&BEGIN, &[("SIGNOFF_FAILPOINTS", log.to_str().unwrap())]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let passed = fs::read_to_string(&log).unwrap().lines().filter(|name| *name == place).count();
+    (passed, Ending::of(&project))
+}
+
+/// `iteration 2 phase 5, 2 fixed, 1 open`: what another program would read about where it stands.
+fn told(state: &Value) -> String {
+    let (iteration, phase) = (&state["currentIteration"], &state["currentPhase"]);
+    let iterations = state["iterations"].as_array().unwrap();
+    let phases = iterations.last().map(|last| last["phases"].clone()).unwrap_or_default();
+    let counted = ["3", "5", "6", "8"].map(|number| {
+        let issues = phases[number]["lastIssues"].as_array().map(|issues| format!("+{}", issues.len()));
+        format!("{number}:{}{}", phases[number]["retryCount"], issues.unwrap_or_default())
+    });
+    format!("iteration {iteration} phase {phase}  {}\n", counted.join(" "))
+}
+
+/// Kills one project at every passing of a place, one after the other. Taking it up again passes as many of them once
+/// more as `again` says. Gives the state after each kill.
+fn killed_at_every(place: &str, again: usize) -> String {
+    let (passed, undisturbed) = undisturbed(place);
+    let project = project(team);
+    let before = project.checkout();
+    let mut states = String::new();
+    for number in 0..passed {
+        let trap = format!("{place}:{}", if number == 0 { 1 } else { again + 1 });
+        let words: &[&str] = match number {
+            0 => &BEGIN,
+            odd if odd % 2 == 1 => &["work"],
+            _ => &["run", "--resume"],
+        };
+        let output = project.env.run_with(words, &[("SIGNOFF_FAILPOINT", trap.as_str())]);
+        assert_eq!(output.signal, Some(9), "kill {number} at {trap}: {output}");
+        states += &match project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len) {
+            Some(0) | None => "nothing yet\n".to_owned(),
+            Some(_) => told(&state(&project)),
+        };
+    }
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(Ending::of(&project), undisturbed, "killed at every {place}");
+    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    let doctor = project.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(0), "{doctor}");
+    assert_eq!(project.checkout(), before);
+    states
+}
+
+#[test]
+fn killed_when_a_phase_has_begun() {
+    insta::assert_snapshot!(killed_at_every("phased", 0), @"");
+}
+
+#[test]
+fn killed_when_a_phase_has_ended_and_nobody_wrote_it_down() {
+    insta::assert_snapshot!(killed_at_every("phase", 1), @"");
+}
+
+#[test]
+fn killed_while_agents_are_at_work() {
+    let project = project(team);
+    let (_, undisturbed) = undisturbed("spawn");
+    let mut words: &[&str] = &BEGIN;
+    let mut kills = BTreeSet::new();
+    loop {
+        // Whoever is at work is lost: their turn comes again, and the next one's is cut short.
+        let output = project.env.run_with(words, &[("SIGNOFF_FAILPOINT", "spawn:3")]);
+        if output.code == Some(0) {
+            break;
+        }
+        assert_eq!(output.signal, Some(9), "{output}");
+        kills.insert(told(&state(&project)));
+        words = &["work"];
+    }
+    assert!(kills.len() > 5, "{kills:?}");
+    assert_eq!(Ending::of(&project), undisturbed);
+}

@@ -1,0 +1,401 @@
+//! `signoff export` and `signoff import`: a task in the words of other programs.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+use crate::actors::{changes, developer};
+
+const BRANCH: &str = "signoff/task-1-add-user-authentication";
+
+fn phase(status: &str) -> Value {
+    json!({ "status": status })
+}
+
+fn reviewed(status: &str, retries: u32, issues: Value) -> Value {
+    json!({ "status": status, "retryCount": retries, "lastIssues": issues })
+}
+
+/// The second iteration, in the middle of fixing what the code review found.
+fn begun_elsewhere() -> Value {
+    let plan = json!([{ "severity": "HIGH", "message": "nobody can leave", "location": "" }]);
+    let code =
+        json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
+    let first = json!({
+        "1": phase("completed"), "2": phase("completed"), "3": reviewed("failed", 1, plan),
+        "4": phase("pending"), "5": reviewed("pending", 0, json!([])),
+        "6": { "status": "pending", "retryCount": 0 },
+        "7": phase("pending"), "8": reviewed("pending", 0, json!([])),
+    });
+    let second = json!({
+        "1": phase("completed"), "2": phase("completed"), "3": reviewed("completed", 1, json!([])),
+        "4": phase("completed"), "5": reviewed("in_progress", 2, code),
+        "6": { "status": "pending", "retryCount": 0 },
+        "7": phase("pending"), "8": reviewed("pending", 0, json!([])),
+    });
+    json!({
+        "version": 4,
+        "task": "Add user authentication",
+        "mode": "full",
+        "maxIterations": 10,
+        "currentIteration": 2,
+        "currentPhase": 5,
+        "startedAt": "2026-01-23T10:00:00Z",
+        "iterations": [
+            { "iteration": 1, "startedAt": "2026-01-23T10:00:00Z", "phases": first },
+            { "iteration": 2, "startedAt": "2026-01-23T11:30:00Z", "phases": second },
+        ],
+        "phase9": phase("pending"),
+    })
+}
+
+/// The code review finds something once more; then all are content.
+fn team(script: Script) -> Script {
+    script
+        .rule(
+            Rule::role("review")
+                .reviewer("code")
+                .cycle(1)
+                .say("- [MEDIUM] auth.txt:1 the login is not checked\n"),
+        )
+        .rule(Rule::role("fix").append("auth.txt", "checked\n").say("Fixed.\n"))
+        .rule(
+            Rule::role("simplify")
+                .write("../../../../begun", "")
+                .wait_for("../../../../go")
+                .write("simple.txt", "simple\n")
+                .say("Simpler.\n"),
+        )
+        .rule(Rule::role("review").say("NO ISSUES\n"))
+}
+
+/// A branch with the work done so far, and the state beside it.
+fn project() -> Project {
+    let project = Project::with_agent(PROGRAM, team);
+    project.configure("[checks]\ntest = \"test -f auth.txt\"\n");
+    project.git("checkout -q -b feature");
+    project.env.write("auth.txt", "login\n");
+    project.commit("Begun elsewhere");
+    project.env.write("state.json", begun_elsewhere().to_string());
+    project
+}
+
+fn let_go(project: &Project) {
+    fs::write(project.env.root().join("go"), "").unwrap();
+}
+
+fn state(project: &Project) -> Value {
+    project.run(&["export", "1", "--format", "state-v4"]).json()
+}
+
+#[test]
+fn an_iteration_goes_on_where_another_program_left_it() {
+    let project = project();
+    let_go(&project);
+    let before = project.checkout();
+    insta::assert_snapshot!(project.run(&["import", "state.json"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add user authentication
+      Phase 5/9: Code Review: Taken over at code_review
+      back to phase 5 (iteration 2/10)
+    Iteration 2/10
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: CHANGES_REQUESTED - the login is not checked
+      Phase 5/9: Code Review 2/11: Improving...
+      Phase 5/9: Code Review 2/11...
+      Phase 5/9: Code Review 2/11: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: PASSED
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 4 reviews in 2 iterations)
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Begun elsewhere
+    Address review feedback (cycle 1)
+    Add user authentication - simplify
+    ");
+    assert_eq!(project.checkout(), before);
+    let (left, now) = (begun_elsewhere(), state(&project));
+    assert_eq!(now["iterations"][0], left["iterations"][0]);
+    assert_eq!((&now["currentIteration"], &now["currentPhase"]), (&json!(2), &json!(9)));
+    let phases = &now["iterations"][1]["phases"];
+    assert_eq!(phases["5"]["retryCount"], 3);
+    assert_eq!(phases["3"]["retryCount"], 1);
+    for number in 1..=8 {
+        assert_eq!(phases[number.to_string()]["status"], "completed", "{number}");
+    }
+    assert_eq!(now["phase9"], phase("completed"));
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], now.to_string()), @r#"
+    exit 2
+    --- stderr
+    error: this iteration is finished: every phase is completed or skipped
+      --> stdin
+    hint: there is nothing to go on with; `signoff iterate "…"` begins anew
+    "#);
+}
+
+#[test]
+fn reviewers_see_the_work_done_so_far_and_what_was_found() {
+    let project = project();
+    let_go(&project);
+    project.run(&["import", "state.json"]);
+    let prompts = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
+    assert!(prompts.contains("+login"), "{prompts}");
+    assert!(prompts.contains("the login is not checked"), "{prompts}");
+}
+
+#[test]
+fn what_is_queued_is_exported_as_it_was_and_worked_later() {
+    let project = project();
+    insta::assert_snapshot!(project.run(&["import", "state.json", "--queue"]), @"
+    exit 0
+    --- stdout
+    Added task #1: Add user authentication
+    --- stderr
+    `signoff work` works it
+    ");
+    assert_eq!(state(&project), begun_elsewhere());
+    // The branch begins at the commit that was checked out then.
+    project.git("checkout -q main");
+    let_go(&project);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(
+        project.git(&format!("log --format=%s {BRANCH}")).lines().nth_back(2),
+        Some("Begun elsewhere")
+    );
+    assert_eq!(state(&project)["phase9"], phase("completed"));
+}
+
+#[test]
+fn an_iteration_is_exported_while_another_program_works_it() {
+    let project = project();
+    let program = project.start(&["import", "state.json"]);
+    until("somebody simplifies", || project.env.root().join("begun").exists());
+    let now = state(&project);
+    assert_eq!(now["currentPhase"], 7);
+    insta::assert_snapshot!(now["iterations"][1]["phases"], @r#"{"1":{"status":"completed"},"2":{"status":"completed"},"3":{"lastIssues":[],"retryCount":1,"status":"completed"},"4":{"status":"completed"},"5":{"lastIssues":[{"location":"auth.txt:1","message":"the login is not checked","severity":"MEDIUM"}],"retryCount":3,"status":"completed"},"6":{"retryCount":0,"status":"completed"},"7":{"status":"in_progress"},"8":{"lastIssues":[],"retryCount":0,"status":"pending"}}"#);
+    let_go(&project);
+    project.env.finish(program);
+}
+
+#[test]
+fn a_workflow_of_ones_own_can_be_exported_if_its_phases_have_numbers() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
+            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+    });
+    project.configure(OWN);
+    project.run(&["add", "Add user authentication", "-a"]);
+    project.run(&["work"]);
+    let now = state(&project);
+    assert_eq!((&now["mode"], &now["currentPhase"]), (&json!("full"), &json!(5)));
+    insta::assert_snapshot!(now["iterations"][0]["phases"], @r#"{"1":{"status":"skipped"},"2":{"status":"skipped"},"3":{"lastIssues":[],"retryCount":0,"status":"skipped"},"4":{"status":"completed"},"5":{"lastIssues":[{"location":"auth.txt:1","message":"missing input validation","severity":"HIGH"}],"retryCount":1,"status":"completed"},"6":{"retryCount":0,"status":"skipped"},"7":{"status":"skipped"},"8":{"lastIssues":[],"retryCount":0,"status":"skipped"}}"#);
+}
+
+/// Two of the nine phases.
+const OWN: &str = r#"
+preset = "short"
+[workflows.short]
+description = "implement and review"
+[workflows.short.reviewers.general]
+kind = "general"
+contract = "markdown"
+[[workflows.short.phases]]
+name = "implement"
+number = 4
+kind = "agent"
+[[workflows.short.phases]]
+name = "review"
+number = 5
+kind = "gate"
+reviewers = ["general"]
+"#;
+
+/// A task whose last review left something open.
+fn refused() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    project.run(&["add", "Add user authentication", "-a", "--max-cycles", "2"]);
+    project
+}
+
+#[test]
+fn open_findings_are_exported_for_code_scanning() {
+    let project = refused();
+    insta::assert_snapshot!(project.run(&["export", "1", "--format", "sarif"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
+    project.run(&["work"]);
+    let sarif = project.run(&["export", "1", "--format", "sarif"]).json();
+    let run = &sarif["runs"][0];
+    assert_eq!(run["invocations"][0]["executionSuccessful"], true);
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["message"]["text"], "missing input validation");
+    project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen it"]);
+}
+
+#[test]
+fn all_that_was_recorded_is_exported_line_by_line() {
+    let project = refused();
+    project.run(&["add", "Something else"]);
+    let queued = project.run(&["export", "1", "--format", "jsonl"]).stdout;
+    assert_eq!(queued.lines().count(), 1);
+    let mut live = project.run(&["work", "1", "--json-events"]).stdout;
+    live.insert_str(0, &queued);
+    let told = project.run(&["export", "1", "--format", "jsonl"]).stdout;
+    let own = |line: &&str| line.contains("\"loop.") || line.contains("\"task.");
+    assert_eq!(told.lines().collect::<Vec<_>>(), live.lines().filter(own).collect::<Vec<_>>());
+    assert!(told.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["version"] == 1));
+}
+
+#[test]
+fn what_cannot_be_exported_is_said() {
+    let project = refused();
+    let export = |words: &[&str]| project.run(&[&["export"], words].concat());
+    insta::assert_snapshot!(export(&["7", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: there is no task 7
+    hint: `signoff status` lists the tasks
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: task 1 has not been started
+    hint: `signoff work 1` works it
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "state-v3"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'state-v3' for '--format <FORMAT>'
+      [possible values: state-v4, sarif, jsonl]
+
+      tip: a similar value exists: 'state-v4'
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(export(&["1"]), @"
+    exit 2
+    --- stderr
+    error: the following required arguments were not provided:
+      --format <FORMAT>
+
+    Usage: signoff export --format <FORMAT> <ID>
+
+    For more information, try '--help'.
+    ");
+    project.run(&["work"]);
+    insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"
+    exit 2
+    --- stderr
+    error: task 1 is no iteration: its workflow `task` does not number its phases from 1 to 9
+    hint: --format state-v4 is for what `signoff iterate` began; --format jsonl is for every task
+    ");
+    insta::assert_snapshot!(export(&["1", "--format", "jsonl", "--output", "no/such/place"]), @"
+    exit 1
+    --- stderr
+    error: cannot write no/such/place: No such file or directory (os error 2)
+      --> no/such/place
+    hint: what was there before is as it was
+    ");
+}
+
+#[test]
+fn a_half_written_file_never_replaces_a_good_one() {
+    let project = project();
+    project.run(&["import", "state.json", "--queue"]);
+    project.env.write("good.json", "good\n");
+    let export = ["export", "1", "--format", "state-v4", "--output", "good.json"];
+    let killed = project.env.run_with(&export, &[("SIGNOFF_FAILPOINT", "export:1")]);
+    assert_eq!((killed.code, project.read("good.json").as_str()), (None, "good\n"));
+    // No file may grow: what is written fails in the middle.
+    let full = project.env.shell(&format!(
+        "trap '' XFSZ; ulimit -f 1; exec {PROGRAM} export 1 --format state-v4 --output good.json"
+    ));
+    assert_eq!((full.code, project.read("good.json").as_str()), (Some(1), "good\n"), "{full}");
+    let whole = project.run(&export);
+    assert_eq!(whole.code, Some(0), "{whole}");
+    let written: Value = serde_json::from_str(&project.read("good.json")).unwrap();
+    assert_eq!(written, begun_elsewhere());
+}
+
+#[test]
+fn a_file_that_does_not_fit_makes_nothing() {
+    let project = Project::new(PROGRAM);
+    let mut old = begun_elsewhere();
+    old["version"] = json!(3);
+    project.env.write("old.json", serde_json::to_string_pretty(&old).unwrap());
+    insta::assert_snapshot!(project.run(&["import", "old.json"]), @"
+    exit 2
+    --- stderr
+    error: version: version 3 is too old: only version 4 can be taken over
+      --> old.json:99
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
+    let mut worse = begun_elsewhere();
+    worse["iterations"][1]["phases"]["5"]["lastIssues"][0]["severity"] = json!("BAD");
+    let worse = serde_json::to_string_pretty(&worse).unwrap();
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse), @r#"
+    exit 2
+    --- stderr
+    error: iterations[1].phases.5.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "BAD"
+      --> stdin:70
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    "#);
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse[..700]), @"
+    exit 2
+    --- stderr
+    error: the file: breaks off: EOF while parsing an object
+      --> stdin:35
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"
+    exit 2
+    --- stderr
+    error: the file: is longer than 1000000 bytes: it is no state file
+      --> stdin:1
+    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    ");
+    insta::assert_snapshot!(project.run(&["import", "nowhere.json"]), @"
+    exit 2
+    --- stderr
+    error: cannot read nowhere.json: No such file or directory (os error 2)
+      --> nowhere.json
+    hint: check the path, and that you may read it
+    ");
+    assert!(!project.env.work().join(".signoff").exists());
+}
+
+#[test]
+fn where_nothing_is_left_that_looks_at_it_nothing_begins() {
+    let project = project();
+    project.configure("[presets.phases.gates.codex_final]\nenabled = false\n");
+    let mut last = begun_elsewhere();
+    last["currentPhase"] = json!(9);
+    for number in 5..=8 {
+        last["iterations"][1]["phases"][number.to_string()]["status"] = json!("completed");
+    }
+    insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], last.to_string()), @"
+    exit 2
+    --- stderr
+    error: nothing is left to do: every phase from 9 on is switched off here
+    hint: `signoff config` shows what switches them off
+    ");
+}
