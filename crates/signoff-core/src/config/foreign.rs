@@ -42,7 +42,7 @@ impl Format {
         match name.rsplit_once('.').map(|(_, ending)| ending) {
             Some("yaml" | "yml") => Some(Self::Gza),
             Some("toml") => Some(Self::Slots),
-            Some("json" | "bak") => Some(Self::Iterate),
+            Some("json") => Some(Self::Iterate),
             Some(_) | None => {
                 text.trim_start_matches(MARK).trim_start().starts_with('{').then_some(Self::Iterate)
             }

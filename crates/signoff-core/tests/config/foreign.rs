@@ -387,7 +387,7 @@ fn what_a_file_is() {
     assert_eq!(of("conf/GZA.YML", ""), Some(Format::Gza));
     assert_eq!(of("slots.toml", ""), Some(Format::Slots));
     assert_eq!(of(HERE, ""), Some(Format::Iterate));
-    assert_eq!(of("iterate-config.local.json.v1.bak", ""), Some(Format::Iterate));
+    assert_eq!(of("iterate-config.local.json.v1.bak", "{}"), Some(Format::Iterate));
     assert_eq!(of("-", " \n{}"), Some(Format::Iterate));
     assert_eq!((of("-", "jobs = 3"), of("notes.md", "# x")), (None, None));
 }

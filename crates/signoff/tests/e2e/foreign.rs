@@ -53,6 +53,7 @@ fn a_tool_that_no_agent_stands_for_starts_nothing() {
     let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
     insta::assert_snapshot!(told.join("\n"), @"");
     assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
+    assert_eq!(project.run(&["iterate", "--lite", "--queue", "Add login"]).code, Some(0), "nor does lite");
 }
 
 #[test]
