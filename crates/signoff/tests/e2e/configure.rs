@@ -229,13 +229,13 @@ fn every_phase_is_shown_in_a_line() {
     --- stdout
     1 Brainstorm    agent claude, model haiku (signoff.toml:12), parallel false (signoff.toml:13)
     2 Plan          agent claude, model inherit, parallel true, researchers 3, parallelModel inherit
-    3 Plan Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
+    3 Plan Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
     4 Implement     agent claude, model inherit, parallel false
-    5 Code Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure mini-loop, failOnSeverity LOW, parallelFixes true, maxRetries 2 (signoff.toml:9), onMaxRetries stop
-    6 Test          commands test, onFailure restart, parallelFixes true, maxRetries 10, onMaxRetries ask (~/.config/signoff/config.toml:4)
+    5 Code Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure mini-loop, failOnSeverity LOW, maxRetries 2 (signoff.toml:9), onMaxRetries stop, parallelFixes true
+    6 Test          commands test, onFailure restart, maxRetries 10, onMaxRetries ask (~/.config/signoff/config.toml:4), parallelFixes true
     7 Simplify      agent claude, model inherit, parallel false
-    8 Final Review  agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
-    9 Codex Final   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure proceed, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
+    8 Final Review  agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    9 Codex Final   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure proceed, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
     ");
     let json = project.run(&["configure", "--show", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -263,14 +263,6 @@ fn every_phase_is_shown_in_a_line() {
           "value": "restart"
         },
         {
-          "name": "parallelFixes",
-          "origin": {
-            "from": "preset",
-            "name": "phases"
-          },
-          "value": true
-        },
-        {
           "name": "maxRetries",
           "origin": {
             "from": "preset",
@@ -286,6 +278,14 @@ fn every_phase_is_shown_in_a_line() {
             "line": 4
           },
           "value": "ask"
+        },
+        {
+          "name": "parallelFixes",
+          "origin": {
+            "from": "preset",
+            "name": "phases"
+          },
+          "value": true
         }
       ]
     }
@@ -300,13 +300,13 @@ fn the_phases_are_shown_before_anything_is_configured() {
     --- stdout
     1 Brainstorm    model inherit, parallel true, researchers 3, parallelModel inherit
     2 Plan          model inherit, parallel true, researchers 3, parallelModel inherit
-    3 Plan Review   model inherit, onFailure restart, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
+    3 Plan Review   model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
     4 Implement     model inherit, parallel false
-    5 Code Review   model inherit, onFailure mini-loop, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
-    6 Test          commands as found, onFailure restart, parallelFixes true, maxRetries 10, onMaxRetries stop
+    5 Code Review   model inherit, onFailure mini-loop, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    6 Test          commands as found, onFailure restart, maxRetries 10, onMaxRetries stop, parallelFixes true
     7 Simplify      model inherit, parallel false
-    8 Final Review  model inherit, onFailure restart, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
-    9 Codex Final   model inherit, onFailure proceed, failOnSeverity LOW, parallelFixes true, maxRetries 10, onMaxRetries stop
+    8 Final Review  model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    9 Codex Final   model inherit, onFailure proceed, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
     ");
 }
 
@@ -503,7 +503,6 @@ fn an_old_file_is_taken_over_as_what_it_means_today() {
       presets.phases.phase.1.model: (not set) → "opus"
       presets.phases.phase.1.parallel: (not set) → true
     --- stderr
-    old.json is of version 1; it was read as what it means in version 2
     old.json is of version 1: it is read as version 2
     "#);
     insta::assert_snapshot!(project.read("signoff.toml"), @r#"
