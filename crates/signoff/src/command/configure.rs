@@ -26,7 +26,7 @@ use target::Target;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("way").multiple(false),
-    after_help = "Examples:\n  \
+    after_help = "Example:\n  \
                   signoff configure\n  \
                   signoff configure --show\n  \
                   signoff configure --set presets.phases.gates.code_review.max_fixes=5 --set jobs=8\n  \
