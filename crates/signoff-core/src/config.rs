@@ -1,16 +1,20 @@
 //! The configuration: texts in, settings out, each with its origin.
 //!
-//! Layers are laid over each other: what is built in, the person's file, the repository's file, the
-//! environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
+//! Layers are laid over each other: what is built in, the person's file, files of other programs, the repository's
+//! file, the environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
 //! key or a bad value is an error with its place wherever it stands. What a task or a gate finally gets is
 //! decided here too, and nowhere else.
 
 mod assign;
 mod check;
 mod error;
+pub mod foreign;
 mod gate;
 mod layer;
 mod origin;
+mod phase;
+mod role;
+mod schema;
 mod show;
 mod slot;
 mod tables;
@@ -24,6 +28,7 @@ pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
+pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
@@ -117,7 +122,7 @@ impl Settings {
 
     /// The workflow where a command names none.
     pub fn preset(&self) -> &str {
-        self.written.preset.value.as_str()
+        self.written.preset.value.0.as_str()
     }
 
     /// How many loops may run at once.

@@ -43,6 +43,7 @@ pub mod prompt;
 pub mod review;
 pub mod similarity;
 pub mod source;
+pub mod state_v4;
 pub mod task;
 pub mod view;
 pub mod wire;

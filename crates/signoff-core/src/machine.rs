@@ -23,6 +23,7 @@ pub use event::{
     Subject, WorkReport,
 };
 pub use independent::independent_groups;
+pub use judge::blocking;
 pub use limit::{Duty, Limited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{

@@ -7,7 +7,7 @@ mod beads;
 mod bmad;
 mod detect;
 mod error;
-mod json;
+pub(crate) mod json;
 mod kiro;
 mod lines;
 mod open_spec;

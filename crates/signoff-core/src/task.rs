@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::TaskId;
+use crate::ids::{Commit, TaskId};
 use crate::policy::Effort;
 use crate::prompt::material;
 use crate::source::Mark;
+use crate::state_v4::State;
 
 /// What kind of work a task is. It decides which phases of the workflow it goes through.
 #[derive(
@@ -82,6 +83,9 @@ pub struct TaskSpec {
     /// The tracker it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracked: Option<Tracked>,
+    /// Where another program left it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<Box<TakenOver>>,
 }
 
 /// A plan as it was read when the task was added.
@@ -111,6 +115,15 @@ pub struct Tracked {
     /// The task that was the same before: it was done and closed, and the tracker opened it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<TaskId>,
+}
+
+/// An iteration that another program began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenOver {
+    /// Its state as it was read.
+    pub state: State,
+    /// The commit that holds the work done so far: its branch begins there.
+    pub commit: Commit,
 }
 
 impl TaskSpec {

@@ -2,6 +2,7 @@
 
 mod badge;
 mod overview;
+mod phase_place;
 mod question;
 mod run_row;
 mod status;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use badge::Badge;
 pub use overview::{Blocker, Counts, Overview};
+pub use phase_place::PhasePlace;
 pub use question::QuestionView;
 pub use run_row::RunRow;
 pub use status::Status;
@@ -82,6 +84,8 @@ pub struct LoopView {
     pub status: Status,
     pub phase: String,
     pub pass: u32,
+    /// The same with how far it goes, where people count the phases.
+    pub place: Option<PhasePlace>,
     pub cycle: u32,
     /// The most reviews the gate allows.
     pub max_cycles: Option<u32>,
@@ -283,6 +287,11 @@ impl RunView {
             .fold(Usage::default(), |sum, one| sum.plus(*one))
     }
 
+    /// The loops that ask something, whatever they serve.
+    pub fn asking(&self) -> impl Iterator<Item = &LoopId> {
+        self.loops.iter().filter(|(_, fold)| fold.question.is_some()).map(|(loop_id, _)| loop_id)
+    }
+
     /// What people are asked.
     pub fn questions(&self) -> Vec<QuestionView> {
         self.rows().into_iter().filter_map(|row| row.question).collect()
@@ -348,6 +357,7 @@ impl LoopFold {
             status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
+            place: PhasePlace::of(this, policy),
             cycle: this.tally.cycle,
             max_cycles: max_cycles(this, policy),
             iteration: this.tally.iteration,

@@ -7,6 +7,7 @@ mod presets;
 pub(crate) mod problem;
 mod render;
 pub(crate) mod resolve;
+pub(crate) mod schema;
 pub(crate) mod table;
 pub(crate) mod value;
 pub(crate) mod words;
@@ -20,6 +21,7 @@ pub use problem::WorkflowError;
 pub use render::render;
 pub use words::{GateWords, keys, parse};
 
+use crate::config::AgentKind;
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, Limits, OnFailure, Rung, Span};
@@ -119,8 +121,14 @@ pub struct Phase {
     /// The agent that does it, whatever its role or its reviewers say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The tool of another program that does it; the configuration says which agent stands for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The kind of agent that does it best, where one is there and nobody names another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefers: Option<AgentKind>,
     /// The model of the helpers that look into it first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_model: Option<String>,
@@ -165,7 +173,9 @@ impl Phase {
             number: None,
             called: None,
             agent: None,
+            tool: None,
             model: None,
+            prefers: None,
             parallel_model: None,
         }
     }
@@ -219,6 +229,9 @@ pub struct Workflow {
     pub limits: Limits,
     pub attempts_exhausted_as: ExhaustedAs,
     pub modes: Vec<String>,
+    /// The mode in which phases are done by the tools they name; in others they are done as if they named none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_in: Option<String>,
     pub reviewers: BTreeMap<ReviewerName, Reviewer>,
     /// Files with a person's own prompts, by role: `implement`, `fix`, `review`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -259,6 +272,22 @@ impl Workflow {
         known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
+    /// The number of the last phase, where people count the phases.
+    pub fn counted(&self) -> Option<u32> {
+        let last = || self.phases.iter().rev().find_map(|phase| phase.number);
+        self.phases.first().filter(|first| first.number == Some(1)).and_then(|_| last())
+    }
+
+    /// Whether people mean this phase: by its name, or by its number.
+    pub fn means(&self, word: &str, phase: &Phase) -> bool {
+        let numbered = || {
+            let number: u32 = word.parse().ok()?;
+            let index = (0..self.phases.len()).find(|index| self.number(*index) == number)?;
+            self.phases.get(index)
+        };
+        phase.name == word || numbered().is_some_and(|known| known.name == phase.name)
+    }
+
     /// Leaves only the phases of a mode. None if the workflow has no such mode.
     pub fn in_mode(mut self, mode: &str) -> Option<Self> {
         if !self.modes.iter().any(|known| known == mode) {
@@ -266,6 +295,9 @@ impl Workflow {
         }
         for phases in [&mut self.before, &mut self.phases, &mut self.after] {
             keep_mode(phases, mode);
+            if self.tools_in.as_deref().is_some_and(|only| only != mode) {
+                phases.iter_mut().for_each(|phase| phase.tool = None);
+            }
         }
         Some(self)
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use signoff_core::config;
-use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Failure, Job, JobKind, Loop, Policy, Stage};
 use signoff_core::policy::Gate;
 use signoff_core::source::planner::PlannedTask;
@@ -39,6 +39,12 @@ pub struct Assignment {
     pub at_once: usize,
     /// Whether a writer may say that there are no more tasks.
     pub stop_marker: bool,
+    /// The tasks of its plan, as they were read last; none where it is worked as a whole.
+    pub items: Vec<PlannedTask>,
+    /// The head when the item at hand was begun.
+    pub item_began: Option<Commit>,
+    /// The helpers of the phase at hand that came back.
+    pub researched: Vec<AttemptId>,
 }
 
 /// A part of a run that carries no task.
@@ -121,10 +127,35 @@ impl Assignment {
 
     /// Under which name this round's answers are kept.
     pub fn artifact(&self) -> artifact::Name {
-        let Self { run, loop_id, task, spec, started, .. } = self;
-        let about = About { run: *run, loop_id, task: *task, spec, started: *started };
         let (workflow, job) = (&self.policy.workflow, &self.job);
-        artifact_name(&about, artifact::Gate { workflow, pass: job.pass, phase: job.phase, cycle: job.cycle })
+        self.artifact_at(artifact::Gate { workflow, pass: job.pass, phase: job.phase, cycle: job.cycle })
+    }
+
+    /// Under which name those of the last round are.
+    pub fn last_artifact(&self) -> Option<artifact::Name> {
+        let round = self.last_round.as_ref()?;
+        let (workflow, Round { pass, phase, cycle, .. }) = (&self.policy.workflow, round);
+        Some(self.artifact_at(artifact::Gate { workflow, pass: *pass, phase: *phase, cycle: *cycle }))
+    }
+
+    fn artifact_at(&self, gate: artifact::Gate<'_>) -> artifact::Name {
+        let Self { run, loop_id, task, spec, started, .. } = self;
+        artifact_name(&About { run: *run, loop_id, task: *task, spec, started: *started }, gate)
+    }
+
+    /// What its changes are counted from: for the reviewers of one item the head when that was begun.
+    pub fn base(&self) -> &Commit {
+        let of_item = matches!(self.job.kind, JobKind::Review { .. })
+            && self.phase().is_some_and(|phase| phase.per_item);
+        self.item_began.as_ref().filter(|_| of_item).unwrap_or(&self.place.base)
+    }
+
+    /// The task of the plan that is at hand, and how many there are.
+    pub fn item(&self) -> Option<(usize, &PlannedTask)> {
+        let index = usize::try_from(self.job.item)
+            .ok()
+            .filter(|_| self.phase().is_some_and(|phase| phase.per_item))?;
+        self.items.get(index).map(|item| (index, item))
     }
 
     /// The loop that agents are told they serve; none where they serve the whole run.
@@ -188,12 +219,8 @@ impl Assignment {
     /// Whether it only looks.
     pub fn is_reading(&self) -> bool {
         match self.job.kind {
-            JobKind::Review { .. } | JobKind::Check => true,
-            JobKind::Work { .. }
-            | JobKind::Research { .. }
-            | JobKind::Fix { .. }
-            | JobKind::Combine { .. }
-            | JobKind::Land => false,
+            JobKind::Review { .. } | JobKind::Research { .. } | JobKind::Check => true,
+            JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => false,
         }
     }
 }

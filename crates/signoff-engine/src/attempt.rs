@@ -4,15 +4,19 @@
 //! that a program that was killed in between does it after the restart.
 
 mod conclude;
+mod document;
 mod environment;
+mod items;
 mod limited;
 mod planner;
 mod prepare;
 mod reading;
+mod research;
 mod reviewed;
 mod usage;
 
 pub(crate) use conclude::{Checks, checked};
+pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub(crate) use prepare::{checks_launch, make_directory};
 pub use reading::Readings;
@@ -25,7 +29,7 @@ use signoff_core::config::Settings;
 use signoff_core::group::Supply;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::limited::Refused;
-use signoff_core::machine::{Event, Failure};
+use signoff_core::machine::{CheckReport, Event, Failure};
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
@@ -149,7 +153,10 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     let prepared = blocking(move || prepare::prepare(&preparing.0, &preparing.1)).await;
     let (launch, dir) = match prepared {
         Ok(Ok(prepared)) => prepared,
-        Ok(Err(unstarted)) => return report(&task, unstarted.into_end(&task), Vec::new(), &tell),
+        Ok(Err(unstarted)) => {
+            let notes = unstarted.notes();
+            return report(&task, unstarted.into_end(&task), notes, &tell);
+        }
         Err(error) => return report(&task, End::Trouble(error), Vec::new(), &tell),
     };
     let before = look(&shop).await;
@@ -271,11 +278,31 @@ fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSende
 
 /// Why an attempt was not even begun.
 #[derive(Debug)]
-pub struct Unstarted(pub String);
+pub enum Unstarted {
+    Failed(String),
+    /// There is nobody to start: the project has no checks.
+    NothingToCheck,
+}
+
+/// What is said where a check has nothing to run.
+const NOTHING_TO_CHECK: &str =
+    "nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)";
 
 impl Unstarted {
+    fn notes(&self) -> Vec<String> {
+        match self {
+            Self::Failed(_) => Vec::new(),
+            Self::NothingToCheck => vec![NOTHING_TO_CHECK.to_owned()],
+        }
+    }
+
     fn into_end(self, task: &Assignment) -> End {
-        let failure = Failure::NotStarted { message: self.0 };
-        End::Event(Box::new(Event::AttemptFailed { attempt: task.job.attempt, failure }))
+        let attempt = task.job.attempt;
+        End::Event(Box::new(match self {
+            Self::Failed(message) => {
+                Event::AttemptFailed { attempt, failure: Failure::NotStarted { message } }
+            }
+            Self::NothingToCheck => Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
+        }))
     }
 }

@@ -64,6 +64,10 @@ pub struct Worked {
     pub last_failure: Option<Failure>,
     /// How often it was looked at while at work.
     pub checkpoints: u32,
+    /// The helpers of the phase at hand that came back.
+    pub researched: Vec<AttemptId>,
+    /// The head when the item at hand was begun.
+    pub item_began: Option<Commit>,
 }
 
 /// Who was started, and when.
@@ -234,7 +238,33 @@ impl Worked {
             let missing = panel.missing();
             self.round.retain(|name, _| !missing.contains(name));
         }
+        self.note_research(event, &next);
+        self.note_item(&next, policy);
         self.state = next;
+    }
+
+    /// Whoever brings together what helpers found must know which of them came back.
+    fn note_research(&mut self, event: &Event, next: &Loop) {
+        if let (Event::WorkEnded { attempt, .. }, Stage::Researching { .. }) = (event, &self.state.stage)
+            && self.state.runs(*attempt)
+        {
+            self.researched.push(*attempt);
+        }
+        if (next.at.pass, next.at.phase) != (self.state.at.pass, self.state.at.phase) {
+            self.researched.clear();
+        }
+    }
+
+    /// What is reviewed item by item is counted from where its item began.
+    fn note_item(&mut self, next: &Loop, policy: &Policy) {
+        let item = |one: &Loop| {
+            let phase = policy.workflow.phases.get(one.at.phase);
+            phase.filter(|phase| phase.per_item).map(|_| (one.at.pass, one.at.item))
+        };
+        let (before, now) = (item(&self.state), item(next));
+        if now.is_none() || before != now {
+            self.item_began = now.map(|_| next.head.commit.clone());
+        }
     }
 
     /// The round that an event brings to its end, if it does.

@@ -8,15 +8,17 @@ use signoff_core::ledger::{Entry, State};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::merge::merge;
 use signoff_core::prompt::{
-    self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
-    ImplementContext, LeftOut, OtherLoop, PlanContext, PlanDocumentContext, Rereview, ReviewContext,
-    SecondTry, Subject, TaskBrief, Work,
+    self, AnswerBy, BrainstormContext, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext,
+    Extent, FixContext, ImplementContext, Item, LeftOut, OtherLoop, PlanContext, PlanDocumentContext,
+    Rereview, ResearchContext, ReviewContext, SecondTry, SimplifyContext, Subject, SynthesisContext,
+    TaskBrief, Work,
 };
 use signoff_core::review::{Bar, Finding};
-use signoff_core::source::planner::Planned;
-use signoff_core::workflow::{Completion, Role};
+use signoff_core::source::planner::{Planned, PlannedTask};
+use signoff_core::workflow::{Completion, PhaseKind, Role};
 
 use crate::assignment::{Assignment, Neighbour, Part};
+use crate::attempt::DocumentKind as Written;
 use crate::git::Diff;
 use crate::place;
 
@@ -33,6 +35,13 @@ pub struct Material {
     /// The final message of the attempt before.
     pub previous_message: Option<String>,
     pub author_output: Option<String>,
+    /// The design and the plan on the branch, where they are written.
+    pub design: Option<String>,
+    pub plan: Option<String>,
+    /// What the helpers of the phase found out.
+    pub reports: Vec<String>,
+    /// The review that ended the last pass.
+    pub last_pass: Option<String>,
 }
 
 /// The prompt of an agent that changes the worktree.
@@ -48,7 +57,13 @@ pub fn writer(task: &Assignment, material: &Material) -> String {
         }
         JobKind::Work { role: Role::Fix, .. } => fix(task, material, &[]),
         JobKind::Work { role: Role::Plan, .. } => plan(task, material),
-        JobKind::Work { notes, .. } => implement(task, material, &notes.iter().collect::<Vec<_>>()),
+        JobKind::Work { role: Role::Brainstorm, .. } => design(task, material),
+        JobKind::Work { role: Role::Simplify, .. } => simplify(task, material),
+        JobKind::Work { notes, .. } => {
+            let mut findings: Vec<&Finding> = notes.iter().collect();
+            findings.extend(of_last_pass(task));
+            implement(task, material, &findings)
+        }
         JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
@@ -106,6 +121,8 @@ fn brief<'a>(task: &'a Assignment, called: &'a Called) -> TaskBrief<'a> {
         status: "in_progress",
         priority: &called.priority,
         plan: task.spec.plan.as_ref().map(|plan| plan.text.as_str()),
+        design_file: &called.design,
+        plan_file: &called.plan,
     }
 }
 
@@ -113,13 +130,19 @@ fn brief<'a>(task: &'a Assignment, called: &'a Called) -> TaskBrief<'a> {
 struct Called {
     id: String,
     priority: String,
+    /// Where its documents are.
+    design: String,
+    plan: String,
 }
 
 fn called(task: &Assignment) -> Called {
     let number = || task.task.map(|task| task.to_string()).unwrap_or_default();
     let tracked = task.spec.tracked.as_ref();
     let priority = tracked.and_then(|tracked| tracked.priority);
+    let document = |kind| task.written_document(kind).unwrap_or_default();
     Called {
+        design: document(Written::Design),
+        plan: document(Written::Plan),
         id: tracked.map_or_else(number, |tracked| tracked.id.clone()),
         priority: priority.map(|priority| format!("{priority} (0 is highest)")).unwrap_or_default(),
     }
@@ -135,6 +158,7 @@ fn other_loop(one: &Neighbour) -> OtherLoop<'_> {
 
 fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
     let called = called(task);
+    let (done, later) = beside(task);
     prompt::implement(&ImplementContext {
         opening: material.opening.as_deref(),
         task: brief(task, &called),
@@ -144,21 +168,107 @@ fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> S
         attempt: task.state.tally.iteration.max(1),
         previous_message: material.previous_message.as_deref(),
         findings,
+        item: item(task, (&done, &later)),
         ends_with_marker: task.policy.workflow.completion == Completion::Marker,
         may_stop_picking: task.stop_marker,
     })
 }
 
+/// The titles of the items before the one at hand, and of those after it.
+fn beside(task: &Assignment) -> (Vec<&str>, Vec<&str>) {
+    let Some((index, _)) = task.item() else { return Default::default() };
+    let later = task.items.get(index + 1..).map(titles).unwrap_or_default();
+    (task.items.get(..index).map(titles).unwrap_or_default(), later)
+}
+
+fn titles(items: &[PlannedTask]) -> Vec<&str> {
+    items.iter().map(|item| item.title.as_str()).collect()
+}
+
+/// The item of the plan at hand, as agents are told of it.
+fn item<'a>(task: &'a Assignment, (done, later): (&'a [&'a str], &'a [&'a str])) -> Option<Item<'a>> {
+    let (index, item) = task.item()?;
+    let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+    Some(Item { number, title: &item.title, description: &item.description, done, later })
+}
+
+/// What is open when a pass begins that is not the first: whatever ended the one before is among it.
+fn of_last_pass(task: &Assignment) -> Vec<&Finding> {
+    if task.job.pass > 1 { open(task) } else { Vec::new() }
+}
+
+/// What is known before a design or a plan is written.
+fn thinking<'a>(
+    task: &'a Assignment,
+    material: &'a Material,
+    (called, findings, document): (&'a Called, &'a [&'a Finding], Option<&'a str>),
+) -> BrainstormContext<'a> {
+    BrainstormContext {
+        opening: material.opening.as_deref(),
+        task: brief(task, called),
+        worktree: &task.place.worktree,
+        pass: task.job.pass,
+        findings,
+        last_review: material.last_pass.as_deref(),
+        document,
+    }
+}
+
+/// The prompt of one of the helpers of a phase.
+pub fn researcher(task: &Assignment, material: &Material, number: usize) -> String {
+    let (called, findings) = (called(task), of_last_pass(task));
+    let researchers = match task.phase().map(|phase| &phase.kind) {
+        Some(PhaseKind::Agent { researchers, .. }) => *researchers,
+        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 1,
+    };
+    prompt::research(&ResearchContext {
+        base: thinking(task, material, (&called, &findings, None)),
+        number: u32::try_from(number + 1).unwrap_or(u32::MAX),
+        researchers,
+        question: None,
+    })
+}
+
+fn design(task: &Assignment, material: &Material) -> String {
+    let (called, findings) = (called(task), of_last_pass(task));
+    let path = task.document().and_then(|kind| task.document_path(kind));
+    let base = thinking(task, material, (&called, &findings, path.as_deref()));
+    let reports: Vec<&str> = material.reports.iter().map(String::as_str).collect();
+    if reports.is_empty() {
+        return prompt::brainstorm(&base);
+    }
+    prompt::synthesis(&SynthesisContext { base, reports: &reports })
+}
+
 fn plan(task: &Assignment, material: &Material) -> String {
-    let called = called(task);
+    let (called, findings) = (called(task), of_last_pass(task));
+    let path = task.document().and_then(|kind| task.document_path(kind));
+    let reports: Vec<&str> = material.reports.iter().map(String::as_str).collect();
     prompt::plan_document(&PlanDocumentContext {
         opening: material.opening.as_deref(),
         task: brief(task, &called),
         worktree: &task.place.worktree,
-        preparation: None,
+        preparation: material.design.as_deref(),
         pass: task.job.pass,
-        previous_plan: None,
-        findings: &[],
+        previous_plan: material.plan.as_deref(),
+        findings: &findings,
+        last_review: material.last_pass.as_deref(),
+        reports: &reports,
+        document: path.as_deref(),
+    })
+}
+
+fn simplify(task: &Assignment, material: &Material) -> String {
+    let called = called(task);
+    let empty = Diff::default();
+    let diff = material.diff.as_deref().unwrap_or(&empty);
+    let left_out = left_out(diff);
+    prompt::simplify(&SimplifyContext {
+        opening: material.opening.as_deref(),
+        task: brief(task, &called),
+        worktree: &task.place.worktree,
+        agents_at_once: task.at_once,
+        diff: context(task, diff, &left_out),
     })
 }
 
@@ -244,12 +354,13 @@ fn left_out(diff: &Diff) -> Vec<LeftOut<'_>> {
 }
 
 fn context<'a>(task: &'a Assignment, diff: &'a Diff, left_out: &'a [LeftOut<'a>]) -> DiffContext<'a> {
-    DiffContext { base: Some(task.place.base.as_str()), stat: &diff.stat, diff: &diff.patch, left_out }
+    DiffContext { base: Some(task.base().as_str()), stat: &diff.stat, diff: &diff.patch, left_out }
 }
 
 /// The prompt of a reviewer.
 pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contract, &Ask)) -> String {
     let (called, others) = (called(task), others(task));
+    let (done, later) = beside(task);
     let empty = Diff::default();
     let diff = material.diff.as_deref().unwrap_or(&empty);
     let left_out = left_out(diff);
@@ -260,6 +371,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         agents_at_once: task.at_once,
         diff: context(task, diff, &left_out),
         author_output: material.author_output.as_deref(),
+        item: item(task, (&done, &later)),
     };
     let (open, settled) = (open(task), settled(task));
     let shown = documents(task);
@@ -275,9 +387,25 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         contract,
         ask,
         depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
-        subject: subject(task, work, &shown),
-        rereview: (task.job.cycle > 1).then_some(again),
+        subject: written(task, material, work).unwrap_or_else(|| subject(task, work, &shown)),
+        rereview: is_again(task).then_some(again),
     })
+}
+
+/// Whether it is not the first review. Those of all items of a plan are numbered together.
+fn is_again(task: &Assignment) -> bool {
+    let of_item = task.phase().is_some_and(|phase| phase.per_item);
+    task.job.cycle > 1 && (!of_item || task.state.tally.fixes > 0)
+}
+
+/// The design or the plan, where that is what a reviewer judges.
+fn written<'a>(task: &'a Assignment, material: &'a Material, work: Work<'a>) -> Option<Subject<'a>> {
+    let (kind, text, design) = match task.judged_document()? {
+        Written::Design => (DocumentKind::Design { task: work.task }, &material.design, None),
+        Written::Plan => (DocumentKind::Plan { task: work.task }, &material.plan, material.design.as_deref()),
+    };
+    let (text, diff) = (text.as_deref()?, Some(work.diff));
+    Some(Subject::Document(Document { kind, text, worktree: work.worktree, design, diff }))
 }
 
 /// What a reviewer judges.
@@ -291,7 +419,7 @@ fn subject<'a>(task: &'a Assignment, work: Work<'a>, (made, from): &'a (String, 
         }
         Some(Part::Planning { .. }) => DocumentKind::Groups { tasks: from },
     };
-    Subject::Document(Document { kind, text: made, worktree: work.worktree })
+    Subject::Document(Document { kind, text: made, worktree: work.worktree, design: None, diff: None })
 }
 
 /// What planners made, and from what.

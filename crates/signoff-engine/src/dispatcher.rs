@@ -8,6 +8,7 @@ mod carry_out;
 mod input;
 mod interrupt;
 mod part;
+mod person;
 mod pick;
 mod queueing;
 mod record;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
 use signoff_core::machine::{self, Effect, Event, Loss};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
@@ -111,6 +112,8 @@ pub struct Dispatcher<'r> {
     /// Runs that would take another task if fewer were worked, in whatever run.
     deferred: BTreeSet<RunId>,
     interrupt: Option<Interrupt>,
+    /// The questions that the person who sits there leaves for later.
+    left: BTreeSet<(RunId, LoopId, QuestionId)>,
     /// The other programs' last sign of life in the store.
     seen: u64,
     summary: Summary,
@@ -139,6 +142,7 @@ impl<'r> Dispatcher<'r> {
             ticks: 0,
             deferred: BTreeSet::new(),
             interrupt: None,
+            left: BTreeSet::new(),
             seen: 0,
             summary: Summary::default(),
             chores: JoinSet::new(),
@@ -229,7 +233,7 @@ impl<'r> Dispatcher<'r> {
         let is_quiet = |run: &Driven| !run.is_at_work() && run.placing.is_empty() && run.tracking.is_still();
         let quiet = self.runs.values().all(is_quiet);
         let waits = self.drive.watch && self.interrupt.is_none();
-        quiet && !waits && !self.waits_for_time()
+        quiet && !waits && !self.waits_for_time() && !self.waits_for_an_answer()
     }
 
     /// Whether a loop waits for nothing but the clock.
@@ -272,6 +276,15 @@ impl<'r> Dispatcher<'r> {
             Input::Closed { run, loop_id, result } => self.closed(run, loop_id, result),
             Input::Interrupted(interrupt) => {
                 self.interrupted(interrupt);
+                Ok(())
+            }
+            Input::Decided { run, loop_id, command } => self.decided(run, &loop_id, command),
+            Input::Left { run, loop_id, question } => {
+                self.left.insert((run, loop_id, question));
+                Ok(())
+            }
+            Input::Attended(attended) => {
+                self.drive.attended = attended;
                 Ok(())
             }
             Input::Note(note) => {

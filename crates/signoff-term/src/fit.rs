@@ -40,6 +40,24 @@ pub fn shorten(text: String, columns: usize) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
+/// One line broken between words into at most so many lines of at most so many columns, the rest replaced by `…`.
+pub fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
+    let mut wrapped: Vec<String> = Vec::new();
+    for word in one_line(text).split_whitespace() {
+        match wrapped.last_mut().filter(|line| self::columns(line) + 1 + self::columns(word) <= columns) {
+            Some(line) => *line = format!("{line} {word}"),
+            None => wrapped.push(shorten(word.to_owned(), columns)),
+        }
+    }
+    if wrapped.len() > lines {
+        wrapped.truncate(lines);
+        wrapped.iter_mut().skip(lines.saturating_sub(1)).for_each(|last| {
+            *last = shorten(format!("{last} …"), columns);
+        });
+    }
+    wrapped
+}
+
 /// How many columns a terminal needs for it.
 pub fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
@@ -87,5 +105,9 @@ mod tests {
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(cut("❤️❤️❤️❤️", 5), "❤️❤️…");
         assert_eq!(pad("漢字", 6), "漢字  ");
+        assert_eq!(wrap("One more fix and review?", 10, 3), ["One more", "fix and", "review?"]);
+        assert_eq!(wrap("One more fix and review?", 10, 2), ["One more", "fix and …"]);
+        assert_eq!(wrap("漢字漢字漢字\nand", 6, 9), ["漢字…", "and"]);
+        assert_eq!(wrap("One more", 10, 0), [""; 0]);
     }
 }

@@ -3,6 +3,7 @@
 //! Values go in, text and values come out. Nothing here reads or writes anything, or asks for the time.
 
 pub mod attention;
+pub mod dialogue;
 pub mod exit;
 pub mod fit;
 pub mod json;

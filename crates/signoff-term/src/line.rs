@@ -169,7 +169,8 @@ impl LineRenderer {
                 self.view.apply(recorded);
                 self.taken_up(loop_id)
             }
-            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) => {
+            // Of a task's own plan its items are told.
+            Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) if *loop_id == LoopId::planning() => {
                 self.view.apply(recorded);
                 self.answered(loop_id, answer)
             }
@@ -236,7 +237,7 @@ impl LineRenderer {
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
         let step = Step { before: &before, event: &event, after, policy };
-        let lines: Vec<Line> = begin::begins(&step).into_iter().collect();
+        let lines = begin::begins(&step);
         self.active.insert(loop_id.clone());
         self.several |= self.active.len() > 1;
         self.written(&lines, &row, None)

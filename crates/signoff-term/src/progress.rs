@@ -172,22 +172,29 @@ fn badge(row: &LoopView) -> String {
     }
 }
 
-/// `review 2/3`, `implement, attempt 2`, `checkpoint 1`.
-fn place(row: &LoopView) -> String {
+/// `review 2/3`, `implement, attempt 2`, `checkpoint 1`, `phase 5/9 code_review 2/11, iteration 1/10`.
+pub fn place(row: &LoopView) -> String {
     if let Some(number) = row.checkpoint {
         return format!("checkpoint {number}");
     }
-    let phase = cut(&row.phase, TITLE);
+    let phase = match row.place {
+        Some(place) => format!("phase {}/{} {}", place.phase, place.phases, cut(&row.phase, TITLE)),
+        None => cut(&row.phase, TITLE),
+    };
     let attempt = if row.badge == Badge::Work && row.attempt > 1 {
         format!(", attempt {}", row.attempt)
     } else {
         String::new()
     };
-    match (phase.as_str(), row.cycle, row.max_cycles) {
+    let told = match (phase.as_str(), row.cycle, row.max_cycles) {
         ("", ..) => String::new(),
         (phase, 0, _) => format!("{phase}{attempt}"),
         (phase, cycle, Some(max)) => format!("{phase} {cycle}/{}{attempt}", max.max(cycle)),
         (phase, cycle, None) => format!("{phase} {cycle}{attempt}"),
+    };
+    match row.place {
+        Some(place) => format!("{told}, iteration {}/{}", place.pass, place.max_passes),
+        None => told,
     }
 }
 

@@ -177,6 +177,11 @@ impl Round {
         merge::merge(&self.said.values().cloned().collect::<Vec<_>>(), self.bar)
     }
 
+    /// How many findings keep it from passing.
+    pub fn blocking(&self) -> usize {
+        self.merged().blocking(self.bar).count()
+    }
+
     /// What became of it. Whether a gate passed, the machine says: findings of earlier rounds count too.
     pub fn ruling(&self, step: &Step) -> Ruling {
         let any = |test: fn(&Verdict) -> bool| self.said.values().any(|review| test(&review.verdict));

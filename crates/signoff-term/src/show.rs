@@ -122,7 +122,9 @@ impl Report {
             this.ledger.entries().iter().map(|entry| LedgerLine::of(entry, &phases)).collect()
         });
         ledger.sort_by_key(|line| line.state != "open");
-        let question = view.row(loop_id).and_then(|row| row.question);
+        let row = view.row(loop_id);
+        let place = task.place.or_else(|| row.as_ref().and_then(|row| row.place));
+        let (task, question) = (TaskRow { place, ..task }, row.and_then(|row| row.question));
         Self {
             version: VERSION,
             cycles: told.into_iter().map(|told| Cycle::of(told, &usage)).collect(),

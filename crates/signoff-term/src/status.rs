@@ -103,7 +103,7 @@ pub fn in_words(task: &TaskRow) -> String {
     standing(task).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `(cycle 2/3)`; before the first review, and at other gates than `review`, the phase.
+/// `(cycle 2/3)`, `(iteration 1/10, phase 5/9 code_review, cycle 2/11)`; before the first review, and at other gates than `review`, the phase.
 fn place(task: &TaskRow) -> String {
     let cycle = match (task.review_cycle, task.max_review_cycles) {
         (0, _) => None,
@@ -111,14 +111,23 @@ fn place(task: &TaskRow) -> String {
         (cycle, None) => Some(format!("cycle {cycle}")),
     };
     let phase = task.phase.as_deref().filter(|phase| cycle.is_none() || *phase != "review");
-    let parts: Vec<_> = phase.map(|phase| cut(phase, 40)).into_iter().chain(cycle).collect();
+    let counted = task.place.map(|place| {
+        format!("iteration {}/{}, phase {}/{}", place.pass, place.max_passes, place.phase, place.phases)
+    });
+    let phase = phase.map(|phase| cut(phase, 40));
+    let phase = match (counted, phase) {
+        (Some(counted), Some(phase)) => Some(format!("{counted} {phase}")),
+        (counted, phase) => counted.or(phase),
+    };
+    let parts: Vec<_> = phase.into_iter().chain(cycle).collect();
     if parts.is_empty() { String::new() } else { format!("({})", parts.join(", ")) }
 }
 
 fn verdict(task: &TaskRow) -> Option<String> {
-    let cycles = match task.review_cycle {
-        0 => String::new(),
-        cycles => format!(" ({})", count(cycles, "cycle")),
+    let cycles = match (task.place, task.review_cycle) {
+        (Some(place), _) => format!(" ({})", count(place.pass, "iteration")),
+        (None, 0) => String::new(),
+        (None, cycles) => format!(" ({})", count(cycles, "cycle")),
     };
     match (&task.final_verdict, task.outcome.as_deref()) {
         (Some(verdict), Some("accepted")) => Some(format!("{verdict} (by a person)")),

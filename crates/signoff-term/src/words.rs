@@ -52,6 +52,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::ReviewSkipped => "not every reviewer was heard",
         Reason::FindingsNoted => "findings were noted and left open",
         Reason::ChangedAfterReview => "something was committed after the review",
+        Reason::NothingToCheck => "there was nothing to check",
         Reason::RateLimited => "the provider of its agent refuses it for now",
         Reason::Budget => "the budget is used up",
     }
@@ -89,6 +90,15 @@ pub fn unheard(verdict: &Verdict) -> Option<String> {
         | Verdict::ChangesRequested
         | Verdict::NeedsDiscussion => None,
     }
+}
+
+/// A phase's name as a heading: `Plan Review`.
+pub fn phase(name: &str) -> String {
+    let word = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect::<String>()
+    };
+    cut(&name.split(['_', '-']).map(word).collect::<Vec<_>>().join(" "), 40)
 }
 
 /// What an agent of this role does.

@@ -9,6 +9,8 @@ mod output;
 pub mod processes;
 mod project;
 pub mod script;
+#[cfg(unix)]
+pub mod terminal;
 mod test_env;
 
 pub use output::Output;

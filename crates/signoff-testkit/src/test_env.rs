@@ -50,7 +50,7 @@ impl TestEnv {
         self.root.path().join("bin")
     }
 
-    fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         self.bin().join(format!("signoff{}", std::env::consts::EXE_SUFFIX))
     }
 
@@ -154,7 +154,7 @@ impl TestEnv {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning")]
-    fn command(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
             .args(arguments)

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, land, logs,
-    mcp, merge, merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
+    add, answer, cancel, completions, config, demo, diff, dispute, doctor, edit, improve, init, iterate,
+    land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -67,6 +67,7 @@ enum Command {
     Add(add::Args),
     Work(work::Args),
     Run(run::Args),
+    Iterate(iterate::Args),
     Review(review::Args),
     Improve(improve::Args),
     Status(status::Args),
@@ -114,6 +115,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Add(args)) => add::run(&args, &console),
         Some(Command::Work(args)) => work::run(&args, &console),
         Some(Command::Run(args)) => run::run(&args, &console),
+        Some(Command::Iterate(args)) => iterate::run(&args, &console),
         Some(Command::Status(args)) => status::run(&args, &console),
         Some(Command::Show(args)) => show::run(&args, &console),
         Some(Command::Logs(args)) => logs::run(&args, &console),

@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod edit;
 pub mod improve;
 pub mod init;
+pub mod iterate;
 pub mod land;
 pub mod logs;
 pub mod mcp;

@@ -104,6 +104,11 @@ impl Console {
         drawn && io::stdout().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Whether that person can be asked something, and answers with keys.
+    pub fn can_ask(&self) -> bool {
+        self.is_live() && !self.no_ask && io::stdin().is_terminal()
+    }
+
     /// How wide a title may be in a list.
     pub fn title_width(&self) -> usize {
         TITLE_WIDTH

@@ -16,6 +16,7 @@ use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
 
+use crate::command::iterate;
 use crate::door;
 use crate::failure::Failure;
 use crate::settings;
@@ -84,20 +85,32 @@ impl Desk {
         void_approvals(&mut rows, |branch| {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
-        self.note_waits(&mut rows)?;
+        self.note_from_logs(&mut rows)?;
         Ok(rows)
     }
 
-    /// The rate limits that tasks wait out. One provider may hold up many of a run, whose log is read once.
-    fn note_waits(&self, rows: &mut [TaskRow]) -> Result<(), Failure> {
+    /// What the tables do not tell: the rate limits that tasks wait out, and how far those are that go through phases.
+    /// One provider may hold up many of a run, whose log is read once.
+    fn note_from_logs(&self, rows: &mut [TaskRow]) -> Result<(), Failure> {
+        let counted: Vec<u64> = self
+            .store
+            .open_runs()?
+            .iter()
+            .filter(|run| run.preset == iterate::PRESET)
+            .map(|run| run.id.0)
+            .collect();
         let mut runs = BTreeMap::new();
-        for row in rows.iter_mut().filter(|row| row.reason == Some(Reason::RateLimited.word())) {
+        let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| counted.contains(&run));
+        let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited.word());
+        for row in rows.iter_mut().filter(|row| limited(row) || in_phases(row)) {
             let Some((run, loop_id)) = self.store.loop_of(TaskId(row.id))? else { continue };
             let view = match runs.entry(run) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(vacant) => vacant.insert(RunView::of(&self.store.log(run)?)),
             };
-            row.wait = view.row(&loop_id).and_then(|row| row.wait);
+            let told = view.row(&loop_id);
+            row.place = told.as_ref().and_then(|told| told.place);
+            row.wait = told.and_then(|told| told.wait);
         }
         Ok(())
     }

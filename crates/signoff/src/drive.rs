@@ -31,6 +31,7 @@ use crate::console::{Console, say};
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::live::Answers;
 use crate::show::Shown;
 
 /// What is driven.
@@ -61,10 +62,14 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let naming = naming(&*store, &wanted, jobs)?;
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
-    let mut shown = Shown::new(console, naming);
+    let attended = console.can_ask() && !wanted.drive.no_ask;
+    let answers = Answers::default();
+    let mut shown = Shown::new(console, naming, attended.then(|| answers.clone()));
+    let drive = Drive { attended, ..wanted.drive };
     let summary = runtime.block_on(async {
         let _server = reporting::start(shop.reports.clone(), console).await;
-        let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), wanted.drive, &mut shown);
+        let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), drive, &mut shown);
+        answers.go_to(dispatcher.door());
         listen(dispatcher.door())?;
         for lease in wanted.resumed {
             dispatcher.take_up(lease)?;

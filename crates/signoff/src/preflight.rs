@@ -87,7 +87,11 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
                 check_prompts(bench, &["review", "fix"])?;
                 check_agent(bench, &bench.settings.writer(Role::Fix, place)?.agent)?;
             }
-            PhaseKind::Check(_) => check_checks(bench, &format!("phase {}", phase.name))?,
+            // Where no checks are configured they are looked for in the work, and none is said to be none.
+            PhaseKind::Check(_) => {
+                check_prompts(bench, &["fix"])?;
+                check_agent(bench, &bench.settings.writer(Role::Fix, place)?.agent)?;
+            }
         }
     }
     Ok(())

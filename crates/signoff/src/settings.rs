@@ -1,14 +1,27 @@
-//! The configuration as it lies on this machine: the person's file, the repository's, the environment.
+//! The configuration as it lies on this machine: the person's file, those of other programs, the repository's, the
+//! environment.
+
+mod renew;
 
 use std::path::{Path, PathBuf};
 
+use signoff_core::config::foreign::{self, File, Format};
 use signoff_core::config::{self, Flag, Layer, Settings};
 
 use crate::door;
 use crate::failure::Failure;
 
+pub use renew::renew;
+
 /// The repository's file, at its root.
 pub const FILE: &str = "signoff.toml";
+
+/// A file of another program, at the repository's root.
+const GZA: &str = "gza.yaml";
+
+/// The file about phases, at the repository's root; and the one in the person's home, over which it is laid.
+const ITERATE: &str = ".claude/iterate-config.local.json";
+const ITERATE_AT_HOME: &str = ".claude/iterate-config.json";
 
 /// Reads what holds in a repository, or outside of any.
 pub fn load(root: Option<&Path>) -> Result<Settings, Failure> {
@@ -21,6 +34,7 @@ pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failur
     if let Some((path, name)) = persons_file() {
         layers.extend(text(&path, &name)?.map(|text| Layer::person(name, text)));
     }
+    layers.extend(foreign_layers(root)?);
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
@@ -33,6 +47,32 @@ pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failur
 pub fn place() -> Result<PathBuf, Failure> {
     let here = door::current_directory()?;
     Ok(door::repository_root(&here).unwrap_or(here))
+}
+
+/// What files of other programs say, which are read as they are.
+fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, Failure> {
+    let mut layers = Vec::new();
+    if let Some(root) = root
+        && let Some(text) = text(&root.join(GZA), GZA)?
+    {
+        layers.push(foreign::translate(Format::Gza, GZA, &text)?.layer);
+    }
+    let mut found = Vec::new();
+    for (path, name) in iterate_files(root) {
+        found.extend(text(&path, &name)?.map(|text| (name, text)));
+    }
+    let files: Vec<_> = found.iter().map(|(name, text)| File { name, text }).collect();
+    if !files.is_empty() {
+        layers.push(foreign::merged(&files)?.layer);
+    }
+    Ok(layers)
+}
+
+/// The files about phases, and how people write their names; the one that counts more comes last.
+fn iterate_files(root: Option<&Path>) -> Vec<(PathBuf, String)> {
+    let at_home = home().map(|home| (home.join(ITERATE_AT_HOME), format!("~/{ITERATE_AT_HOME}")));
+    let here = root.map(|root| (root.join(ITERATE), ITERATE.to_owned()));
+    at_home.into_iter().chain(here).collect()
 }
 
 fn text(path: &Path, name: &str) -> Result<Option<String>, Failure> {
@@ -48,6 +88,9 @@ fn persons_file() -> Option<(PathBuf, String)> {
         let name = path.display().to_string();
         return Some((path, name));
     }
-    let home = PathBuf::from(door::variable("HOME").or_else(|| door::variable("USERPROFILE"))?);
-    Some((home.join(".config").join(&end), "~/.config/signoff/config.toml".to_owned()))
+    Some((home()?.join(".config").join(&end), "~/.config/signoff/config.toml".to_owned()))
+}
+
+fn home() -> Option<PathBuf> {
+    door::variable("HOME").or_else(|| door::variable("USERPROFILE")).map(PathBuf::from)
 }

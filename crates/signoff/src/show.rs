@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::wire::{Fact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_engine::dispatcher::{Notice, Renderer};
+use signoff_term::dialogue::Question;
 use signoff_term::json;
 use signoff_term::line::{LineRenderer, Naming};
 
 use crate::console::Console;
-use crate::live::Live;
+use crate::live::{Answers, Live};
 
 /// The renderer that the command line asks for.
 pub struct Shown {
@@ -21,8 +22,9 @@ pub struct Shown {
 }
 
 impl Shown {
-    pub fn new(console: &Console, naming: Naming) -> Self {
-        let live = console.is_live().then(|| Live::new(*console));
+    /// `answers` is where the answers of the person go who sits there, if anybody does.
+    pub fn new(console: &Console, naming: Naming, answers: Option<Answers>) -> Self {
+        let live = console.is_live().then(|| Live::new(*console, answers));
         Self { console: *console, naming, lines: BTreeMap::new(), ends: false, live }
     }
 
@@ -50,9 +52,7 @@ impl Shown {
 
     /// Takes the list away.
     pub fn finish(self) {
-        if let Some(live) = self.live {
-            live.clear();
-        }
+        drop(self.live);
     }
 
     fn say(&self, line: &str) {
@@ -78,6 +78,9 @@ impl Shown {
         if let Some(row) = row {
             live.row(recorded.run, row);
         }
+        if let Fact::Loop(loop_id, LoopFact::Moved(_)) = &recorded.fact {
+            live.asks((recorded.run, loop_id), Question::of(view, loop_id));
+        }
     }
 
     /// Tells the list how a run stands that is taken up.
@@ -85,6 +88,9 @@ impl Shown {
         let (Some(live), Some(one)) = (&self.live, self.lines.get(&run)) else { return };
         live.run(run, one.view().overview());
         one.view().rows().into_iter().for_each(|row| live.row(run, row));
+        for loop_id in one.view().asking() {
+            live.asks((run, loop_id), Question::of(one.view(), loop_id));
+        }
     }
 }
 
@@ -115,7 +121,12 @@ impl Renderer for Shown {
                 }
             }
             Notice::Note(note) => self.note(note),
-            Notice::Ending => self.ends = true,
+            Notice::Ending => {
+                self.ends = true;
+                if let Some(live) = &self.live {
+                    live.ask_no_more();
+                }
+            }
             Notice::TakenUp { run, log } => {
                 let lines = self.renderer(*run).catch_up(log.iter());
                 self.tell_apart();

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::{AgentSettings, Roles};
+use super::phase::PhaseSettings;
+use super::tables::AgentSettings;
 use super::value::{AgentKind, ReviewWorkspace, Text};
 use super::{ConfigError, Origin, Setting, Settings};
 use crate::contract::Contract;
@@ -63,6 +64,9 @@ pub struct Place<'a> {
     pub task: &'a TaskSpec,
 }
 
+/// How the tools begin that an agent of kind codex stands for without being told.
+const CODEX_TOOLS: &str = "mcp__codex";
+
 /// The role of reviewers that name no agent.
 const REVIEW: &str = "review";
 
@@ -106,15 +110,38 @@ impl Settings {
 
     /// The same while others are refused: `turn` says who falls in.
     pub fn writer_in_turn(&self, role: Role, place: Place<'_>, turn: usize) -> Result<Assigned, ConfigError> {
+        self.worker(role, place, (None, turn))
+    }
+
+    /// Who looks into a phase's question before its own agent does.
+    pub fn researcher_in_turn(
+        &self,
+        role: Role,
+        place: Place<'_>,
+        turn: usize,
+    ) -> Result<Assigned, ConfigError> {
+        self.worker(role, place, (place.phase.parallel_model.clone(), turn))
+    }
+
+    fn worker(
+        &self,
+        role: Role,
+        place: Place<'_>,
+        (first, turn): (Option<String>, usize),
+    ) -> Result<Assigned, ConfigError> {
         // A gate's own agent and model are its reviewers', not its fixer's.
         let own = Some(place.phase).filter(|phase| phase.judge().is_none());
-        let assigned = match own.and_then(|phase| phase.agent.as_deref()) {
-            Some(name) => self.of_phase(name, place)?,
+        let chosen = match own {
+            Some(phase) => self.of_phase(place)?.or_else(|| self.preferred(phase)),
+            None => None,
+        };
+        let (assigned, in_role) = match chosen {
+            Some(agent) => (agent, None),
             None => self.in_role(role.word())?,
         };
         let kind = self.written.task_types.of(place.task.kind);
-        let wanted = place.task.model.clone().or_else(|| text(&kind.model));
-        let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone()));
+        let wanted = first.or_else(|| place.task.model.clone()).or_else(|| text(&kind.model));
+        let wanted = wanted.or_else(|| own.and_then(|phase| phase.model.clone())).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let model = model(wanted, &assigned, &agent);
         let (said, told) = self.writing_time(place);
@@ -138,12 +165,17 @@ impl Settings {
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
         })?;
-        let assigned = match (place.phase.agent.as_deref(), &settings.agent) {
-            (Some(name), _) => self.of_phase(name, place)?,
-            (None, Some(named)) => self.named(named, "agent")?,
-            (None, None) => self.in_role(REVIEW)?,
+        let named = match (self.of_phase(place)?, &settings.agent) {
+            (Some(agent), _) => Some(agent),
+            (None, Some(named)) => Some(self.named(named, "agent")?),
+            (None, None) => self.preferred(place.phase),
+        };
+        let (assigned, in_role) = match named {
+            Some(agent) => (agent, None),
+            None => self.in_role(REVIEW)?,
         };
         let wanted = place.phase.model.clone().or_else(|| text(&settings.model));
+        let wanted = wanted.or_else(|| self.review_model(place.task)).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let gate = place.phase.judge().map(|policy| &policy.gate);
         let told = self.told(place, "review_timeout");
@@ -158,7 +190,7 @@ impl Settings {
                 .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
             workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
             prompt: text(&settings.prompt),
-            model: model(wanted.or_else(|| self.review_model(place.task)), &assigned, &agent),
+            model: model(wanted, &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
             agent,
         })
@@ -175,17 +207,19 @@ impl Settings {
         }
     }
 
-    /// The agent of a role, of `implement`, or the only one there is.
-    fn in_role(&self, role: &'static str) -> Result<Agent, ConfigError> {
-        let roles = &self.written.roles;
+    /// The agent of a role, of `implement`, or the only one there is; and the model it has in this role.
+    fn in_role(&self, role: &'static str) -> Result<(Agent, Option<String>), ConfigError> {
+        let mut model = None;
         for key in [role, Role::Implement.word()] {
-            if let Some(named) = roles.of(key) {
-                return self.named(named, key);
+            let Some(player) = self.written.roles.of(key) else { continue };
+            model = model.or_else(|| text(&player.model));
+            if let Some(named) = &player.agent {
+                return Ok((self.named(named, key)?, model));
             }
         }
         let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).collect();
         match (models.len(), models.pop()) {
-            (1, Some(agent)) => Ok(agent),
+            (1, Some(agent)) => Ok((agent, model)),
             (_, None) => Err(ConfigError::NoAgent),
             (_, Some(_)) => Err(ConfigError::Unassigned { role, agents: self.models() }),
         }
@@ -201,13 +235,67 @@ impl Settings {
         self.agent(name).ok_or_else(|| setting.origin.error(self.no_such_agent(key, name)))
     }
 
-    /// The agent that a phase names for itself.
-    fn of_phase(&self, name: &str, place: Place<'_>) -> Result<Agent, ConfigError> {
-        self.agent(name).ok_or_else(|| {
+    /// The agent that a phase names for itself, or whose tool it names.
+    fn of_phase(&self, place: Place<'_>) -> Result<Option<Agent>, ConfigError> {
+        let Some(name) = place.phase.agent.as_deref() else {
+            let tool = place.phase.tool.as_deref();
+            return tool.map(|tool| self.of_tool(tool, place)).transpose();
+        };
+        let agent = self.agent(name).ok_or_else(|| {
             let message = self.no_such_agent("agent", name);
             let (phase, workflow) = (&place.phase.name, &place.workflow.name);
             ConfigError::Nowhere { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
+        });
+        agent.map(Some)
+    }
+
+    /// The agent that stands for a tool of another program.
+    fn of_tool(&self, tool: &str, place: Place<'_>) -> Result<Agent, ConfigError> {
+        let preset = self.written.presets.0.get(&place.workflow.name);
+        if let Some(named) = preset.and_then(|preset| preset.whole.tools.get(tool)) {
+            return self.named(named, tool);
+        }
+        let codex = tool.starts_with(CODEX_TOOLS);
+        self.of_kind(AgentKind::Codex).filter(|_| codex).ok_or_else(|| {
+            let said = self.said_of_phase(place).tool;
+            let origin = said.map(|said| said.origin).or_else(|| self.own_origin(&place.workflow.name));
+            let also = if codex { "configure an agent of kind \"codex\", or " } else { "" };
+            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            origin.unwrap_or(Origin::Default).error(format!(
+                "phase `{phase}` names the tool `{tool}`, which no agent stands for: \
+                 {also}write `\"{tool}\" = \"AGENT\"` in [presets.{workflow}.tools]"
+            ))
         })
+    }
+
+    /// The tools of other programs that phases name and no agent stands for: whoever works these phases is refused.
+    pub fn unknown_tools(&self) -> Vec<ConfigError> {
+        let task = TaskSpec::default();
+        let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
+        let of_phases = |workflow: Workflow| {
+            let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+            let place = |phase| Place { workflow: &workflow, phase, task: &task };
+            phases.filter_map(|phase| self.of_phase(place(phase)).err()).collect::<Vec<_>>()
+        };
+        workflows.flat_map(of_phases).collect()
+    }
+
+    /// The first agent of the kind that a phase would best be done by.
+    fn preferred(&self, phase: &Phase) -> Option<Agent> {
+        phase.prefers.and_then(|kind| self.of_kind(kind))
+    }
+
+    fn of_kind(&self, kind: AgentKind) -> Option<Agent> {
+        self.agents().into_iter().find(|agent| agent.kind == kind)
+    }
+
+    /// What the configuration says about the phase of a place.
+    fn said_of_phase(&self, place: Place<'_>) -> PhaseSettings {
+        let preset = self.written.presets.0.get(&place.workflow.name);
+        let known = self.untouched(&place.workflow.name);
+        let said =
+            preset.zip(known.ok()).map(|(preset, known)| preset.whole.phase.about(&known, place.phase));
+        said.unwrap_or_default()
     }
 
     fn no_such_agent(&self, key: &str, name: &str) -> String {
@@ -240,7 +328,8 @@ impl Settings {
         };
         let own = self.workflows.contains_key(&place.workflow.name);
         let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
-        by_type || own || by_gate() || self.told_of_improving(place, key)
+        let by_phase = || key == "timeout" && self.said_of_phase(place).timeout.is_some();
+        by_type || own || by_gate() || by_phase() || self.told_of_improving(place, key)
     }
 
     /// An improvement without a time of its own has that of the gate's fixes.
@@ -298,24 +387,5 @@ impl AgentSettings {
     /// Where it is written.
     pub(super) fn place(&self) -> Origin {
         self.at.clone().unwrap_or(Origin::Default)
-    }
-}
-
-impl Roles {
-    /// What is set for a role.
-    pub(super) fn of(&self, role: &str) -> Option<&Setting<Text>> {
-        self.all().into_iter().find(|(key, _)| *key == role).and_then(|(_, setting)| setting)
-    }
-
-    pub(super) fn all(&self) -> [(&'static str, Option<&Setting<Text>>); 7] {
-        [
-            ("implement", self.implement.as_ref()),
-            ("fix", self.fix.as_ref()),
-            (REVIEW, self.review.as_ref()),
-            ("enumerate", self.enumerate.as_ref()),
-            ("plan", self.plan.as_ref()),
-            ("brainstorm", self.brainstorm.as_ref()),
-            ("simplify", self.simplify.as_ref()),
-        ]
     }
 }

@@ -62,8 +62,8 @@ impl Settings {
     }
 
     fn check_roles(&self) -> Result<(), ConfigError> {
-        for (role, setting) in self.written.roles.all() {
-            let Some(setting) = setting else { continue };
+        for (role, player) in self.written.roles.all() {
+            let Some(setting) = &player.agent else { continue };
             let agent = self.named(setting, role)?;
             if !agent.kind.is_a_model() {
                 let message = format!(
@@ -118,6 +118,9 @@ impl Settings {
             for (gate, words) in &settings.whole.gates.0 {
                 check_gate(&workflow, gate, words)?;
             }
+            settings.whole.phase.check(&workflow)?;
+            settings.whole.phase.agents().try_for_each(|agent| self.named(agent, "agent").map(drop))?;
+            settings.whole.tools.agents().try_for_each(|agent| self.named(agent, "tools").map(drop))?;
         }
         Ok(())
     }

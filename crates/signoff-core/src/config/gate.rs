@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::layer::Source;
+use super::phase::{PhaseTables, Tools};
 use super::slot::{Named, Slot, row, table};
 use super::value::Whole;
 use super::{Origin, Row, Setting};
@@ -117,21 +118,39 @@ impl Slot for GateSettings {
             }
         }
     }
+
+    fn schema(_: &str) -> serde_json::Value {
+        GateWords::properties().closed_gate()
+    }
 }
 
 table! {
     /// What a preset may be told about all of its phases.
     WholeWorkflow, "a preset" {
+        /// Sets `max_fixes`, `depth` and `checkpoint_interval`.
         effort: Option<Setting<Effort>> = None,
+        /// When a task is done: when its agent ends well, or when its last line says so.
         completion: Option<Setting<Completion>> = None,
+        /// When signed-off work lands: never by itself, each alone, or a whole group.
         landing: Option<Setting<Landing>> = None,
+        /// After how many attempts all active loops are reviewed; 0 is never.
         checkpoint_interval: Option<Setting<u32>> = None,
+        /// Implement and fix attempts of a loop, all in all.
         max_attempts: Option<Setting<Whole<1, 10_000>>> = None,
+        /// How often the workflow may be gone through.
         max_passes: Option<Setting<Whole<1, 10_000>>> = None,
+        /// Attempts lost in a row to crashes of the program.
         max_recoveries: Option<Setting<u32>> = None,
+        /// Landings that came back with a conflict or failing checks.
         max_conflicts: Option<Setting<u32>> = None,
+        /// What a loop out of attempts is called.
         attempts_exhausted_as: Option<Setting<ExhaustedAs>> = None,
+        /// A table for each gate or check that is to be changed.
         gates: Named<GateSettings> = Named::default(),
+        /// A table for each phase that is to be changed, by its number or name.
+        phase: PhaseTables = PhaseTables::default(),
+        /// The agents that stand for the tools of other programs, by the tool's name.
+        tools: Tools = Tools::default(),
     }
 }
 
@@ -164,5 +183,9 @@ impl Slot for PresetSettings {
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
         self.whole.list(&format!("{key}."), rows);
         self.gate.rows(key, rows);
+    }
+
+    fn schema(_: &str) -> serde_json::Value {
+        WholeWorkflow::properties().and(GateWords::properties()).closed_gate()
     }
 }

@@ -17,12 +17,23 @@ pub struct Layer {
     /// As messages name it.
     file: String,
     text: String,
+    /// Where each line comes from, if the layer was translated: the text is then nothing people have seen.
+    spots: Vec<Spot>,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub file: String,
+    /// Counted from one.
+    pub line: usize,
 }
 
 /// Whose layer it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Person,
+    Foreign,
     Repository,
     Environment,
     Flag,
@@ -41,23 +52,48 @@ pub struct Flag {
 impl Layer {
     /// The file in a person's home.
     pub fn person(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { kind: Kind::Person, file: file.into(), text: text.into() }
+        Self::new(Kind::Person, file, text)
     }
 
     /// The file of the repository.
     pub fn repository(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { kind: Kind::Repository, file: file.into(), text: text.into() }
+        Self::new(Kind::Repository, file, text)
+    }
+
+    /// The file of another program, translated: each line of the text has its place in that file.
+    pub(super) fn foreign(file: impl Into<String>, lines: Vec<(String, Spot)>) -> Self {
+        let (text, spots): (Vec<_>, _) = lines.into_iter().map(|(line, spot)| (line + "\n", spot)).unzip();
+        Self { spots, ..Self::new(Kind::Foreign, file, text.concat()) }
+    }
+
+    fn new(kind: Kind, file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { kind, file: file.into(), text: text.into(), spots: Vec::new() }
+    }
+
+    /// The TOML of the layer.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A line of the text as people find it.
+    fn spot(&self, line: usize) -> Spot {
+        let known = self.spots.get(line.saturating_sub(1)).or(self.spots.last());
+        known.cloned().unwrap_or_else(|| Spot { file: self.file.clone(), line })
     }
 
     /// A flag, as if its value stood in a file.
     pub(super) fn flag(flag: &Flag) -> Self {
-        Self { kind: Kind::Flag, file: flag.name.to_owned(), text: line(flag.key, &flag.value) }
+        Self::new(Kind::Flag, flag.name, line(flag.key, &flag.value))
     }
 
     /// What a reader of this layer has to say, as an error of the configuration.
     pub(super) fn error(&self, error: WorkflowError) -> ConfigError {
         match self.kind {
             Kind::Person | Kind::Repository => error.into(),
+            Kind::Foreign => {
+                let Spot { file, line } = self.spot(error.line);
+                ConfigError::File { file, line, message: error.message }
+            }
             Kind::Environment | Kind::Flag => ConfigError::Given { name: error.file, message: error.message },
         }
     }
@@ -103,8 +139,7 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
     for (name, value) in variables.iter().filter(says) {
         match VARIABLES.iter().find(|(known, _)| known == name) {
             Some((_, key)) => {
-                let text = line(key, value);
-                layers.push(Layer { kind: Kind::Environment, file: name.clone(), text });
+                layers.push(Layer::new(Kind::Environment, name, line(key, value)));
             }
             None => check_spelling(name)?,
         }
@@ -184,6 +219,10 @@ impl<'a> Reading<'a> {
         let line = self.lines.partition_point(|start| *start <= offset);
         match self.layer.kind {
             Kind::Person => Origin::Person { file, line },
+            Kind::Foreign => {
+                let Spot { file, line } = self.layer.spot(line);
+                Origin::Foreign { file, line }
+            }
             Kind::Repository => Origin::Repository { file, line },
             Kind::Environment => Origin::Environment { name },
             Kind::Flag => Origin::Flag { name },

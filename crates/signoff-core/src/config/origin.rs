@@ -16,6 +16,8 @@ pub enum Origin {
     Preset { name: String },
     /// The person's own file.
     Person { file: String, line: usize },
+    /// A file of another program, which is read as it is.
+    Foreign { file: String, line: usize },
     /// The repository's file.
     Repository { file: String, line: usize },
     /// A variable of the environment.
@@ -31,7 +33,7 @@ impl Origin {
     pub(super) fn error(&self, message: impl Into<String>) -> ConfigError {
         let message = message.into();
         match self {
-            Self::Person { file, line } | Self::Repository { file, line } => {
+            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
                 ConfigError::File { file: file.clone(), line: *line, message }
             }
             Self::Environment { name } | Self::Flag { name } => {
@@ -47,7 +49,9 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.write_str("built in"),
             Self::Preset { name } => write!(f, "preset {name}"),
-            Self::Person { file, line } | Self::Repository { file, line } => write!(f, "{file}:{line}"),
+            Self::Person { file, line } | Self::Foreign { file, line } | Self::Repository { file, line } => {
+                write!(f, "{file}:{line}")
+            }
             Self::Environment { name } | Self::Flag { name } => f.write_str(name),
             Self::Task => f.write_str("the task"),
         }

@@ -76,7 +76,7 @@ impl Settings {
         keys.filter_map(one).collect()
     }
 
-    fn own_origin(&self, workflow: &str) -> Option<Origin> {
+    pub(super) fn own_origin(&self, workflow: &str) -> Option<Origin> {
         self.workflows.get(workflow).map(|own| own.origin.clone())
     }
 }

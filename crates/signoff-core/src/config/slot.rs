@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 use super::layer::Source;
 use super::{Origin, Row, Setting};
@@ -16,6 +17,9 @@ pub(super) trait Slot {
 
     /// Everything that is known here, for people.
     fn rows(&self, key: &str, rows: &mut Vec<Row>);
+
+    /// What can be written there, as JSON Schema.
+    fn schema(key: &str) -> Json;
 }
 
 fn read<T: Value>(key: &str, source: &Source<'_>) -> Checked<Option<Setting<T>>> {
@@ -40,6 +44,10 @@ impl<T: Value + Serialize> Slot for Setting<T> {
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
         rows.push(row(key, &self.value, &self.origin));
     }
+
+    fn schema(key: &str) -> Json {
+        T::schema(key)
+    }
 }
 
 impl<T: Value + Serialize> Slot for Option<Setting<T>> {
@@ -50,6 +58,10 @@ impl<T: Value + Serialize> Slot for Option<Setting<T>> {
 
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
         rows.extend(self.as_ref().map(|setting| row(key, &setting.value, &setting.origin)));
+    }
+
+    fn schema(key: &str) -> Json {
+        T::schema(key)
     }
 }
 
@@ -78,6 +90,19 @@ impl<T: Slot + Default> Slot for Named<T> {
             table.rows(&format!("{key}.{name}"), rows);
         }
     }
+
+    fn schema(key: &str) -> Json {
+        named_schema(T::schema(key))
+    }
+}
+
+/// A table of things under names of their own.
+pub(super) fn named_schema(one: Json) -> Json {
+    json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+        "additionalProperties": one,
+    })
 }
 
 /// Names stand in file names and on terminals.
@@ -98,13 +123,13 @@ pub(super) fn check_name(name: &str, source: &Source<'_>) -> Checked<()> {
 /// A table whose keys are known. `at` is where the table was last written.
 macro_rules! table {
     ($(#[$about:meta])* $name:ident, $what:literal {
-        $($(#[$doc:meta])* $key:ident: $slot:ty = $start:expr,)*
+        $($(#[doc = $doc:literal])+ $key:ident: $slot:ty = $start:expr,)*
     }) => {
         $(#[$about])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub(super) struct $name {
             pub at: Option<$crate::config::Origin>,
-            $($(#[$doc])* pub $key: $slot,)*
+            $($(#[doc = $doc])+ pub $key: $slot,)*
         }
 
         impl Default for $name {
@@ -127,6 +152,20 @@ macro_rules! table {
             pub fn list(&self, prefix: &str, rows: &mut Vec<$crate::config::Row>) {
                 $($crate::config::slot::Slot::rows(&self.$key, &format!("{prefix}{}", stringify!($key)), rows);)*
             }
+
+            /// Every key with what can be written after it, what it is for, and what holds without it.
+            pub fn properties() -> $crate::workflow::schema::Properties {
+                let mut rows = Vec::new();
+                Self::default().list("", &mut rows);
+                let mut known = $crate::workflow::schema::Properties::default();
+                $({
+                    let key = stringify!($key);
+                    let default = rows.iter().find(|row| row.key == key).map(|row| row.value.clone());
+                    let schema = <$slot as $crate::config::slot::Slot>::schema(key);
+                    known.add(key, schema, concat!($($doc),+), default);
+                })*
+                known
+            }
         }
 
         impl $crate::config::slot::Slot for $name {
@@ -138,6 +177,10 @@ macro_rules! table {
 
             fn rows(&self, key: &str, rows: &mut Vec<$crate::config::Row>) {
                 self.list(&format!("{key}."), rows);
+            }
+
+            fn schema(_: &str) -> serde_json::Value {
+                Self::properties().closed()
             }
         }
     };

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value as Json, json};
+
 use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
-use super::slot::{Named, Slot, check_name, row, table};
+use super::phase::PhaseSettings;
+use super::role::Player;
+use super::slot::{Named, Slot, check_name, named_schema, row, table};
 use super::value::{
     AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Program,
-    ReviewWorkspace, Store, Text, Wait, Whole,
+    ReviewWorkspace, Store, Text, Wait, Whole, WorkflowName,
 };
 use super::{Row, Setting};
 use crate::contract::Contract;
@@ -15,33 +19,58 @@ use crate::policy::Span;
 use crate::review::ReviewerKind;
 use crate::task::TaskType;
 use crate::workflow::table::Checked;
+use crate::workflow::value::Value as _;
+use crate::workflow::{PRESETS, schema};
 
 table! {
     /// The whole file.
     #[expect(non_snake_case, reason = "keys of the slots preset, as people have them in their files")]
     Written, "the configuration" {
-        preset: Setting<Text> = Setting::built_in("task".into()),
+        /// The workflow where a command names none: a preset, or one of your own.
+        preset: Setting<WorkflowName> = Setting::built_in(WorkflowName("task".into())),
+        /// How many loops run at once.
         jobs: Setting<Jobs> = Setting::built_in(Whole(4)),
+        /// Where facts are kept.
         store: Setting<Store> = Setting::built_in(Store::Sqlite),
+        /// `true`: a question stops its loop instead of waiting for a person.
         no_ask: Setting<bool> = Setting::built_in(false),
+        /// How signed-off work lands: with a merge commit, or with the same changes on top.
         landing: Setting<LandBy> = Setting::built_in(LandBy::Merge),
+        /// Where reviewers work: in the loop's worktree, or in a throw-away copy each.
         review_workspace: Setting<ReviewWorkspace> = Setting::built_in(ReviewWorkspace::Shared),
+        /// `true`: reviewers cannot write but to a temporary directory of their own, where the system can hold them to it.
         sandbox: Setting<bool> = Setting::built_in(true),
+        /// Preset `slots`: whether tasks are reviewed where no flag says so.
         reviewEnabled: Option<Setting<bool>> = None,
+        /// Preset `slots`: how many fixes a task gets.
         reviewMaxFixAttempts: Option<Setting<Whole<0, 1000>>> = None,
+        /// Preset `slots`: a file with the prompt of whoever implements and fixes, from the repository's root.
         developerPromptPath: Option<Setting<Text>> = None,
+        /// Preset `slots`: a file with the prompt of the reviewers, from the repository's root.
         reviewerPromptPath: Option<Setting<Text>> = None,
+        /// A table for each agent.
         agents: Named<AgentSettings> = Named::default(),
+        /// Which agent does what; a missing role falls back to `implement`.
         roles: Roles = Roles::default(),
+        /// A table for each reviewer.
         reviewers: Named<ReviewerSettings> = Named::default(),
+        /// The words of a gate, for the preset in use.
         gate: GateSettings = GateSettings::default(),
+        /// A table for each workflow that is to be changed.
         presets: Named<PresetSettings> = Named::default(),
+        /// What holds for tasks of every type.
         defaults: Defaults = Defaults::default(),
+        /// A table for each type of task.
         task_types: TaskTypes = TaskTypes::default(),
+        /// Time, money and tokens.
         limits: LimitSettings = LimitSettings::default(),
+        /// Command lines under names, run in this order by checks and by agents of kind "checks".
         checks: Commands = Commands::default(),
-        prompts: Roles = Roles::default(),
+        /// For each role, the file with its prompt, from the repository's root.
+        prompts: Prompts = Prompts::default(),
+        /// Where loops work.
         worktree: Worktree = Worktree::default(),
+        /// Workflows of your own.
         workflows: Elsewhere = Elsewhere,
     }
 }
@@ -49,27 +78,63 @@ table! {
 table! {
     /// `[agents.NAME]`.
     AgentSettings, "an agent" {
+        /// What speaks to it; without it the name of the table, if that is one of these.
         kind: Option<Setting<AgentKind>> = None,
+        /// The program and its arguments; needed for "command" and "acp".
         command: Option<Setting<Program>> = None,
+        /// The model it is asked to use.
         model: Option<Setting<Text>> = None,
+        /// More arguments.
         args: Setting<Arguments> = Setting::built_in(Arguments::default()),
+        /// Variables it is given; their values are never shown.
         env: Variables = Variables::default(),
+        /// How long one start of it may take.
         timeout: Option<Setting<Span>> = None,
+        /// The agent that takes over while this one is refused by its provider.
         fallback: Option<Setting<Text>> = None,
+        /// Whose servers it works with; agents of one provider share `agents_per_provider`.
         provider: Option<Setting<Text>> = None,
+        /// How many of it run at once.
         max_agents: Option<Setting<Few>> = None,
     }
 }
 
 table! {
-    /// `[roles]`, and `[prompts]`: something for each role.
+    /// `[roles]`: who does what.
     Roles, "a table of roles" {
+        /// Whoever does the work.
+        implement: Player = Player::default(),
+        /// Whoever mends what reviewers found.
+        fix: Player = Player::default(),
+        /// Reviewers that name no agent.
+        review: Player = Player::default(),
+        /// Whoever finds the tasks of a specification.
+        enumerate: Player = Player::default(),
+        /// Whoever plans.
+        plan: Player = Player::default(),
+        /// Whoever thinks first.
+        brainstorm: Player = Player::default(),
+        /// Whoever makes finished work simpler.
+        simplify: Player = Player::default(),
+    }
+}
+
+table! {
+    /// `[prompts]`: the file with the prompt of each role.
+    Prompts, "[prompts]" {
+        /// Whoever does the work.
         implement: Option<Setting<Text>> = None,
+        /// Whoever mends what reviewers found.
         fix: Option<Setting<Text>> = None,
+        /// Reviewers without a prompt of their own.
         review: Option<Setting<Text>> = None,
+        /// Whoever finds the tasks of a specification.
         enumerate: Option<Setting<Text>> = None,
+        /// Whoever plans.
         plan: Option<Setting<Text>> = None,
+        /// Whoever thinks first.
         brainstorm: Option<Setting<Text>> = None,
+        /// Whoever makes finished work simpler.
         simplify: Option<Setting<Text>> = None,
     }
 }
@@ -77,13 +142,21 @@ table! {
 table! {
     /// `[reviewers.NAME]`.
     ReviewerSettings, "a reviewer" {
+        /// What it looks for, and its rank in the merge; without it the preset's, or the name of the table.
         kind: Option<Setting<ReviewerKind>> = None,
+        /// The agent that plays it; without it that of the role `review`.
         agent: Option<Setting<Text>> = None,
+        /// The model of that agent.
         model: Option<Setting<Text>> = None,
+        /// How it answers.
         contract: Option<Setting<Contract>> = None,
+        /// `true`: an answer without the word it was given is refused.
         require_nonce: Option<Setting<bool>> = None,
+        /// Where it works: in the loop's worktree, or in a throw-away copy.
         review_workspace: Option<Setting<ReviewWorkspace>> = None,
+        /// How long each review may take.
         timeout: Option<Setting<Span>> = None,
+        /// The file with its prompt, from the repository's root.
         prompt: Option<Setting<Text>> = None,
     }
 }
@@ -91,7 +164,9 @@ table! {
 table! {
     /// `[defaults]`.
     Defaults, "[defaults]" {
+        /// `true`: the gate of the preset in use is on, also where the preset has it off.
         auto_review: Setting<bool> = Setting::built_in(false),
+        /// Reviews of a task.
         max_review_cycles: Setting<Cycles> = Setting::built_in(Whole(3)),
     }
 }
@@ -99,9 +174,13 @@ table! {
 table! {
     /// `[task_types]`.
     TaskTypes, "[task_types]" {
+        /// Tasks that change the work.
         implement: TaskTypeSettings = TaskTypeSettings::default(),
+        /// Tasks that only review.
         review: TaskTypeSettings = TaskTypeSettings::default(),
+        /// Tasks that go on with reviewed work.
         improve: TaskTypeSettings = TaskTypeSettings::default(),
+        /// Tasks that write a plan.
         plan: TaskTypeSettings = TaskTypeSettings::default(),
     }
 }
@@ -120,12 +199,19 @@ impl TaskTypes {
 table! {
     /// `[task_types.TYPE]`.
     TaskTypeSettings, "a task type" {
+        /// Whether tasks of this type are reviewed.
         auto_review: Option<Setting<bool>> = None,
+        /// Reviews of a task.
         max_review_cycles: Option<Setting<Cycles>> = None,
+        /// The model of those who do the work.
         model: Option<Setting<Text>> = None,
+        /// The model of reviewers.
         review_model: Option<Setting<Text>> = None,
+        /// Minutes for the work.
         timeout_minutes: Option<Setting<Minutes>> = None,
+        /// Minutes for each review.
         review_timeout_minutes: Option<Setting<Minutes>> = None,
+        /// Minutes for each fix.
         improve_timeout_minutes: Option<Setting<Minutes>> = None,
     }
 }
@@ -133,17 +219,29 @@ table! {
 table! {
     /// `[limits]`.
     LimitSettings, "[limits]" {
+        /// Dollars for each task.
         max_cost_usd: Option<Setting<Dollars>> = None,
+        /// Tokens for each task.
         max_tokens: Option<Setting<Amount>> = None,
+        /// Minutes of work for each task.
         max_minutes: Option<Setting<Amount>> = None,
+        /// How long one start of an agent may take.
         attempt: Setting<Span> = Setting::built_in(Span::minutes(60)),
+        /// How long an agent may say nothing.
         silence: Setting<Span> = Setting::built_in(Span::minutes(10)),
+        /// Between asking an agent to end and ending it.
         grace: Setting<Span> = Setting::built_in(Span { seconds: 5 }),
+        /// How many agents of one provider run at once.
         agents_per_provider: Option<Setting<Few>> = None,
+        /// The first wait when a provider refuses; "0s" is none.
         backoff: Setting<Wait> = Setting::built_in(Wait(Span { seconds: 30 })),
+        /// The longest wait of our own choosing.
         backoff_max: Setting<Wait> = Setting::built_in(Wait(Span::minutes(15))),
+        /// Refusals of one job in a row; one more, and its agent has failed.
         max_rate_limits: Setting<Few> = Setting::built_in(Whole(20)),
+        /// What an attempt is expected to cost as long as nothing is known.
         reserve_usd: Option<Setting<Dollars>> = None,
+        /// The limits of a whole run.
         run: RunLimits = RunLimits::default(),
     }
 }
@@ -151,8 +249,11 @@ table! {
 table! {
     /// `[limits.run]`.
     RunLimits, "[limits.run]" {
+        /// Dollars for the run.
         max_cost_usd: Option<Setting<Dollars>> = None,
+        /// Tokens for the run.
         max_tokens: Option<Setting<Amount>> = None,
+        /// Minutes of work for the run.
         max_minutes: Option<Setting<Amount>> = None,
     }
 }
@@ -160,7 +261,9 @@ table! {
 table! {
     /// `[worktree]`.
     Worktree, "[worktree]" {
+        /// Files that git does not know but every worktree needs.
         copy: Setting<Inside> = Setting::built_in(Inside::default()),
+        /// Where worktrees are made, from the root of the repository; it must not be a link.
         directory: Setting<Text> = Setting::built_in(".signoff/worktrees".into()),
     }
 }
@@ -200,6 +303,10 @@ impl Slot for Commands {
             command.rows(&format!("{key}.{name}"), rows);
         }
     }
+
+    fn schema(key: &str) -> Json {
+        named_schema(Text::schema(key))
+    }
 }
 
 /// Variables for an agent. They may be secrets, so they are not shown.
@@ -211,7 +318,7 @@ impl Slot for Variables {
         let Some(table) = source.inside(key)? else { return Ok(()) };
         for name in table.table.names() {
             if name.is_empty() || name.contains(['=', '\0']) {
-                let message = format!("{name:?} cannot be the name of a variable");
+                let message = format!("{name:?} cannot be the name of a variable: expected one without `=`");
                 return Err(table.table.error(name, message));
             }
             let mut value: Option<Setting<Argument>> = None;
@@ -226,6 +333,11 @@ impl Slot for Variables {
             rows.push(row(&format!("{key}.{name}"), &"(set)", &value.origin));
         }
     }
+
+    fn schema(key: &str) -> Json {
+        let names = json!({ "pattern": "^[^=]+$" });
+        json!({ "type": "object", "propertyNames": names, "additionalProperties": Argument::schema(key) })
+    }
 }
 
 /// `[workflows]` is read when all reviewers are known, by the reader of workflows.
@@ -238,6 +350,12 @@ impl Slot for Elsewhere {
     }
 
     fn rows(&self, _: &str, _: &mut Vec<Row>) {}
+
+    fn schema(_: &str) -> Json {
+        let mut named = named_schema(schema::workflow());
+        named["propertyNames"]["not"] = json!({ "enum": PRESETS });
+        named
+    }
 }
 
 /// Every key of a configuration file, by the table it stands in.
@@ -246,8 +364,10 @@ pub fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("the file", Written::KEYS.to_vec()),
         ("[agents.NAME]", AgentSettings::KEYS.to_vec()),
         ("[roles]", Roles::KEYS.to_vec()),
+        ("[prompts]", Prompts::KEYS.to_vec()),
         ("[reviewers.NAME]", ReviewerSettings::KEYS.to_vec()),
         ("[presets.NAME]", PresetSettings::own_keys()),
+        ("[presets.NAME.phase.PHASE]", PhaseSettings::KEYS.to_vec()),
         ("[defaults]", Defaults::KEYS.to_vec()),
         ("[task_types.TYPE]", TaskTypeSettings::KEYS.to_vec()),
         ("[limits]", LimitSettings::KEYS.to_vec()),

@@ -1,8 +1,10 @@
 //! The values that only a configuration knows.
 
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value as Json, json};
 
 use crate::policy::{Effort, Span};
+use crate::workflow::PRESETS;
 use crate::workflow::value::{Value, Written, word_values};
 
 /// What speaks to an agent.
@@ -115,6 +117,10 @@ impl Value for Store {
         "\"sqlite\" or \"postgres://…\"".to_owned()
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "anyOf": [{ "enum": ["sqlite"] }, { "type": "string", "pattern": "^postgres(ql)?://" }] })
+    }
+
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         match written.get_ref().as_str() {
             Some("sqlite") => Ok(Self::Sqlite),
@@ -178,6 +184,10 @@ impl<const LEAST: u64, const MOST: u64> Value for Whole<LEAST, MOST> {
         }
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "type": "integer", "minimum": LEAST, "maximum": MOST })
+    }
+
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let number = written.get_ref().as_integer().ok_or(written)?;
         let number = u64::from_str_radix(number.as_str(), number.radix()).map_err(|_| written)?;
@@ -193,6 +203,10 @@ pub struct Wait(pub Span);
 impl Value for Wait {
     fn expected(_: &str) -> String {
         "a duration such as \"0s\", \"30s\" or \"15m\"".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "string", "pattern": "^[0-9]{1,18}[smh]$" })
     }
 
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -212,6 +226,10 @@ const MOST_DOLLARS: f64 = 1_000_000.0;
 impl Value for Dollars {
     fn expected(_: &str) -> String {
         "an amount of dollars such as 20.0, more than 0 and at most 1000000".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MOST_DOLLARS as u64 })
     }
 
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -255,9 +273,32 @@ impl Value for Text {
         "text in quotes that is not empty".to_owned()
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "type": "string", "pattern": "\\S" })
+    }
+
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let text = Argument::read(key, written)?.0;
         if text.trim().is_empty() { Err(written) } else { Ok(Self(text)) }
+    }
+}
+
+/// The name of a workflow. Which ones there are, all files decide together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct WorkflowName(pub Text);
+
+impl Value for WorkflowName {
+    fn expected(_: &str) -> String {
+        format!("the name of a workflow, one of {} or your own", PRESETS.join(", "))
+    }
+
+    fn schema(key: &str) -> Json {
+        json!({ "anyOf": [{ "enum": PRESETS }, Text::schema(key)] })
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        Text::read(key, written).map(Self)
     }
 }
 
@@ -268,7 +309,11 @@ pub struct Argument(pub String);
 
 impl Value for Argument {
     fn expected(_: &str) -> String {
-        "text in quotes".to_owned()
+        "text in quotes, without a NUL".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "string" })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -285,6 +330,10 @@ pub struct Program(pub Vec<String>);
 impl Value for Program {
     fn expected(_: &str) -> String {
         "a program and its arguments, [\"./agent\", \"--fast\"]".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -306,6 +355,10 @@ impl Value for Arguments {
         "a list of texts, [\"--fast\", \"…\"]".to_owned()
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "type": "array", "items": { "type": "string" } })
+    }
+
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let list = written.get_ref().as_array().ok_or(written)?;
         list.iter().map(|one| Argument::read(key, one).map(|word| word.0)).collect::<Result<_, _>>().map(Self)
@@ -320,6 +373,10 @@ pub struct Inside(pub Vec<String>);
 impl Value for Inside {
     fn expected(_: &str) -> String {
         "a list of paths inside the repository, [\".env\"]".to_owned()
+    }
+
+    fn schema(key: &str) -> Json {
+        json!({ "type": "array", "items": Text::schema(key) })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {

@@ -203,6 +203,7 @@ fn lay_preset(mut workflow: Workflow, preset: &PresetSettings) -> Workflow {
     if let Some(exhausted) = &whole.attempts_exhausted_as {
         workflow.attempts_exhausted_as = exhausted.value;
     }
+    whole.phase.lay_over(&mut workflow);
     each_judge(&mut workflow, |phase| {
         preset.gate.lay_over(phase);
         if let Some(named) = preset.named(phase.gate_name()) {

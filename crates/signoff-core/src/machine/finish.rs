@@ -71,7 +71,8 @@ fn worth(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
     }
     match gates().max_by_key(|record| (record.phase, record.item)).map(|record| &record.end) {
         Some(GateEnd::Approved { commit }) if *commit == this.head.commit => {
-            (Outcome::Approved { commit: commit.clone() }, None)
+            let unchecked = ends().any(|end| *end == GateEnd::Unchecked).then_some(Reason::NothingToCheck);
+            (Outcome::Approved { commit: commit.clone() }, unchecked)
         }
         // Approval belongs to a commit: whatever came after it was seen by nobody.
         Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),

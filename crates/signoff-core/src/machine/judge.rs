@@ -35,14 +35,18 @@ fn next_cycle(this: &mut Loop) {
     this.cycles.insert(this.at.phase, this.tally.cycle);
 }
 
-/// A gate that another program began goes on with its counters and findings.
-pub fn imported(this: &mut Loop, fixes: u32, findings: Vec<Finding>) {
-    let seats = finish::panel(this).map(|panel| panel.seats.keys().cloned().collect::<Vec<_>>());
-    let Some(reviewer) = seats.and_then(|seats| seats.into_iter().next()) else { return };
-    this.tally.fixes = fixes;
+/// A gate or check that another program began goes on with its counters and findings.
+pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>)) {
+    if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
+        this.tally.fixes = fixes;
+    }
+    let Some(reviewer) = finish::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) else {
+        return;
+    };
     let verdict = Verdict::ChangesRequested;
     let review = Review { findings, ..Review::of(reviewer, ReviewerKind::General, verdict) };
-    let round = round(this);
+    // It was found before the first review here.
+    let round = Round { cycle: 0, ..round(this) };
     this.ledger.record(&round, &[review]);
 }
 

@@ -119,6 +119,8 @@ pub enum Reason {
     ReviewSkipped,
     FindingsNoted,
     ChangedAfterReview,
+    /// It is approved, and its tests said nothing, for there are none.
+    NothingToCheck,
     /// It has not ended: it is paused until its agent's provider lets it go on.
     RateLimited,
     /// It has not ended: it is paused because a cap is reached.
@@ -126,7 +128,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::CyclesExhausted,
         Self::PassesExhausted,
         Self::AttemptsExhausted,
@@ -149,6 +151,7 @@ impl Reason {
         Self::ReviewSkipped,
         Self::FindingsNoted,
         Self::ChangedAfterReview,
+        Self::NothingToCheck,
         Self::RateLimited,
         Self::Budget,
     ];
@@ -166,7 +169,11 @@ impl Reason {
         match self {
             Self::CyclesExhausted | Self::PassesExhausted => Some(FinalWord::MaxCyclesReached),
             Self::Discussion => Some(FinalWord::NeedsDiscussion),
-            Self::ReviewSkipped | Self::ChangedAfterReview | Self::RateLimited | Self::Budget => None,
+            Self::ReviewSkipped
+            | Self::ChangedAfterReview
+            | Self::NothingToCheck
+            | Self::RateLimited
+            | Self::Budget => None,
             Self::AttemptsExhausted
             | Self::SameFinding
             | Self::NoopFix

@@ -23,8 +23,10 @@ pub fn import(this: &mut Loop, head: Head, at: Position, left: (u32, Vec<Finding
     }
     (this.head, this.at) = (head, at);
     finish::enter(this, policy);
-    let (fixes, findings) = left;
-    judge::imported(this, fixes, findings);
+    // What was left at a gate that is switched off here says nothing about the next one.
+    if this.at == at {
+        judge::imported(this, left);
+    }
 }
 
 /// Begins an agent phase, with its helpers first where it has some.

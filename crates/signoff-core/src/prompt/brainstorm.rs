@@ -16,6 +16,10 @@ pub struct BrainstormContext<'a> {
     pub pass: u32,
     /// What the review that ended the last pass found.
     pub findings: &'a [&'a Finding],
+    /// What it said, where it found nothing that could be listed.
+    pub last_review: Option<&'a str>,
+    /// The file that the result is written to, seen from the worktree.
+    pub document: Option<&'a str>,
 }
 
 /// A task to look into, by several researchers at once.
@@ -38,7 +42,9 @@ pub struct SynthesisContext<'a> {
 
 /// Writes the prompt of a brainstorm phase.
 pub fn brainstorm(context: &BrainstormContext<'_>) -> String {
-    about(context, text::BRAINSTORM).prompt()
+    let mut pieces = about(context, text::BRAINSTORM);
+    pieces.add_some(design_file(context));
+    pieces.prompt()
 }
 
 /// Writes the prompt of one researcher.
@@ -59,10 +65,19 @@ pub fn research(context: &ResearchContext<'_>) -> String {
 /// Writes the prompt that makes one result of the researchers' reports.
 pub fn synthesis(context: &SynthesisContext<'_>) -> String {
     let mut pieces = about(&context.base, text::SYNTHESIS);
-    let reports: Vec<String> =
-        (1..).zip(context.reports).map(|(number, text)| report(number, text)).collect();
-    pieces.add(text::ResearchReports { reports: &reports.join("\n\n") }.fill());
+    pieces.add_some(reports(context.reports));
+    pieces.add_some(design_file(&context.base));
     pieces.prompt()
+}
+
+/// What researchers reported, if any did.
+pub(super) fn reports(reports: &[&str]) -> Option<String> {
+    let texts: Vec<String> = (1..).zip(reports).map(|(number, text)| report(number, text)).collect();
+    (!texts.is_empty()).then(|| text::ResearchReports { reports: &texts.join("\n\n") }.fill())
+}
+
+fn design_file(context: &BrainstormContext<'_>) -> Option<String> {
+    context.document.map(|path| text::DesignFile { path: &one_line(path) }.fill())
 }
 
 fn about(context: &BrainstormContext<'_>, built_in: &str) -> Pieces {
@@ -70,14 +85,17 @@ fn about(context: &BrainstormContext<'_>, built_in: &str) -> Pieces {
     pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
-    pieces.add_some(last_pass(context.pass, context.findings));
+    pieces.add_some(last_pass(context.pass, context.findings, context.last_review));
     pieces
 }
 
-pub(super) fn last_pass(pass: u32, findings: &[&Finding]) -> Option<String> {
-    let list = || finding_list::numbered(findings);
-    let told = || text::FindingsOfLastPass { pass: &pass.to_string(), findings: &list() }.fill();
-    (!findings.is_empty()).then(told)
+/// Why the last pass ended where it did: the findings, or else the words of the review.
+pub(super) fn last_pass(pass: u32, findings: &[&Finding], review: Option<&str>) -> Option<String> {
+    let pass = &pass.to_string();
+    if findings.is_empty() {
+        return review.map(|said| text::ReviewOfLastPass { pass, review: &fenced(said, "") }.fill());
+    }
+    Some(text::FindingsOfLastPass { pass, findings: &finding_list::numbered(findings) }.fill())
 }
 
 fn angle(number: u32) -> &'static str {

@@ -4,9 +4,38 @@ use crate::prompt::material;
 
 /// The commit that ends an implementation.
 pub fn initial(title: &str) -> String {
+    of(title, "initial implementation", "Initial implementation")
+}
+
+/// The design of a task.
+pub fn design(title: &str) -> String {
+    of(title, "design", "Design")
+}
+
+/// The plan of a task.
+pub fn plan(title: &str) -> String {
+    of(title, "plan", "Plan")
+}
+
+/// What was done about one item of the plan.
+pub fn item(title: &str, (number, count): (u32, u32), item: &str) -> String {
+    let place = format!("item {number} of {count}");
+    let what = match material::title(item) {
+        item if item.is_empty() => place,
+        item => format!("{place}: {item}"),
+    };
+    of(title, &what, &what)
+}
+
+/// What was made simpler.
+pub fn simplify(title: &str) -> String {
+    of(title, "simplify", "Simplify")
+}
+
+fn of(title: &str, what: &str, alone: &str) -> String {
     match material::title(title) {
-        title if title.is_empty() => "Initial implementation".to_owned(),
-        title => format!("{title} - initial implementation"),
+        title if title.is_empty() => alone.to_owned(),
+        title => format!("{title} - {what}"),
     }
 }
 
@@ -17,10 +46,7 @@ pub fn feedback(cycle: u32) -> String {
 
 /// What an agent left that did not come to a good end.
 pub fn unfinished(title: &str) -> String {
-    match material::title(title) {
-        title if title.is_empty() => "Work in progress".to_owned(),
-        title => format!("{title} - work in progress"),
-    }
+    of(title, "work in progress", "Work in progress")
 }
 
 #[cfg(test)]
@@ -34,6 +60,11 @@ mod tests {
         insta::assert_snapshot!(initial(" \n"), @"Initial implementation");
         insta::assert_snapshot!(unfinished("Add feature X"), @"Add feature X - work in progress");
         insta::assert_snapshot!(unfinished(""), @"Work in progress");
+        insta::assert_snapshot!(design("Add feature X"), @"Add feature X - design");
+        insta::assert_snapshot!(plan(""), @"Plan");
+        insta::assert_snapshot!(item("Add X", (2, 3), "Store\nit"), @"Add X - item 2 of 3: Store it");
+        insta::assert_snapshot!(item("Add X", (1, 1), ""), @"Add X - item 1 of 1");
+        insta::assert_snapshot!(simplify("Add X"), @"Add X - simplify");
         insta::assert_snapshot!(feedback(2), @"Address review feedback (cycle 2)");
     }
 }

@@ -3,7 +3,7 @@
 use crate::prompt::material::{fenced, one_line};
 use crate::prompt::other_loops::{self, OtherLoop};
 use crate::prompt::pieces::Pieces;
-use crate::prompt::{TaskBrief, finding_list, text};
+use crate::prompt::{Item, TaskBrief, finding_list, text};
 use crate::review::Finding;
 
 /// What an implementer is told.
@@ -22,6 +22,8 @@ pub struct ImplementContext<'a> {
     pub previous_message: Option<&'a str>,
     /// What a checkpoint review, or the review that restarted the workflow, found.
     pub findings: &'a [&'a Finding],
+    /// The part of the plan that is to be done, where it has several.
+    pub item: Option<Item<'a>>,
     /// Whether the last line of the final message decides if the task is done.
     pub ends_with_marker: bool,
     /// Whether the tasks come from a tracker whose end the agent may announce.
@@ -33,6 +35,7 @@ pub fn implement(context: &ImplementContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::IMPLEMENT);
     pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
+    pieces.add_some(context.item.map(|item| item.to_do()));
     pieces.add(text::OtherLoops { summary: &other_loops::summary(context.other_loops) }.fill());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);

@@ -1,6 +1,6 @@
 //! The prompt that asks for a task's plan document.
 
-use crate::prompt::brainstorm::last_pass;
+use crate::prompt::brainstorm::{last_pass, reports};
 use crate::prompt::material::{fenced, one_line};
 use crate::prompt::pieces::Pieces;
 use crate::prompt::{TaskBrief, text};
@@ -20,6 +20,12 @@ pub struct PlanDocumentContext<'a> {
     /// The plan of the last pass, and what its review found.
     pub previous_plan: Option<&'a str>,
     pub findings: &'a [&'a Finding],
+    /// What that review said, where it found nothing that could be listed.
+    pub last_review: Option<&'a str>,
+    /// What researchers reported.
+    pub reports: &'a [&'a str],
+    /// The file that the plan is written to, seen from the worktree; none where it is the final message.
+    pub document: Option<&'a str>,
 }
 
 /// Writes the prompt of a phase that plans one task.
@@ -32,6 +38,11 @@ pub fn plan_document(context: &PlanDocumentContext<'_>) -> String {
     pieces.add_some(context.preparation.map(preparation));
     let previous = |plan| text::PreviousPlan { plan: &fenced(plan, "") }.fill();
     pieces.add_some(context.previous_plan.map(previous));
-    pieces.add_some(last_pass(context.pass, context.findings));
+    pieces.add_some(last_pass(context.pass, context.findings, context.last_review));
+    pieces.add_some(reports(context.reports));
+    pieces.add(match context.document {
+        Some(path) => text::PlanFile { path: &one_line(path) }.fill(),
+        None => text::PLAN_IN_MESSAGE.to_owned(),
+    });
     pieces.prompt()
 }

@@ -5,7 +5,7 @@ use crate::ledger::Entry;
 use crate::prompt::material::{fenced, one_line};
 use crate::prompt::other_loops::{self, OtherLoop};
 use crate::prompt::pieces::Pieces;
-use crate::prompt::{Depth, DiffContext, TaskBrief, finding_list, text};
+use crate::prompt::{Depth, DiffContext, Item, TaskBrief, finding_list, text};
 use crate::review::Finding;
 
 mod guidance;
@@ -50,6 +50,8 @@ pub struct Work<'a> {
     /// The implementer's final message. Given only where the gate's `author_output` says so: what an
     /// author claims makes reviewers see less.
     pub author_output: Option<&'a str>,
+    /// The part of the plan that is judged, where each has a review of its own.
+    pub item: Option<Item<'a>>,
 }
 
 /// A text that was made from another one.
@@ -58,6 +60,10 @@ pub struct Document<'a> {
     pub kind: DocumentKind<'a>,
     pub text: &'a str,
     pub worktree: &'a str,
+    /// The design it goes back to.
+    pub design: Option<&'a str>,
+    /// What its author changed in the worktree, the document included.
+    pub diff: Option<DiffContext<'a>>,
 }
 
 /// What a document is, and what it must do justice to.
@@ -66,6 +72,7 @@ pub enum DocumentKind<'a> {
     TaskList { specification: &'a str },
     Groups { tasks: &'a str },
     Plan { task: TaskBrief<'a> },
+    Design { task: TaskBrief<'a> },
 }
 
 /// What a reviewer has to know of the reviews before: the findings, not their prose.
@@ -128,6 +135,7 @@ fn subject(pieces: &mut Pieces, context: &ReviewContext<'_>) {
 fn task(pieces: &mut Pieces, work: &Work<'_>) {
     pieces.add(work.task.under_review());
     pieces.add_some(work.task.plan_to_compare());
+    pieces.add_some(work.item.map(|item| item.under_review()));
 }
 
 fn changes(pieces: &mut Pieces, work: &Work<'_>, rereview: Option<&Rereview<'_>>) {
@@ -159,9 +167,17 @@ fn document(pieces: &mut Pieces, written: &Document<'_>) {
             pieces.add_some(task.plan_to_compare());
             "The Plan"
         }
+        DocumentKind::Design { task } => {
+            pieces.add(task.under_review());
+            pieces.add_some(task.plan_to_compare());
+            "The Design"
+        }
     };
     pieces.add(text::Repository { path: &one_line(written.worktree) }.fill());
+    let design = |text| text::Preparation { preparation: &fenced(text, "") }.fill();
+    pieces.add_some(written.design.map(design));
     pieces.add(text::DocumentUnderReview { heading, document: &fenced(written.text, "") }.fill());
+    pieces.add_some(written.diff.map(|diff| text::DiffSoFar { diff: &diff.render() }.fill()));
 }
 
 fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {

@@ -13,6 +13,9 @@ pub struct TaskBrief<'a> {
     pub priority: &'a str,
     /// The plan document the task was given.
     pub plan: Option<&'a str>,
+    /// Where its design and its plan are, seen from the worktree.
+    pub design_file: &'a str,
+    pub plan_file: &'a str,
 }
 
 impl TaskBrief<'_> {
@@ -36,8 +39,11 @@ impl TaskBrief<'_> {
 
     fn body(&self) -> String {
         let description = plain(self.description);
-        let facts = [("Task id", self.id), ("Status", self.status), ("Priority", self.priority)]
+        let known = [("Task id", self.id), ("Status", self.status), ("Priority", self.priority)];
+        let written = [("Design", self.design_file), ("Plan", self.plan_file)];
+        let facts = known
             .into_iter()
+            .chain(written)
             .filter(|(_, value)| !value.trim().is_empty())
             .map(|(name, value)| format!("- {name}: {}", one_line(value)))
             .collect::<Vec<_>>()

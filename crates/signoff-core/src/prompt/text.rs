@@ -67,6 +67,7 @@ texts! {
     REVIEW_TASK_LIST = "review_task_list";
     REVIEW_GROUPS = "review_groups";
     REVIEW_PLAN = "review_plan";
+    REVIEW_DESIGN = "review_design";
     REVIEW_RULES = "review_rules";
     FOCUS_SPEC = "focus_spec";
     FOCUS_CODE = "focus_code";
@@ -108,6 +109,7 @@ texts! {
     ANGLE_RISKS = "angle_risks";
     SYNTHESIS = "synthesis";
     PLAN_DOCUMENT = "plan_document";
+    PLAN_IN_MESSAGE = "plan_in_message";
     SIMPLIFY = "simplify";
 }
 
@@ -167,6 +169,11 @@ templates! {
     ResearchReport = "research_report" { number, report }
     Preparation = "preparation" { preparation }
     PreviousPlan = "previous_plan" { plan }
+    DesignFile = "design_file" { path }
+    PlanFile = "plan_file" { path }
+    ItemToDo = "item_to_do" { number, count, title, description, others }
+    ItemUnderReview = "item_under_review" { number, count, title, description, others }
+    ReviewOfLastPass = "review_of_last_pass" { pass, review }
     FindingsOfLastPass = "findings_of_last_pass" { pass, findings }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Status, Wait};
+use super::{PhasePlace, Status, Wait};
 use crate::ids::RunId;
 use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
@@ -52,6 +52,10 @@ pub struct TaskRow {
     /// log's facts and not its waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
+    /// How far a task is whose phases people count; left out where nobody counts them, by the tables, and in lists for
+    /// tasks that have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PhasePlace>,
 }
 
 impl TaskRow {

@@ -37,6 +37,12 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
     if !workflow.modes.is_empty() {
         rows.push(("modes", workflow.modes.join(", ")));
     }
+    if let Some(mode) = &workflow.tools_in {
+        rows.push((
+            "tools_in",
+            format!("{mode}: in other modes nobody works with a tool of another program"),
+        ));
+    }
     if !workflow.prompts.is_empty() {
         let prompts = workflow.prompts.iter().map(|(role, path)| format!("{role} {path}"));
         rows.push(("prompts", prompts.collect::<Vec<_>>().join(", ")));
@@ -110,8 +116,14 @@ fn title_of(phase: &Phase) -> String {
 }
 
 fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static str, String)> {
-    let who = [("agent", &phase.agent), ("model", &phase.model), ("parallel_model", &phase.parallel_model)];
+    let who = [
+        ("agent", &phase.agent),
+        ("tool", &phase.tool),
+        ("model", &phase.model),
+        ("parallel_model", &phase.parallel_model),
+    ];
     let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
+    rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.word()))));
     rows.extend(policy_rows(workflow, phases, phase));
     rows
 }

@@ -54,6 +54,7 @@ pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Wo
     }
     let limits = limits(table, &words)?;
     let modes = modes(table, words.modes)?;
+    check_mode(table, "tools_in", words.tools_in.as_deref(), &modes)?;
     let phases = |key| list(table, key, &known, &modes);
     let (before, phases, after) = (phases("before")?, phases("phases")?, phases("after")?);
     if phases.is_empty() {
@@ -71,6 +72,7 @@ pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Wo
         reviewers: named(known, [&before, &phases, &after], shared),
         prompts: std::collections::BTreeMap::new(),
         modes,
+        tools_in: words.tools_in,
         before,
         phases,
         after,
@@ -130,6 +132,19 @@ fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>
     }
 }
 
+/// A mode that is named must be one of the workflow's.
+fn check_mode(table: &Table<'_>, key: &str, written: Option<&str>, modes: &[String]) -> Checked<()> {
+    let Some(mode) = written.filter(|mode| !modes.iter().any(|known| known == mode)) else {
+        return Ok(());
+    };
+    let expected = if modes.is_empty() {
+        format!("list it in the workflow's `modes = [\"{mode}\"]`")
+    } else {
+        format!("the workflow's `modes` are {}", modes.join(", "))
+    };
+    Err(table.error(key, format!("unknown mode `{mode}`: {expected}")))
+}
+
 fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]) -> Checked<Vec<Phase>> {
     let tables = workflow.tables(key)?;
     if let Some(table) = tables.get(MOST_PHASES) {
@@ -160,10 +175,10 @@ struct Context<'a> {
 }
 
 /// More phases than anyone writes by hand; each may look at all before it.
-const MOST_PHASES: usize = 1000;
+pub const MOST_PHASES: usize = 1000;
 
 /// More helpers than this are a mistake of the keyboard.
-const MOST_RESEARCHERS: u32 = 32;
+pub const MOST_RESEARCHERS: u32 = 32;
 
 impl Context<'_> {
     fn error(&self, key: &str, message: impl Into<String>) -> WorkflowError {
@@ -178,7 +193,7 @@ impl Context<'_> {
         })?;
         self.only(kind)?;
         let who = WhoWords::read(&self.table)?;
-        self.check_mode(words.mode.as_deref())?;
+        check_mode(&self.table, "mode", words.mode.as_deref(), self.modes)?;
         Ok(Phase {
             kind: match kind {
                 KindWord::Agent => self.agent()?,
@@ -192,7 +207,9 @@ impl Context<'_> {
             number: words.number,
             called: words.called,
             agent: who.agent,
+            tool: who.tool,
             model: who.model,
+            prefers: who.prefers,
             parallel_model: self.table.get("parallel_model")?,
         })
     }
@@ -219,19 +236,6 @@ impl Context<'_> {
             Some(key) if elsewhere.contains(&key) => Err(self.error(key, misplaced(kind, what, key))),
             Some(_) | None => self.table.only(what, &known),
         }
-    }
-
-    fn check_mode(&self, written: Option<&str>) -> Checked<()> {
-        let Some(mode) = written.filter(|mode| !self.modes.iter().any(|known| known == mode)) else {
-            return Ok(());
-        };
-        let known: Vec<_> = self.modes.iter().map(String::as_str).collect();
-        let expected = if known.is_empty() {
-            format!("list it in the workflow's `modes = [\"{mode}\"]`")
-        } else {
-            format!("the workflow's `modes` are {}", known.join(", "))
-        };
-        Err(self.error("mode", format!("unknown mode `{mode}`: {expected}")))
     }
 
     fn agent(&self) -> Checked<PhaseKind> {

@@ -75,6 +75,11 @@ impl<'a> Table<'a> {
         self.entries.get(key).and_then(|written| written.get_ref().as_str())
     }
 
+    /// Whether a table stands under a key.
+    pub fn holds_table(&self, key: &str) -> bool {
+        self.entries.get(key).is_some_and(|written| written.get_ref().is_table())
+    }
+
     /// The table under a key, if it is written.
     pub fn table(&self, key: &str) -> Checked<Option<Self>> {
         let Some((name, written)) = self.entries.get_key_value(key) else { return Ok(None) };

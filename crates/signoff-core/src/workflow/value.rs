@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
+use serde_json::{Value as Json, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -21,6 +22,9 @@ pub type Written<'i> = Spanned<DeValue<'i>>;
 pub trait Value: Sized {
     fn expected(key: &str) -> String;
 
+    /// The same for editors, as JSON Schema.
+    fn schema(key: &str) -> Json;
+
     /// The value, or the part of it that is wrong.
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>>;
 }
@@ -30,6 +34,9 @@ const SWITCHES: [&str; 3] = ["checkpoint_interval", "max_same_finding", "max_noo
 
 /// The bound that holds where others are lifted.
 const ALWAYS_BOUNDED: &str = "max_attempts";
+
+/// Bounds that leave room for one.
+const AT_LEAST_ONE: [&str; 2] = ["max_attempts", "max_cycles"];
 
 /// The value as people would name it.
 pub fn described(written: &Written<'_>) -> String {
@@ -51,6 +58,10 @@ impl Value for bool {
         "true or false".to_owned()
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "type": "boolean" })
+    }
+
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         written.get_ref().as_bool().ok_or(written)
     }
@@ -60,6 +71,10 @@ impl Value for u32 {
     fn expected(key: &str) -> String {
         let off = if SWITCHES.contains(&key) { ", 0 to switch it off" } else { "" };
         format!("a whole number from 0 to {}{off}", Self::MAX)
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "integer", "minimum": 0, "maximum": Self::MAX })
     }
 
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -72,6 +87,15 @@ impl Value for Count {
     fn expected(key: &str) -> String {
         let unlimited = if key == ALWAYS_BOUNDED { "" } else { " or \"unlimited\"" };
         format!("{}{unlimited}", u32::expected(key))
+    }
+
+    fn schema(key: &str) -> Json {
+        let least = if AT_LEAST_ONE.contains(&key) { 1 } else { 0 };
+        let number = json!({ "type": "integer", "minimum": least, "maximum": u32::MAX });
+        if key == ALWAYS_BOUNDED {
+            return number;
+        }
+        json!({ "anyOf": [number, { "enum": ["unlimited"] }] })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -87,6 +111,10 @@ impl Value for Span {
         "a duration such as \"90s\", \"30m\" or \"2h\"".to_owned()
     }
 
+    fn schema(_: &str) -> Json {
+        json!({ "type": "string", "pattern": "^0*[1-9][0-9]{0,17}[smh]$" })
+    }
+
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let span = written.get_ref().as_str().and_then(Self::from_text);
         span.filter(|span| span.seconds > 0).ok_or(written)
@@ -96,6 +124,10 @@ impl Value for Span {
 impl Value for String {
     fn expected(_: &str) -> String {
         "text in quotes".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "string" })
     }
 
     fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -108,6 +140,10 @@ impl Value for ReviewerName {
         String::expected(key)
     }
 
+    fn schema(key: &str) -> Json {
+        String::schema(key)
+    }
+
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         String::read(key, written).map(|name| name.as_str().into())
     }
@@ -116,6 +152,11 @@ impl Value for ReviewerName {
 impl<T: Value> Value for Vec<T> {
     fn expected(_: &str) -> String {
         "a list of names, [\"…\", \"…\"]".to_owned()
+    }
+
+    fn schema(key: &str) -> Json {
+        let least = if key == "reviewers" { 1 } else { 0 };
+        json!({ "type": "array", "items": T::schema(key), "minItems": least, "uniqueItems": true })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -128,6 +169,12 @@ impl Value for Ladder {
     fn expected(key: &str) -> String {
         let words: Vec<_> = rungs(key).iter().map(|rung| rung.word()).collect();
         format!("{}, or a list of these to be tried in turn", either(&words))
+    }
+
+    fn schema(key: &str) -> Json {
+        let words: Vec<_> = rungs(key).iter().map(|rung| rung.word()).collect();
+        let one = json!({ "enum": words });
+        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -162,7 +209,11 @@ macro_rules! word_values {
     ($($kind:ty),*) => {
         $(impl $crate::workflow::value::Value for $kind {
             fn expected(_: &str) -> String {
-                $crate::workflow::value::words_of::<Self>()
+                $crate::workflow::problem::either($crate::workflow::value::words_of::<Self>())
+            }
+
+            fn schema(_: &str) -> serde_json::Value {
+                serde_json::json!({ "enum": $crate::workflow::value::words_of::<Self>() })
             }
 
             fn read<'v, 'i>(
@@ -180,9 +231,9 @@ pub(crate) use word_values;
 word_values!(OnFailure, OnExhausted, ExhaustedAs, Rereview, Rung, Depth, Bar);
 word_values!(Completion, Landing, Arrangement, Role, KindWord, ReviewerKind, Contract);
 
-/// The words of an enum, for people.
-pub fn words_of<'w, T: Deserialize<'w>>() -> String {
-    either(read_word::<T>("").err().map_or(&[], |known| known.0))
+/// The words of an enum.
+pub fn words_of<'w, T: Deserialize<'w>>() -> &'static [&'static str] {
+    read_word::<T>("").err().map_or(&[], |known| known.0)
 }
 
 /// The enum that a word stands for.

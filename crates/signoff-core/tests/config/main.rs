@@ -2,6 +2,7 @@
 
 mod assigned;
 mod bad;
+mod foreign;
 mod guide;
 mod laws;
 mod layers;

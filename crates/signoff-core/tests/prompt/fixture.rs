@@ -25,6 +25,8 @@ pub const TASK: TaskBrief<'_> = TaskBrief {
     status: "in_progress",
     priority: "1",
     plan: None,
+    design_file: "",
+    plan_file: "",
 };
 
 pub const PLAN: &str = "# Login Implementation Plan\n\n1. `begin_flow` redirects\n2. the session expires\n";

@@ -94,7 +94,8 @@ fn documents_are_judged_by_what_they_were_made_from() {
         ("plan", DocumentKind::Plan { task: TASK }, PLAN),
     ];
     for (name, kind, text) in documents {
-        let subject = Subject::Document(Document { kind, text, worktree: WORKTREE });
+        let subject =
+            Subject::Document(Document { kind, text, worktree: WORKTREE, design: None, diff: None });
         let context = ReviewContext {
             subject,
             contract: Contract::Severity,

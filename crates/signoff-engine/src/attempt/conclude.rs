@@ -14,10 +14,12 @@ use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
+use super::document::Kind;
 use super::prepare::Memo;
-use super::reviewed::{review, undo};
+use super::reviewed::{Reading, review, undo};
 use super::usage::usage;
-use super::{End, Workshop, limited, planner};
+use super::{End, Workshop, document, items, limited, planner, prepare, research};
+use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
@@ -62,13 +64,9 @@ pub fn conclude(
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
-    Ok(Concluded {
-        end,
-        usage: usage(dir, ended),
-        notes,
-        facts: Vec::new(),
-        stops_picking: stops_picking(task, dir),
-    })
+    notes.extend(document::remarks(shop, task, &end)?);
+    let (end, facts) = items::planned(shop, task, end, &mut notes)?;
+    Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: stops_picking(task, dir) })
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
@@ -94,19 +92,19 @@ fn end(
     let worktree = shop.worktree(task)?;
     match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            let undone = undo(shop, &worktree, commit, (reviewer, notes))?;
+            let undone = undo(shop, &worktree, (commit, Reading::Review), (reviewer, notes))?;
             review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");
-            undo(shop, &worktree, &task.state.head.commit, (&checks, notes))?;
+            undo(shop, &worktree, (&task.state.head.commit, Reading::Review), (&checks, notes))?;
+            notes.extend(found_checks(shop, task));
             Ok(check(task, dir, ended))
         }
-        JobKind::Work { .. }
-        | JobKind::Research { .. }
-        | JobKind::Fix { .. }
-        | JobKind::Combine { .. }
-        | JobKind::Land => work(shop, task, &shop.worktree_with_files(task)?, (dir, ended)),
+        JobKind::Research { number, .. } => research::conclude(shop, task, (dir, ended), (*number, notes)),
+        JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
+            work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))
+        }
     }
 }
 
@@ -158,7 +156,8 @@ fn work(
     }
     failpoint::pass("commit");
     let failure = failure(&ended.exit);
-    let message = if failure.is_some() { unfinished(task) } else { finished(task) };
+    let refused = if failure.is_some() { None } else { document::settle(shop, task, worktree, dir)? };
+    let message = if failure.is_some() || refused.is_some() { unfinished(task) } else { finished(task) };
     let committed = match worktree.commit_all(&message) {
         Err(GitError::BranchGone(_)) => {
             shop.revive_branch(task)?;
@@ -177,8 +176,12 @@ fn work(
         let refused = limited::refused(shop, task, dir, ended);
         return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
     }
-    let nothing =
-        if is_plan(task) { !keep_plan(shop, task, dir)? } else { nothing_done(task, worktree, &head)? };
+    if let Some(failure) =
+        refused.map_or_else(|| document::left_out(shop, task, &head), |one| Ok(Some(one)))?
+    {
+        return Ok(failed(task, failure));
+    }
+    let nothing = if is_plan(task) { !keep_plan(shop, task, dir)? } else { nothing_done(shop, task, &head)? };
     if nothing {
         return Ok(failed(task, Failure::NothingDone));
     }
@@ -209,11 +212,22 @@ fn keep_plan(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Result<boo
 
 /// An agent that says it is done and changed nothing has not done the task, unless an earlier attempt had. A fix
 /// that changes nothing is the gate's to judge, and where work goes on in attempts the marker tells.
-fn nothing_done(task: &Assignment, worktree: &Worktree, head: &Head) -> Result<bool, EngineError> {
+///
+/// A plan may have an item that is done already: only when the last one is behind it must there be something.
+fn nothing_done(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool, EngineError> {
     let by_exit = task.policy.workflow.completion == Completion::Exit;
-    let writes = matches!(&task.job.kind, JobKind::Work { role, .. } if *role != Role::Fix);
-    let same = by_exit && writes && head.tree == task.state.head.tree;
-    Ok(same && worktree.diff(&task.place.base)?.is_empty())
+    let writes = matches!(&task.job.kind, JobKind::Work { role: Role::Implement, .. });
+    let last = task.item().is_none_or(|(index, _)| index + 1 >= task.items.len());
+    let same = by_exit && writes && last && head.tree == task.state.head.tree;
+    Ok(same && document::other_changes(shop, task, (&task.place.base, &head.commit))?.is_empty())
+}
+
+/// Which checks were run, where nobody configured any.
+fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
+    let found = prepare::detected(Path::new(&task.place.worktree));
+    let commands: Vec<String> = found.into_iter().map(|(_, command)| command).collect();
+    let named = shop.settings.checks().is_empty() && !commands.is_empty();
+    named.then(|| format!("no [checks] are configured; found and run: {}", commands.join(", ")))
 }
 
 fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
@@ -232,6 +246,9 @@ fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
 fn finished(task: &Assignment) -> String {
     match &task.job.kind {
         JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(task.cycle()),
+        JobKind::Work { role: Role::Simplify, .. } => commit_message::simplify(&task.spec.title),
+        JobKind::Work { .. } if task.document().is_some() => document_message(task),
+        JobKind::Work { .. } if task.item().is_some() => item_message(task),
         JobKind::Work { .. }
         | JobKind::Research { .. }
         | JobKind::Review { .. }
@@ -239,6 +256,19 @@ fn finished(task: &Assignment) -> String {
         | JobKind::Combine { .. }
         | JobKind::Land => commit_message::initial(&task.spec.title),
     }
+}
+
+fn document_message(task: &Assignment) -> String {
+    match task.document() {
+        Some(Kind::Design) => commit_message::design(&task.spec.title),
+        Some(Kind::Plan) | None => commit_message::plan(&task.spec.title),
+    }
+}
+
+fn item_message(task: &Assignment) -> String {
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let Some((index, item)) = task.item() else { return commit_message::initial(&task.spec.title) };
+    commit_message::item(&task.spec.title, (small(index + 1), small(task.items.len())), &item.title)
 }
 
 fn unfinished(task: &Assignment) -> String {
@@ -302,10 +332,21 @@ pub(super) fn start_of(path: &Path, most: u64) -> Vec<u8> {
     text
 }
 
+/// The final message in what the agent wrote to stdout.
+pub(super) fn final_message(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<u8> {
+    let text = stdout(dir);
+    let known = shop.settings.agent(&task.launch.agent).and_then(|one| agent::of(one.kind));
+    match known {
+        Some(agent) => agent.final_message(text),
+        None => text,
+    }
+}
+
 /// The final message of an attempt that changed the worktree.
 pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     // Readers were given a nonce, writers were not.
-    if memo(dir).nonce.is_some() || !dir.result().exists() {
+    let Memo { nonce, reads, .. } = memo(dir);
+    if nonce.is_some() || reads || !dir.result().exists() {
         return None;
     }
     Some(String::from_utf8_lossy(&stdout(dir)).into_owned())

@@ -36,7 +36,7 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
         ("SIGNOFF_RUN_ID", Some(task.run.to_string())),
         ("SIGNOFF_ATTEMPT", Some(task.job.attempt.0.to_string())),
         ("SIGNOFF_CYCLE", Some(task.cycle().to_string())),
-        ("SIGNOFF_BASE", Some(task.place.base.to_string())),
+        ("SIGNOFF_BASE", Some(task.base().to_string())),
         ("SIGNOFF_COMMIT", commit),
         ("SIGNOFF_NONCE", told.nonce.clone()),
         ("SIGNOFF_MCP_URL", access.map(|access| access.url.clone())),

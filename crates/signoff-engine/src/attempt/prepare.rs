@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -16,12 +17,14 @@ use signoff_core::policy::Span;
 use signoff_core::review::Bar;
 use signoff_core::workflow::{Completion, Role};
 
+use super::document::{self, Kind};
 use super::environment::{self, Told};
-use super::{Unstarted, Workshop, directory};
+use super::{Unstarted, Workshop, directory, research};
 use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
+use crate::detect;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::place::apart;
@@ -33,9 +36,15 @@ use crate::reports::Access;
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
+    /// It looks into a question, and writes nothing.
+    #[serde(default)]
+    pub reads: bool,
+    /// What the document was before that it is to write.
+    #[serde(default)]
+    pub document: Option<String>,
 }
 
-type Prepared = Result<(Launch, AttemptDir), Unstarted>;
+pub type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 
 /// Writes down all that the keeper needs.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
@@ -48,19 +57,20 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
         shop.worktree_with_files(task)?;
     }
     let Some(place) = task.job_place() else {
-        return Ok(Err(Unstarted("landing is not an agent's work".to_owned())));
+        return Ok(Err(Unstarted::Failed("landing is not an agent's work".to_owned())));
     };
     match &task.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
             let seat = (reviewer, *scope, commit);
             prepare_review(shop, task, place, seat, dir)
         }
-        JobKind::Check => prepare_checks(shop, task, dir),
-        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
+        JobKind::Check => prepare_check(shop, task, dir),
+        JobKind::Research { role, number } => research::prepare(shop, task, (place, *role, *number), dir),
+        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
             prepare_work(shop, task, (place, *role), dir)
         }
         JobKind::Combine { .. } | JobKind::Land => {
-            Ok(Err(Unstarted("this is not an agent's work".to_owned())))
+            Ok(Err(Unstarted::Failed("this is not an agent's work".to_owned())))
         }
     }
 }
@@ -79,7 +89,7 @@ fn prepare_work(
 ) -> Result<Prepared, EngineError> {
     let Assigned { agent, model, timeout } = match shop.settings.writer_in_turn(role, place, task.turn()) {
         Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(Unstarted(error.to_string()))),
+        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
     };
     let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
     let opening = match (laid(shop, task, role.word())?, own) {
@@ -88,9 +98,21 @@ fn prepare_work(
     };
     let (unread, last_review) = (unread(shop, task), last_review(shop, task));
     let previous_message = previous_message(shop, task);
-    let material = Material { opening, unread, last_review, previous_message, ..Material::default() };
-    write_prompt(&dir, &brief::writer(task, &material), &Memo::default())?;
-    shop.readings.writing(&shop.worktree(task)?);
+    let worktree = shop.worktree(task)?;
+    let simplifies = matches!(&task.job.kind, JobKind::Work { role: Role::Simplify, .. });
+    let diff = simplifies.then(|| worktree.diff_between(&task.place.base, &task.state.head.commit));
+    let material = Material {
+        opening,
+        unread,
+        last_review,
+        previous_message,
+        diff: diff.transpose()?.map(Arc::new),
+        reports: research::reports(shop, task),
+        ..restarted(shop, task)?
+    };
+    let memo = Memo { document: document::digest(task, &worktree), ..Memo::default() };
+    write_prompt(&dir, &brief::writer(task, &material), &memo)?;
+    shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told));
     Ok(launch.map(|launch| (launch, dir)))
@@ -105,17 +127,16 @@ fn prepare_review(
 ) -> Result<Prepared, EngineError> {
     let assigned = match shop.settings.reviewer_in_turn(name, place, task.turn()) {
         Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(Unstarted(error.to_string()))),
+        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
     };
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
-    let diff =
-        shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(&task.place.base)), name)?;
+    let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
     if assigned.agent.kind == AgentKind::Checks {
         return prepare_checks(shop, task, dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
-    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()) };
+    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()), ..Memo::default() };
     let material = Material {
         opening: match (laid(shop, task, "review")?, &assigned.prompt) {
             (Some(text), _) => Some(text),
@@ -124,7 +145,7 @@ fn prepare_review(
         },
         author_output: author_output(shop, task),
         diff: Some(diff),
-        ..Material::default()
+        ..documents(shop, task)?
     };
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
@@ -165,7 +186,7 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
 
 /// A reviewer may write to a temporary directory of its own and where it tells its usage, where the system can hold it to
 /// that.
-fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
+pub(super) fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
     let temporary = dir.path().join("tmp");
     fs::create_dir_all(&temporary).map_err(|error| EngineError::io("make", &temporary, error))?;
     let own = ("TMPDIR".to_owned(), Some(temporary.display().to_string()));
@@ -173,14 +194,58 @@ fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
     Ok(Launch { environment, writable: Some(vec![temporary, dir.usage_directory()]), ..launch })
 }
 
+/// The documents that a task has, for those who must know them.
+fn documents(shop: &Workshop, task: &Assignment) -> Result<Material, EngineError> {
+    let text = |kind| document::text(shop, task, kind);
+    Ok(Material { design: text(Kind::Design)?, plan: text(Kind::Plan)?, ..Material::default() })
+}
+
+/// The same with what ended the last pass: the next one must not begin without knowing it.
+pub(super) fn restarted(shop: &Workshop, task: &Assignment) -> Result<Material, EngineError> {
+    let ended_last = task.last_round.as_ref().is_some_and(|round| round.pass + 1 == task.job.pass);
+    let name = task.last_artifact().filter(|_| ended_last);
+    let last_pass = name.and_then(|name| artifact::read_merged(&shop.layout.reviews(), &name));
+    Ok(Material { last_pass, ..documents(shop, task)? })
+}
+
+/// The checks of a phase: those that are configured, or else those that are found in the worktree.
+fn prepare_check(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let list = match shop.settings.checks() {
+        known if known.is_empty() => detected(Path::new(&task.place.worktree)),
+        known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
+    };
+    if list.is_empty() {
+        return Ok(Err(Unstarted::NothingToCheck));
+    }
+    let (timeout, environment) = check_terms(shop, task, &dir);
+    let directory = Path::new(&task.place.worktree);
+    let launch = launch_of(shop, &dir, (directory, &list), (timeout, environment))?;
+    Ok(Ok((launch, dir)))
+}
+
+/// The checks that are found in a worktree.
+pub(super) fn detected(worktree: &Path) -> Vec<(String, String)> {
+    detect::checks(worktree).into_iter().map(|one| (one.name.to_owned(), one.command)).collect()
+}
+
 /// The project's own commands, run by signoff itself under the same keeper.
 fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let terms = check_terms(shop, task, &dir);
+    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), terms)?;
+    let none =
+        || Unstarted::Failed("no checks are configured: name them in [checks] of signoff.toml".to_owned());
+    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+}
+
+/// How long checks may take, and what they are told.
+fn check_terms(
+    shop: &Workshop,
+    task: &Assignment,
+    dir: &AttemptDir,
+) -> (Span, Vec<(String, Option<String>)>) {
     let gate = task.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    let environment = environment::of(task, &dir, &Told::default());
-    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), (timeout, environment))?;
-    let none = || Unstarted("no checks are configured: name them in [checks] of signoff.toml".to_owned());
-    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+    (timeout, environment::of(task, dir, &Told::default()))
 }
 
 /// How the project's checks are started in a directory; none if there are none.
@@ -194,11 +259,22 @@ pub fn checks_launch(
         .settings
         .checks()
         .into_iter()
-        .map(|(name, command)| serde_json::json!({"name": name, "command": command}))
+        .map(|(name, command)| (name.to_owned(), command.to_owned()))
         .collect();
     if list.is_empty() {
         return Ok(None);
     }
+    launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
+}
+
+fn launch_of(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    (directory, list): (&Path, &[(String, String)]),
+    (timeout, environment): (Span, Vec<(String, Option<String>)>),
+) -> Result<Launch, EngineError> {
+    let list: Vec<_> =
+        list.iter().map(|(name, command)| serde_json::json!({"name": name, "command": command})).collect();
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
@@ -208,7 +284,7 @@ pub fn checks_launch(
         arguments: vec!["__checks".to_owned(), path.display().to_string()],
         environment,
     };
-    Ok(Some(assemble(shop, directory, line, timeout)))
+    Ok(assemble(shop, directory, line, timeout))
 }
 
 /// What a reviewer is asked, as far as reading its answer depends on it.
@@ -248,7 +324,7 @@ fn subject(task: &Assignment) -> (Option<LoopId>, Option<String>) {
     }
 }
 
-fn launch(
+pub(super) fn launch(
     shop: &Workshop,
     task: &Assignment,
     dir: &AttemptDir,
@@ -256,7 +332,10 @@ fn launch(
     (timeout, told): (Span, &Told),
 ) -> Result<Launch, Unstarted> {
     let Some(adapter) = agent::of(agent.kind) else {
-        return Err(Unstarted(format!("agent {} is of a kind that cannot be driven here", agent.name)));
+        return Err(Unstarted::Failed(format!(
+            "agent {} is of a kind that cannot be driven here",
+            agent.name
+        )));
     };
     let program = shop.program.display().to_string();
     let mut line = adapter.command_line(&Order { agent, model, program: &program });
@@ -299,7 +378,7 @@ fn laid(shop: &Workshop, task: &Assignment, role: &str) -> Result<Option<String>
 }
 
 /// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.
-fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
+pub(super) fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
     for name in names {
         if let Some((path, _)) = shop.settings.prompt(name) {
             return prompt_file(shop, path).map(Some);
@@ -372,7 +451,7 @@ fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
     before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
-fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
+pub(super) fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())]
     {

@@ -98,24 +98,41 @@ fn answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
     Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
 }
 
+/// What somebody does who should only look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    Review,
+    Research,
+}
+
+impl Reading {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Review => "reviewing",
+            Self::Research => "researching",
+        }
+    }
+}
+
 /// Puts back what somebody changed who should only have looked; the changes, in words.
 pub fn undo(
     shop: &Workshop,
     worktree: &Worktree,
-    commit: &Commit,
+    (commit, reading): (&Commit, Reading),
     (who, notes): (&ReviewerName, &mut Vec<String>),
 ) -> Result<Undone, EngineError> {
     let undone = shop.readings.end(worktree, commit, who)?;
+    let doing = reading.word();
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
     let (put_back, left): (Vec<&Change>, Vec<&Change>) =
         undone.changes.iter().partition(|change| change.is_undone());
     if !put_back.is_empty() {
-        notes.push(format!("{by} changed files while reviewing; undone: {}", listed(&put_back)));
+        notes.push(format!("{by} changed files while {doing}; undone: {}", listed(&put_back)));
     }
     if !left.is_empty() {
         // The person, or an agent of another task, may have done it.
-        notes.push(format!("while {by} was reviewing, somebody {}; left so", listed(&left)));
+        notes.push(format!("while {by} was {doing}, somebody {}; left so", listed(&left)));
     }
     Ok(undone)
 }

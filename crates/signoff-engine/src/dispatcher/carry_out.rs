@@ -192,6 +192,9 @@ impl Dispatcher<'_> {
             policy.zip(phase).map(|(policy, phase)| Place { workflow: &policy.workflow, phase, task: &spec });
         let settings = &self.shop.settings;
         match (job.role(), place) {
+            (Subject::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
+                settings.researcher_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
             (Subject::Writer(role), Some(place)) => {
                 settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
             }
@@ -285,6 +288,9 @@ impl Dispatcher<'_> {
             others: neighbours(board, loop_id),
             at_once: self.runs.values().map(at_once).sum::<usize>().max(1),
             stop_marker: board.run_policy().is_some_and(|policy| policy.stop_marker),
+            items: worked.tasks.clone(),
+            item_began: worked.item_began.clone(),
+            researched: worked.researched.clone(),
         })
     }
 

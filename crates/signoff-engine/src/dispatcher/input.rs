@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use signoff_core::command::Command;
 use signoff_core::group::RunStage;
-use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::machine;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::Recorded;
@@ -51,6 +52,8 @@ pub struct Drive {
     /// Wait for further tasks instead of ending.
     pub watch: bool,
     pub no_ask: bool,
+    /// A person sits there and is shown every question: it does not end before they have decided.
+    pub attended: bool,
     /// Tick what is done in the plan file itself too.
     pub tick: bool,
     /// What a tracker was just heard to have, for the run that is opened.
@@ -115,6 +118,20 @@ pub enum Input {
         result: Result<(), EngineError>,
     },
     Interrupted(Interrupt),
+    /// The person who sits there decided something about a loop.
+    Decided {
+        run: RunId,
+        loop_id: LoopId,
+        command: Command,
+    },
+    /// They leave a question for later.
+    Left {
+        run: RunId,
+        loop_id: LoopId,
+        question: QuestionId,
+    },
+    /// Whether anybody sits there to be shown questions.
+    Attended(bool),
     /// Something people should know.
     Note(String),
     /// The branch of a run is being brought onto the default branch; this ends that.

@@ -48,6 +48,9 @@ impl Dispatcher<'_> {
                 | Input::Lost { .. }
                 | Input::Closed { .. }
                 | Input::Interrupted(_)
+                | Input::Decided { .. }
+                | Input::Left { .. }
+                | Input::Attended(_)
                 | Input::Note(_)
                 | Input::Tick => {}
             }

@@ -36,7 +36,13 @@ impl Dispatcher<'_> {
         let Some(driven) = self.runs.get(&run) else { return Ok(()) };
         let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
         let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
-        let (next, effects) = machine::step(worked.state.clone(), event.clone(), policy);
+        // What is put on record before it may be of the same machine.
+        let earlier = before
+            .iter()
+            .filter_map(|fact| if let LoopFact::Moved(event) = fact { Some(event) } else { None });
+        let state =
+            earlier.fold(worked.state.clone(), |state, event| machine::step(state, event.clone(), policy).0);
+        let (next, effects) = machine::step(state, event.clone(), policy);
         if next == worked.state && also.is_empty() {
             // Too late, or said twice.
             return Ok(());

@@ -1,6 +1,5 @@
 //! What other programs leave in the store: a person's answers and wishes, and new tasks.
 
-use signoff_core::command;
 use signoff_core::ids::RunId;
 use signoff_store::Request;
 
@@ -26,18 +25,8 @@ impl Dispatcher<'_> {
 
     fn answer(&mut self, run: RunId, request: Request) -> Result<(), EngineError> {
         let Request { id, loop_id, command } = request;
-        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let (Some(worked), Some(policy)) = (driven.board.loops.get(&loop_id), driven.board.policy(&loop_id))
-        else {
-            return Ok(self.store.settle(id, Some("there is no such task in this run"))?);
-        };
-        match command::decide(&worked.state, command, policy) {
-            Ok(event) => {
-                self.loop_event(run, &loop_id, event, Vec::new())?;
-                Ok(self.store.settle(id, None)?)
-            }
-            Err(refusal) => Ok(self.store.settle(id, Some(&refusal.to_string()))?),
-        }
+        let refusal = self.obey(run, &loop_id, command)?;
+        Ok(self.store.settle(id, refusal.as_deref())?)
     }
 
     /// While the queue is watched, tasks that were added since are worked in a run of their own.

@@ -91,6 +91,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             started_at: self.maybe_text()?,
             ended_at: self.maybe_text()?,
             wait: None,
+            place: None,
         })
     }
 

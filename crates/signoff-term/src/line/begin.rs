@@ -9,10 +9,38 @@ use crate::fit::count;
 use crate::round::Step;
 use crate::words;
 
-/// The line of what begins with this fact, if something does.
-pub fn begins(step: &Step) -> Option<Line> {
-    let text = text(step)?;
-    Some(Line::Step { place: place::reached(step), text })
+/// The lines of what begins with this fact, if something does.
+pub fn begins(step: &Step) -> Vec<Line> {
+    let Some(text) = text(step) else { return Vec::new() };
+    let itself = has_begun(step).then(|| place::itself(step.after, step.policy, "...")).flatten();
+    let line = itself.unwrap_or_else(|| Line::Step { place: place::reached(step), text });
+    iteration(step).into_iter().chain([line]).collect()
+}
+
+/// `Iteration 2/10`, with the first thing that is done in it.
+fn iteration(step: &Step) -> Option<Line> {
+    let new = step.before.stage == Stage::Queued || step.before.at.pass != step.after.at.pass;
+    let iteration = place::iteration(step.after, step.policy).filter(|_| new)?;
+    Some(Line::Margin(format!("Iteration {iteration}")))
+}
+
+/// Whether what begins is the phase's own work, and that from its beginning.
+fn has_begun(step: &Step) -> bool {
+    let fresh = step.before.at != step.after.at || step.before.stage == Stage::Queued;
+    match &step.after.stage {
+        Stage::Working { .. } | Stage::Checking { .. } => fresh,
+        Stage::Reviewing(panel) => {
+            panel.scope == Scope::Full && step.before.tally.reviews != step.after.tally.reviews
+        }
+        Stage::Queued
+        | Stage::Researching { .. }
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => false,
+    }
 }
 
 fn text(step: &Step) -> Option<String> {
@@ -22,9 +50,8 @@ fn text(step: &Step) -> Option<String> {
     match &step.after.stage {
         Stage::Working { .. } => working(step),
         Stage::Researching { team } => {
-            let helpers = count(team.len() as u64, "helper");
             let begun = !matches!(step.before.stage, Stage::Researching { .. });
-            begun.then(|| format!("{}: {helpers} first...", words::doing(role(step.after, step))))
+            begun.then(|| researching(step, team.len()))
         }
         Stage::Checking { .. } => checking(step),
         Stage::Reviewing(panel) => reviewing(step, panel),
@@ -88,7 +115,18 @@ fn working(step: &Step) -> Option<String> {
         };
         return is_another_try(step).then(|| format!("{doing} again{attempt}..."));
     }
+    if matches!(step.before.stage, Stage::Researching { .. }) {
+        return Some("Bringing it together...".to_owned());
+    }
     Some(format!("{doing}..."))
+}
+
+fn researching(step: &Step, team: usize) -> String {
+    let researchers = format!("{} first...", count(team as u64, "researcher"));
+    if place::iteration(step.after, step.policy).is_some() {
+        return researchers;
+    }
+    format!("{}: {researchers}", words::doing(role(step.after, step)))
 }
 
 fn checking(step: &Step) -> Option<String> {

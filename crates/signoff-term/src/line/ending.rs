@@ -5,11 +5,11 @@ use signoff_core::view::LoopView;
 
 use super::{Line, place};
 use crate::fit::{count, cut};
-use crate::round::Step;
+use crate::round::{Round, Step};
 use crate::words;
 
 /// What is told between an end and a beginning: a bound reached, findings left open, the next pass.
-pub fn passed_by(step: &Step, goes_on: bool) -> Vec<Line> {
+pub fn passed_by(step: &Step, round: Option<&Round>, goes_on: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     let here = (step.before.at.phase, step.before.at.item);
     let new = |this: &Loop| {
@@ -19,13 +19,21 @@ pub fn passed_by(step: &Step, goes_on: bool) -> Vec<Line> {
         lines.extend(went_on(step, &end));
     }
     if goes_on && step.after.at.pass > step.before.at.pass {
-        let phase = step.policy.workflow.phases.get(step.after.at.phase);
-        let phase = phase.map(|phase| phase.name.as_str()).unwrap_or_default();
-        let passes = step.policy.workflow.limits.max_passes.max(step.after.at.pass);
-        let text = format!("Starting over at {phase} (pass {}/{passes})", step.after.at.pass);
-        lines.push(Line::Step { place: place::left(step), text });
+        lines.push(Line::Step { place: place::left(step), text: started_over(step, round) });
     }
     lines
+}
+
+/// `2 issues, back to phase 1 (iteration 2/10)`.
+fn started_over(step: &Step, round: Option<&Round>) -> String {
+    let (workflow, at) = (&step.policy.workflow, step.after.at);
+    if let Some(iteration) = place::iteration(step.after, step.policy) {
+        let issues = round.map(Round::blocking).filter(|issues| *issues > 0);
+        let issues = issues.map(|issues| format!("{}, ", count(issues as u64, "issue"))).unwrap_or_default();
+        return format!("{issues}back to phase {} (iteration {iteration})", workflow.number(at.phase));
+    }
+    let phase = workflow.phases.get(at.phase).map(|phase| phase.name.as_str()).unwrap_or_default();
+    format!("Starting over at {phase} (pass {}/{})", at.pass, workflow.limits.max_passes.max(at.pass))
 }
 
 fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
@@ -123,7 +131,11 @@ fn how(this: &Loop, outcome: &Outcome, reason: Option<Reason>, policy: &Policy) 
 fn after(this: &Loop, policy: &Policy) -> String {
     match (place::has_several_judges(policy), this.tally.reviews) {
         (_, 0) => String::new(),
-        (true, reviews) => format!(" after {}", count(reviews, "review")),
+        (true, reviews) => {
+            let passes = place::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));
+            let passes = passes.map(|passes| format!(" in {passes}")).unwrap_or_default();
+            format!(" after {}{passes}", count(reviews, "review"))
+        }
         (false, _) => format!(" after {}", count(this.tally.cycle, "cycle")),
     }
 }

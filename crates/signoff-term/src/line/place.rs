@@ -1,9 +1,12 @@
-//! Where in its workflow a loop stands: `[2/3] `.
+//! Where in its workflow a loop stands: `[2/3] `, or `Phase 5/9: Code Review: ` where people count the phases.
 
 use signoff_core::machine::{Loop, Policy, Stage};
+use signoff_core::view::PhasePlace;
 use signoff_core::workflow::{Phase, PhaseKind};
 
+use super::Line;
 use crate::round::Step;
+use crate::words;
 
 /// The place of what has just ended.
 pub fn left(step: &Step) -> String {
@@ -21,11 +24,11 @@ fn of(this: &Loop, policy: &Policy) -> String {
     if !in_a_phase(stage) {
         return String::new();
     }
+    if let Some(phase) = phase(this, policy) {
+        return format!("{phase}: ");
+    }
     let several = has_several_judges(policy);
-    let counter = counter(this, stage, policy, several).map(|(n, m)| match m {
-        Some(m) => format!("{n}/{m}"),
-        None => n.to_string(),
-    });
+    let counter = counter(this, stage, policy, several).map(counted);
     let phase = policy.workflow.phases.get(this.at.phase);
     let name = phase.filter(|_| several).map(|phase| phase.name.clone());
     let item = phase.filter(|phase| phase.per_item && this.items > 1);
@@ -33,6 +36,33 @@ fn of(this: &Loop, policy: &Policy) -> String {
     let head = [name, counter].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let parts: Vec<_> = [Some(head), item].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("[{}] ", parts.join(", ")) }
+}
+
+fn counted((n, m): (u32, Option<u32>)) -> String {
+    m.map_or_else(|| n.to_string(), |m| format!("{n}/{m}"))
+}
+
+/// `Phase 5/9: Code Review 2/11`: a review that is not the first says so.
+fn phase(this: &Loop, policy: &Policy) -> Option<String> {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    let place = PhasePlace::of(this, policy)?;
+    let phase = policy.workflow.phases.get(this.at.phase)?;
+    let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
+    let again = again.map(|again| format!(" {}", counted(again))).unwrap_or_default();
+    let item = phase.per_item && this.items > 1;
+    let item = item.then(|| format!(", item {}/{}", this.at.item + 1, this.items)).unwrap_or_default();
+    let name = words::phase(&phase.name);
+    Some(format!("Phase {}/{}: {name}{again}{item}", place.phase, place.phases))
+}
+
+/// What a phase does that is told by its name alone: `Phase 1/9: Brainstorm...`.
+pub fn itself(this: &Loop, policy: &Policy, how: &str) -> Option<Line> {
+    phase(this, policy).map(|place| Line::Step { place, text: how.to_owned() })
+}
+
+/// `Iteration 2/10`.
+pub fn iteration(this: &Loop, policy: &Policy) -> Option<String> {
+    PhasePlace::of(this, policy).map(|place| format!("{}/{}", place.pass, place.max_passes))
 }
 
 fn in_a_phase(stage: &Stage) -> bool {

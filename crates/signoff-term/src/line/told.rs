@@ -27,8 +27,8 @@ pub fn told(
         (None, Event::LandingEnded { report, .. }) => landed(step, report, branch),
         (None, _) => ended(step, row, goes_on),
     };
-    lines.extend(ending::passed_by(step, goes_on));
-    lines.extend(begin::begins(step).filter(|_| goes_on));
+    lines.extend(ending::passed_by(step, round, goes_on));
+    lines.extend(begin::begins(step).into_iter().filter(|_| goes_on));
     lines.extend(ending::question(step, row));
     lines.extend(ending::end(step, row));
     lines
@@ -51,7 +51,9 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         Event::Imported { .. } => reached(step, format!("Taken over at {}", row.phase)),
         Event::ItemsPlanned { count: items } => left(step, format!("{} planned", count(*items, "item"))),
         Event::WorkEnded { report, .. } => worked(step, report),
-        Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => left(step, "Checks: there are none"),
+        Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => {
+            left(step, "Nothing to check: no checks are configured, and none were found")
+        }
         Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
         Event::ReviewArrived { review, .. } => unclear(step, review, goes_on),
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
@@ -90,7 +92,10 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     };
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
-    let mut lines = left(step, word + &gist);
+    let counted = place::iteration(step.before, step.policy).is_some();
+    let word =
+        if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
+    let mut lines = left(step, format!("{word}{gist}"));
     if round.said.len() > 1 {
         let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
         lines.extend(block.lines().map(|line| Line::Below(line.to_owned())));
@@ -124,14 +129,16 @@ fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
     let working = matches!(step.before.stage, Stage::Working { .. });
     match report {
         WorkReport::Complete { .. } if working => {
-            left(step, format!("{} complete", words::work_of(begin::role(step.before, step))))
+            let itself = place::itself(step.before, step.policy, " complete");
+            let what = || format!("{} complete", words::work_of(begin::role(step.before, step)));
+            itself.map_or_else(|| left(step, what()), |line| vec![line])
         }
         WorkReport::Incomplete { .. } if working => left(step, "Not complete yet"),
-        // A fix is judged by the review that follows, a helper by whoever it helps.
+        // A fix is judged by the review that follows, a researcher by whoever brings it together.
         WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
         WorkReport::Stuck { reason, .. } => {
-            let helper = matches!(step.before.stage, Stage::Researching { .. });
-            let who = if helper { "A helper gave up" } else { "Gave up" };
+            let researches = matches!(step.before.stage, Stage::Researching { .. });
+            let who = if researches { "A researcher gave up" } else { "Gave up" };
             left(step, format!("{who}: {}", cut(reason, SENTENCE)))
         }
     }
@@ -160,7 +167,7 @@ pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
     let how = words::failure(failure);
     let text = match &step.before.stage {
         Stage::Working { .. } => format!("{} failed: {how}", words::work_of(begin::role(step.before, step))),
-        Stage::Researching { .. } => format!("A helper failed: {how}{}", helper(step, goes_on)),
+        Stage::Researching { .. } => format!("A researcher failed: {how}{}", without(step, goes_on)),
         Stage::Reviewing(panel) => {
             let name = step.event.ends_attempt().and_then(|attempt| seat_of(panel, attempt));
             let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
@@ -177,7 +184,7 @@ pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
     left(step, text)
 }
 
-fn helper(step: &Step, goes_on: bool) -> &'static str {
+fn without(step: &Step, goes_on: bool) -> &'static str {
     let absent = |stage: &Stage| match stage {
         Stage::Researching { team } => team.iter().filter(|one| **one == Researcher::Absent).count(),
         Stage::Queued

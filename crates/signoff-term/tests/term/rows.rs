@@ -34,6 +34,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         started_at: Some("2026-01-29T10:00:00Z".to_owned()),
         ended_at: None,
         wait: None,
+        place: None,
     }
 }
 

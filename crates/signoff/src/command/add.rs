@@ -96,8 +96,7 @@ pub fn add(bench: &Bench, spec: TaskSpec) -> Result<TaskId, Failure> {
 
 impl Args {
     fn spec(&self, console: &Console) -> Result<TaskSpec, Failure> {
-        let text = if self.text == "-" { from_stdin(console)? } else { self.text.clone() };
-        let spec = TaskSpec::of(&text);
+        let spec = TaskSpec::of(&text(&self.text, console)?);
         if spec.title.is_empty() {
             return Err(Failure::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
         }
@@ -117,7 +116,11 @@ impl Args {
     }
 }
 
-fn from_stdin(console: &Console) -> Result<String, Failure> {
+/// What was said; `-` means that it comes on stdin.
+pub fn text(said: &str, console: &Console) -> Result<String, Failure> {
+    if said != "-" {
+        return Ok(said.to_owned());
+    }
     let bytes = console.stdin(door::FILE_LIMIT)?;
     door::utf8("stdin", &bytes).map(str::to_owned)
 }

@@ -9,8 +9,8 @@ use crate::settings;
 
 /// Show every setting, and where it comes from
 ///
-/// Later layers win: what is built in, ~/.config/signoff/config.toml, signoff.toml at the root of the
-/// repository, SIGNOFF_… variables, flags.
+/// Later layers win: what is built in, ~/.config/signoff/config.toml, files of other programs (gza.yaml,
+/// .claude/iterate-config.local.json), signoff.toml at the root of the repository, SIGNOFF_… variables, flags.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff config --show")]
 pub struct Args {
@@ -22,11 +22,15 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let Args { show: _ } = args;
-    let rows = settings::load(Some(&settings::place()?))?.origins();
+    let settings = settings::load(Some(&settings::place()?))?;
+    let rows = settings.origins();
     if console.json {
         console.json(&ConfigReport::of(rows))?;
     } else {
         console.text(&table(&rows))?;
+    }
+    for said in settings.unknown_tools() {
+        console.note(&format!("warning: {said}"));
     }
     Ok(Exit::Done)
 }

@@ -42,6 +42,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     looks.push(sandbox(&bench));
     looks.extend(worktrees(&bench)?);
     looks.extend(preflight::warnings(&bench).into_iter().map(|said| Look::warning("settings", said)));
+    looks.extend(
+        bench.settings.unknown_tools().iter().map(|said| Look::warning("settings", said.to_string())),
+    );
     let report = DoctorReport::of(looks);
     if console.json {
         console.json(&report)?;

@@ -1,12 +1,12 @@
 //! `signoff init`: finds agents and checks, and writes what a new project starts with.
 
-mod checks;
 mod file;
 
 use std::path::Path;
 
 use signoff_core::config::AgentKind;
-use signoff_term::json::{InitReport, VERSION};
+use signoff_engine::detect;
+use signoff_term::json::{Check, InitReport, VERSION};
 
 use crate::console::Console;
 use crate::door;
@@ -53,7 +53,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     let agents: Vec<_> = PROGRAMS.into_iter().filter(|agent| door::is_on_path(agent.word())).collect();
-    let checks = checks::find(root)?;
+    let checks = detect::checks(root).into_iter();
+    let checks = checks.map(|found| Check { name: found.name, command: found.command }).collect();
     let file = root.join(settings::FILE);
     let backup = if force { door::back_up(&file)? } else { None };
     let mut report = InitReport {

@@ -222,6 +222,9 @@ fn the_checks_of_a_project_are_found() {
     };
     assert_eq!(found(&[]), "");
     assert_eq!(found(&[("Makefile", "lint :\n\tx\ntests:\n")]), "lint: make lint");
+    assert_eq!(found(&[("Makefile", "all check: x\n\ttest: y\n")]), "check: make check");
+    assert_eq!(found(&[("Makefile", "test:: x\ncheck: test\nlint ::= z\n")]), "test: make test");
+    assert_eq!(found(&[("Makefile/x", "test:\n"), ("go.mod/x", "")]), "");
     assert_eq!(found(&[("Cargo.toml", "")]), "test: cargo test");
     assert_eq!(
         found(&[("package.json", r#"{"scripts":{"test":"vitest","lint":"eslint ."}}"#)]),

@@ -25,6 +25,7 @@ fn built_in(context: &ReviewContext<'_>) -> String {
             DocumentKind::TaskList { .. } => text::REVIEW_TASK_LIST.to_owned(),
             DocumentKind::Groups { .. } => text::REVIEW_GROUPS.to_owned(),
             DocumentKind::Plan { .. } => text::REVIEW_PLAN.to_owned(),
+            DocumentKind::Design { .. } => text::REVIEW_DESIGN.to_owned(),
         },
     }
 }

@@ -1,0 +1,303 @@
+//! `iterate-config.json`: nine phases, and what happens when a review finds something.
+//!
+//! Version 2 has `reviewDefaults` and policies in its phases; version 1 said only who does a phase.
+
+use std::collections::BTreeMap;
+
+use super::super::ConfigError;
+use super::super::layer::Spot;
+use super::draft::{Draft, quoted};
+use super::node::At;
+use super::{File, Translated, json};
+use crate::workflow::problem::either;
+
+/// The preset that has these phases.
+const PRESET: &str = "phases";
+
+/// The version that is written today.
+const VERSION: u32 = 2;
+
+/// A key of a phase, or of `reviewDefaults`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Model,
+    Tool,
+    Parallel,
+    ParallelModel,
+    OnFailure,
+    FailOnSeverity,
+    MaxRetries,
+    OnMaxRetries,
+    ParallelFixes,
+}
+
+const WORK: &[Key] = &[Key::Model, Key::Parallel, Key::ParallelModel];
+const REVIEW: &[Key] = &[
+    Key::Model,
+    Key::Tool,
+    Key::OnFailure,
+    Key::FailOnSeverity,
+    Key::MaxRetries,
+    Key::OnMaxRetries,
+    Key::ParallelFixes,
+];
+const TEST: &[Key] = &[Key::Model, Key::OnFailure, Key::MaxRetries, Key::OnMaxRetries, Key::ParallelFixes];
+const DEFAULTS: &[Key] = &[Key::FailOnSeverity, Key::MaxRetries, Key::OnMaxRetries, Key::ParallelFixes];
+
+impl Key {
+    const ALL: [Self; 9] = [
+        Self::Model,
+        Self::Tool,
+        Self::Parallel,
+        Self::ParallelModel,
+        Self::OnFailure,
+        Self::FailOnSeverity,
+        Self::MaxRetries,
+        Self::OnMaxRetries,
+        Self::ParallelFixes,
+    ];
+
+    /// As the file has it, and as it is called here.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Model => ("model", "model"),
+            Self::Tool => ("tool", "tool"),
+            Self::Parallel => ("parallel", "parallel"),
+            Self::ParallelModel => ("parallelModel", "parallel_model"),
+            Self::OnFailure => ("onFailure", "on_failure"),
+            Self::FailOnSeverity => ("failOnSeverity", "fail_on"),
+            Self::MaxRetries => ("maxRetries", "max_fixes"),
+            Self::OnMaxRetries => ("onMaxRetries", "on_exhausted"),
+            Self::ParallelFixes => ("parallelFixes", "parallel_fixes"),
+        }
+    }
+
+    /// Whether it is a word of the phase's gate.
+    fn is_of_gate(self) -> bool {
+        match self {
+            Self::Model | Self::Tool | Self::Parallel | Self::ParallelModel => false,
+            Self::OnFailure
+            | Self::FailOnSeverity
+            | Self::MaxRetries
+            | Self::OnMaxRetries
+            | Self::ParallelFixes => true,
+        }
+    }
+
+    /// What says the same in another way: one takes the place of the other.
+    fn rival(self) -> Option<Self> {
+        match self {
+            Self::Model => Some(Self::Tool),
+            Self::Tool => Some(Self::Model),
+            Self::Parallel
+            | Self::ParallelModel
+            | Self::OnFailure
+            | Self::FailOnSeverity
+            | Self::MaxRetries
+            | Self::OnMaxRetries
+            | Self::ParallelFixes => None,
+        }
+    }
+
+    /// The value as TOML writes it.
+    fn value(self, at: &At<'_>) -> Result<String, ConfigError> {
+        match self {
+            Self::Model | Self::ParallelModel => at.text("the name of a model or \"inherit\"").map(quoted),
+            Self::Tool => at.text("the name of a tool such as \"mcp__codex__codex\"").map(quoted),
+            Self::Parallel | Self::ParallelFixes => at.flag().map(|flag| flag.to_string()),
+            Self::OnFailure => at.word(&["mini-loop", "restart", "proceed", "stop"]).map(quoted),
+            Self::FailOnSeverity => at.word(&["LOW", "MEDIUM", "HIGH", "NONE"]).map(quoted),
+            Self::OnMaxRetries => at.word(&["stop", "ask", "restart", "proceed"]).map(quoted),
+            Self::MaxRetries if at.is_null() => Ok(quoted("unlimited")),
+            Self::MaxRetries => {
+                at.whole_number(0, MOST, ", or null for no limit").map(|number| number.to_string())
+            }
+        }
+    }
+}
+
+/// More retries than anybody waits for.
+const MOST: u32 = 1_000_000;
+
+/// A phase as such files know it.
+struct Phase {
+    number: &'static str,
+    name: &'static str,
+    /// The gate that judges it here.
+    gate: Option<&'static str>,
+    keys: &'static [Key],
+}
+
+const fn work(number: &'static str, name: &'static str) -> Phase {
+    Phase { number, name, gate: None, keys: WORK }
+}
+
+const fn review(number: &'static str, name: &'static str, gate: &'static str) -> Phase {
+    Phase { number, name, gate: Some(gate), keys: REVIEW }
+}
+
+const TESTS: &str = "6";
+
+const PHASES: [Phase; 9] = [
+    work("1", "Brainstorm"),
+    work("2", "Plan"),
+    review("3", "Plan Review", "plan_review"),
+    work("4", "Implement"),
+    review("5", "Code Review", "code_review"),
+    Phase { number: TESTS, name: "Test", gate: Some("test"), keys: TEST },
+    work("7", "Simplify"),
+    review("8", "Final Review", "final_review"),
+    review("9", "Codex Final", "codex_final"),
+];
+
+/// What the files say, by table: the defaults first, then by phase.
+type Said = BTreeMap<(usize, String), Table>;
+
+#[derive(Debug)]
+struct Table {
+    /// Where it was last written.
+    spot: Spot,
+    values: BTreeMap<Key, (String, Spot)>,
+}
+
+pub fn translate(files: &[File<'_>]) -> Result<Translated, ConfigError> {
+    let mut said = Said::new();
+    let (mut notes, mut migrated) = (Vec::new(), None);
+    for file in files {
+        let node = json::read(*file)?;
+        let whole = At::whole(*file, &node);
+        let version = version(&whole)?;
+        lay(&whole, &mut said)?;
+        migrated = None;
+        if version < VERSION {
+            migrated = Some(json::with(*file, "version", &VERSION.to_string())?);
+            notes.push(format!("{} is of version {version}: it is read as version {VERSION}", file.name));
+        }
+    }
+    let last = files.last().map_or("", |file| file.name);
+    Ok(Translated { layer: draft(said).layer(last), notes, migrated })
+}
+
+pub fn migrate(file: File<'_>) -> Result<Option<String>, ConfigError> {
+    Ok(translate(&[file])?.migrated)
+}
+
+/// The version of a file. The first one did not always say it.
+fn version(whole: &At<'_>) -> Result<u32, ConfigError> {
+    let members = whole.members(AN_OBJECT)?;
+    match members.iter().find(|member| member.key == "version") {
+        None => Ok(1),
+        Some(written) => written.whole_number(1, VERSION, "").map_err(|_| written.wrong("2")),
+    }
+}
+
+const AN_OBJECT: &str = "{ \"version\": 2, \"phases\": { … } }";
+
+/// Lays what a file says over what the ones before it said.
+fn lay(whole: &At<'_>, said: &mut Said) -> Result<(), ConfigError> {
+    for member in whole.members(AN_OBJECT)? {
+        match member.key {
+            "version" => {}
+            "reviewDefaults" => take(&member, DEFAULTS, said, |_| (0, format!("presets.{PRESET}")))?,
+            "phases" => lay_phases(&member, said)?,
+            _ => return Err(member.unknown(&["version", "reviewDefaults", "phases"])),
+        }
+    }
+    Ok(())
+}
+
+fn lay_phases(phases: &At<'_>, said: &mut Said) -> Result<(), ConfigError> {
+    for member in phases.members("{ \"1\": { … }, … }, the phases by number")? {
+        let Some(phase) = PHASES.iter().find(|phase| phase.number == member.key) else {
+            let known: Vec<_> =
+                PHASES.iter().map(|phase| format!("{} {}", phase.number, phase.name)).collect();
+            let message = format!("{} is no phase: the phases are {}", member.name(), known.join(", "));
+            return Err(member.error(message));
+        };
+        lay_phase(&member, phase, said)?;
+    }
+    Ok(())
+}
+
+fn lay_phase(member: &At<'_>, phase: &Phase, said: &mut Said) -> Result<(), ConfigError> {
+    let place = PHASES.iter().take_while(|known| known.number != phase.number).count() + 1;
+    let own = (place, format!("presets.{PRESET}.phase.{}", phase.number));
+    let gate = phase.gate.map(|gate| (place, format!("presets.{PRESET}.gates.{gate}")));
+    forget_rivals(member, said.get_mut(&own))?;
+    take(member, phase.keys, said, |key| {
+        gate.clone().filter(|_| key.is_of_gate()).unwrap_or_else(|| own.clone())
+    })
+}
+
+/// Who names a model where an earlier file named a tool means it instead of the tool, and the other way round.
+fn forget_rivals(member: &At<'_>, table: Option<&mut Table>) -> Result<(), ConfigError> {
+    let Some(table) = table else { return Ok(()) };
+    let members = member.members("{ … }")?;
+    let written: Vec<_> = members.iter().filter_map(|at| known(at.key, &Key::ALL)).collect();
+    table.values.retain(|key, _| key.rival().is_none_or(|rival| !written.contains(&rival)));
+    Ok(())
+}
+
+/// Takes the keys of a phase or of the defaults, each into its table.
+fn take(
+    member: &At<'_>,
+    keys: &[Key],
+    said: &mut Said,
+    table: impl Fn(Key) -> (usize, String),
+) -> Result<(), ConfigError> {
+    let names: Vec<_> = keys.iter().map(|key| key.names().0).collect();
+    for at in member.members(&format!("{{ … }} with {}", either(&names)))? {
+        let Some(key) = known(at.key, keys) else { return Err(misplaced(member, &at, &names)) };
+        let value = if key == Key::Model && member.key == TESTS { command(&at)? } else { key.value(&at)? };
+        let spot = at.file.spot(at.node.line);
+        let begun = member.file.spot(member.node.line);
+        let table = said.entry(table(key)).or_insert(Table { spot: begun.clone(), values: BTreeMap::new() });
+        table.spot = begun;
+        table.values.insert(key, (value, spot));
+    }
+    Ok(())
+}
+
+fn known(name: &str, keys: &[Key]) -> Option<Key> {
+    keys.iter().copied().find(|key| key.names().0 == name)
+}
+
+/// Tests are run by a command: there is no model.
+fn command(at: &At<'_>) -> Result<String, ConfigError> {
+    let wrong = || at.wrong("null: tests are run by a command, no model");
+    at.is_null().then(|| quoted("none")).ok_or_else(wrong)
+}
+
+/// What to say of a key that does not belong here.
+fn misplaced(member: &At<'_>, at: &At<'_>, names: &[&str]) -> ConfigError {
+    let phase = PHASES.iter().find(|phase| phase.number == member.key);
+    match (known(at.key, &Key::ALL), phase) {
+        (Some(Key::FailOnSeverity), Some(Phase { number: TESTS, .. })) => {
+            at.error(format!("{} does not apply: tests pass or fail", at.name()))
+        }
+        (Some(_), Some(phase)) => at.error(format!(
+            "{} does not apply: phase {}, {}, has {}",
+            at.name(),
+            phase.number,
+            phase.name,
+            either(names)
+        )),
+        (Some(_), None) => at.error(format!(
+            "{} does not apply to all phases: write it in a phase; expected {}",
+            at.name(),
+            either(names)
+        )),
+        (None, _) => at.unknown(names),
+    }
+}
+
+fn draft(said: Said) -> Draft {
+    let mut draft = Draft::default();
+    for ((_, name), table) in said {
+        draft.table(&name, table.spot);
+        for (key, (value, spot)) in table.values {
+            draft.set(key.names().1, &value, spot);
+        }
+    }
+    draft
+}

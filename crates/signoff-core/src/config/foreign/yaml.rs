@@ -1,0 +1,148 @@
+//! YAML with its lines.
+//!
+//! Events are read one by one. Aliases are followed, but what they stand for counts each time, so that a small file
+//! cannot become a large one.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+
+use super::super::ConfigError;
+use super::File;
+use super::node::{Data, Node};
+
+/// Deeper than any such file, and shallow enough for every parser.
+const DEEPEST: usize = 16;
+
+/// More values than any such file has, aliases written out.
+const MOST: usize = 10_000;
+
+/// Reads a whole file. One without any value is as good as null.
+pub fn read(file: File<'_>) -> Result<Node, ConfigError> {
+    let mut reading = Reading { file, open: Vec::new(), anchors: HashMap::new(), nodes: 0, whole: None };
+    for event in Parser::new_from_str(file.text) {
+        let (event, span) = event.map_err(|error| {
+            file.error(error.marker().line(), format!("this is not YAML: {}", error.info()))
+        })?;
+        reading.take(event, span.start.line().max(1))?;
+    }
+    Ok(reading.whole.unwrap_or(Node { line: 1, data: Data::Null }))
+}
+
+struct Reading<'a> {
+    file: File<'a>,
+    /// What has begun and not ended.
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    whole: Option<Node>,
+}
+
+/// A mapping or list that has not ended.
+struct Open {
+    line: usize,
+    anchor: usize,
+    /// None in a list, whose members nobody looks at.
+    members: Option<Vec<(String, Node)>>,
+    /// The key whose value comes next.
+    key: Option<(String, usize)>,
+}
+
+impl Reading<'_> {
+    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), ConfigError> {
+        match event {
+            Event::DocumentStart(_) if self.whole.is_some() => {
+                Err(self.file.error(line, "a second document begins here: expected one"))
+            }
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
+            Event::MappingStart(anchor, _) => self.begin(anchor, line, Some(Vec::new())),
+            Event::SequenceStart(anchor, _) => self.begin(anchor, line, None),
+            Event::MappingEnd | Event::SequenceEnd => self.end(),
+            Event::Scalar(text, style, anchor, _) => {
+                self.put(Node { line, data: scalar(&text, style) }, anchor, Some(&text))
+            }
+            Event::Alias(anchor) => {
+                let known = self.anchors.get(&anchor).cloned();
+                let node = known.ok_or_else(|| self.file.error(line, "an alias of what it stands in"))?;
+                self.put(Node { line, ..node }, 0, None)
+            }
+        }
+    }
+
+    fn begin(
+        &mut self,
+        anchor: usize,
+        line: usize,
+        members: Option<Vec<(String, Node)>>,
+    ) -> Result<(), ConfigError> {
+        if self.open.len() == DEEPEST {
+            return Err(self.file.error(line, format!("nested more than {DEEPEST} deep")));
+        }
+        let no_key = self.open.last().is_some_and(|open| open.members.is_some() && open.key.is_none());
+        if no_key {
+            return Err(self.file.error(line, "a key that is not plain text"));
+        }
+        self.open.push(Open { line, anchor, members, key: None });
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), ConfigError> {
+        let Some(Open { line, anchor, members, key: _ }) = self.open.pop() else { return Ok(()) };
+        self.put(Node { line, data: members.map_or(Data::List, Data::Map) }, anchor, None)
+    }
+
+    /// Puts a value where it belongs. `text` is what a key may be.
+    fn put(&mut self, node: Node, anchor: usize, text: Option<&str>) -> Result<(), ConfigError> {
+        self.nodes += size(&node);
+        if self.nodes > MOST {
+            return Err(self.file.error(node.line, format!("more than {MOST} values")));
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.whole = Some(node);
+            return Ok(());
+        };
+        let Some(members) = &mut open.members else { return Ok(()) };
+        match (open.key.take(), text) {
+            (Some((key, _)), _) if members.iter().any(|(known, _)| *known == key) => {
+                Err(self.file.error(node.line, format!("this key is there twice: {key}")))
+            }
+            (Some((key, line)), _) => {
+                members.push((key, Node { line, ..node }));
+                Ok(())
+            }
+            (None, Some(key)) => {
+                open.key = Some((key.to_owned(), node.line));
+                Ok(())
+            }
+            (None, None) => Err(self.file.error(node.line, "a key that is not plain text")),
+        }
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match &node.data {
+        Data::Map(members) => 1 + members.iter().map(|(_, member)| size(member)).sum::<usize>(),
+        Data::Null | Data::Flag(_) | Data::Number(_) | Data::Text(_) | Data::List => 1,
+    }
+}
+
+/// What a text without quotes means, in the words that YAML has had for it.
+fn scalar(text: &str, style: ScalarStyle) -> Data {
+    if style != ScalarStyle::Plain {
+        return Data::Text(text.to_owned());
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "" | "~" | "null" => Data::Null,
+        "true" | "yes" | "on" => Data::Flag(true),
+        "false" | "no" | "off" => Data::Flag(false),
+        _ if text.parse::<f64>().is_ok_and(f64::is_finite) => Data::Number(text.to_owned()),
+        _ => Data::Text(text.to_owned()),
+    }
+}

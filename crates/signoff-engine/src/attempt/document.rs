@@ -1,0 +1,223 @@
+//! Design and plan: documents that a task has on its branch, written by its agents and committed by the program.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
+use signoff_core::ids::Commit;
+use signoff_core::machine::{Event, Failure, Head, JobKind, WorkReport};
+use signoff_core::prompt::one_line;
+use signoff_core::task::TaskType;
+use signoff_core::workflow::{Phase, PhaseKind, Role};
+
+use super::conclude::{final_message, memo, start_of};
+use super::{End, Workshop};
+use crate::assignment::Assignment;
+use crate::draft::{self, Care};
+use crate::error::EngineError;
+use crate::git::{FileAt, Worktree};
+use crate::process::AttemptDir;
+
+/// The largest document that is taken: more than anybody plans, or reads.
+pub const MOST_BYTES: u64 = 1024 * 1024;
+
+/// Where documents are, seen from the worktree.
+const DIRECTORY: [&str; 2] = ["docs", "signoff"];
+
+/// So many other files are named.
+const NAMED: usize = 5;
+
+/// What a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Design,
+    Plan,
+}
+
+impl Kind {
+    const ALL: [Self; 2] = [Self::Design, Self::Plan];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Design => "design",
+            Self::Plan => "plan",
+        }
+    }
+
+    fn of(role: Role) -> Option<Self> {
+        match role {
+            Role::Brainstorm => Some(Self::Design),
+            Role::Plan => Some(Self::Plan),
+            Role::Implement | Role::Fix | Role::Enumerate | Role::Simplify => None,
+        }
+    }
+}
+
+impl Assignment {
+    /// The document that the job is to write.
+    pub fn document(&self) -> Option<Kind> {
+        let JobKind::Work { role, .. } = &self.job.kind else { return None };
+        Kind::of(*role).filter(|_| self.has_documents())
+    }
+
+    /// Whether its workflow keeps design and plan on the branch. A task that asks for a plan has it elsewhere, and
+    /// planners of a run answer.
+    fn has_documents(&self) -> bool {
+        self.part.is_none() && self.task.is_some() && self.spec.kind != TaskType::Plan
+    }
+
+    /// Where a document of the task is, seen from the worktree.
+    pub fn document_path(&self, kind: Kind) -> Option<String> {
+        let branch = self.spec.branch(self.task.filter(|_| self.has_documents())?);
+        let name = branch.strip_prefix("signoff/").unwrap_or(&branch);
+        Some(format!("{}/{name}-{}.md", DIRECTORY.join("/"), kind.word()))
+    }
+
+    /// The same where an earlier phase or pass wrote it.
+    pub fn written_document(&self, kind: Kind) -> Option<String> {
+        let writes = |(index, phase): (usize, &Phase)| {
+            let is_it = matches!(&phase.kind, PhaseKind::Agent { role, .. } if Kind::of(*role) == Some(kind));
+            is_it && !phase.is_off() && (index < self.job.phase || self.job.pass > 1)
+        };
+        let written = self.policy.workflow.phases.iter().enumerate().any(writes);
+        self.document_path(kind).filter(|_| written)
+    }
+
+    /// The document that a gate judges: that of the last agent before it, if it was to write one.
+    pub fn judged_document(&self) -> Option<Kind> {
+        let before = self.policy.workflow.phases.get(..self.job.phase)?;
+        let role =
+            before.iter().rev().filter(|phase| !phase.is_off()).find_map(|phase| match phase.kind {
+                PhaseKind::Agent { role, .. } => Some(role),
+                PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
+            })?;
+        let judges = self.phase().is_some_and(|phase| phase.judge().is_some());
+        Kind::of(role).filter(|_| judges && self.has_documents())
+    }
+}
+
+/// What a document is before the attempt that is to write it: what it holds is the agent's doing if it changed.
+pub fn digest(task: &Assignment, worktree: &Worktree) -> Option<String> {
+    let path = worktree.path().join(task.document_path(task.document()?)?);
+    plain(&path).map(|text| hex(&Sha256::digest(text)))
+}
+
+/// The content of a plain file, one byte more than it may have.
+fn plain(path: &Path) -> Option<Vec<u8>> {
+    let found = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    (found.len() > 0).then(|| start_of(path, MOST_BYTES + 1))
+}
+
+/// Sees to it that the document is there: as the agent wrote it, or else its final message. What cannot be taken is
+/// the agent's failure.
+pub fn settle(
+    shop: &Workshop,
+    task: &Assignment,
+    worktree: &Worktree,
+    dir: &AttemptDir,
+) -> Result<Option<Failure>, EngineError> {
+    let Some(name) = task.document().and_then(|kind| task.document_path(kind)) else { return Ok(None) };
+    let path = worktree.path().join(&name);
+    if let Some(obstacle) = obstacle(worktree.path(), &path) {
+        return Ok(Some(Failure::BadAnswer { message: obstacle }));
+    }
+    let found = plain(&path);
+    let digest = found.as_ref().map(|text| hex(&Sha256::digest(text)));
+    let text = match found {
+        Some(text) if digest != memo(dir).document => text,
+        Some(_) | None => {
+            let said = final_message(shop, task, dir);
+            if said.trim_ascii().is_empty() {
+                return Ok(Some(Failure::NothingDone));
+            }
+            write(&path, &said).map_err(|error| EngineError::io("write", &path, error))?;
+            said
+        }
+    };
+    let large = text.len() as u64 > MOST_BYTES;
+    Ok(large.then(|| Failure::BadAnswer { message: format!("{name} is larger than {MOST_BYTES} bytes") }))
+}
+
+/// What is in the way of a document, in words. Nothing is followed that could lead out of the worktree.
+fn obstacle(root: &Path, path: &Path) -> Option<String> {
+    let mut place = root.to_owned();
+    for part in DIRECTORY {
+        place.push(part);
+        match place.symlink_metadata() {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Some(in_the_way(root, &place, "a directory")),
+            Err(_) => return None,
+        }
+    }
+    let found = path.symlink_metadata().ok()?;
+    (!found.is_file()).then(|| in_the_way(root, path, "a plain file"))
+}
+
+fn in_the_way(root: &Path, place: &Path, expected: &str) -> String {
+    format!("{} is not {expected}", place.strip_prefix(root).unwrap_or(place).display())
+}
+
+fn write(path: &Path, text: &[u8]) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };
+    draft::write(path, &[text, end].concat(), Care::Plain)
+}
+
+/// Why a document is not on the branch although it was written.
+pub fn left_out(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<Failure>, EngineError> {
+    let Some(name) = task.document().and_then(|kind| task.document_path(kind)) else { return Ok(None) };
+    let there = shop.repository.file_at(&head.commit, &name, MOST_BYTES)?.is_some();
+    let message = || format!("{name} was not committed: does .gitignore name it?");
+    Ok((!there).then(|| Failure::BadAnswer { message: message() }))
+}
+
+/// The text of a document as the loop's head has it.
+pub fn text(shop: &Workshop, task: &Assignment, kind: Kind) -> Result<Option<String>, EngineError> {
+    let Some(name) = task.written_document(kind) else { return Ok(None) };
+    Ok(match shop.repository.file_at(&task.state.head.commit, &name, MOST_BYTES)? {
+        Some(FileAt::Content(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
+        Some(FileAt::TooLarge { .. }) | None => None,
+    })
+}
+
+/// The files in which two heads differ, but for the documents.
+pub fn other_changes(
+    shop: &Workshop,
+    task: &Assignment,
+    (from, to): (&Commit, &Commit),
+) -> Result<Vec<PathBuf>, EngineError> {
+    let own: Vec<PathBuf> =
+        Kind::ALL.into_iter().filter_map(|kind| task.document_path(kind)).map(PathBuf::from).collect();
+    let changed = shop.repository.changed_between(from, to)?;
+    Ok(changed.into_iter().filter(|path| !own.contains(path)).collect())
+}
+
+/// What people should be told of an agent that was to write a document, or to do one item of the plan.
+pub fn remarks(shop: &Workshop, task: &Assignment, end: &End) -> Result<Option<String>, EngineError> {
+    let End::Event(event) = end else { return Ok(None) };
+    let Event::WorkEnded { report: WorkReport::Complete { head }, .. } = &**event else { return Ok(None) };
+    if let Some(kind) = task.document() {
+        let changed = other_changes(shop, task, (&task.state.head.commit, &head.commit))?;
+        return Ok(strayed(kind, &changed));
+    }
+    let same = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. })
+        && head.tree == task.state.head.tree;
+    let item = task.item().filter(|_| same);
+    let count = task.items.len();
+    Ok(item.map(|(index, item)| {
+        format!("item {} of {count} changed nothing: {}", index + 1, one_line(&item.title))
+    }))
+}
+
+fn strayed(kind: Kind, changed: &[PathBuf]) -> Option<String> {
+    let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
+    let more = changed.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (what, named) = (kind.word(), named.join(", "));
+    (!changed.is_empty())
+        .then(|| format!("whoever wrote the {what} changed other files too, which are kept: {named}{more}"))
+}

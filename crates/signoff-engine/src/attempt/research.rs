@@ -1,0 +1,89 @@
+//! Helpers that look into a phase's question before its own agent does: readers, whose reports it is given.
+
+use std::fs;
+
+use signoff_core::config::{Assigned, Place};
+use signoff_core::ids::{AttemptId, ReviewerName};
+use signoff_core::machine::{Event, Failure, WorkReport};
+use signoff_core::prompt::CHARACTER_CAP;
+use signoff_core::workflow::Role;
+
+use super::conclude::{failed, failure, final_message, is_stopped, start_of};
+use super::environment::Told;
+use super::prepare::{Memo, Prepared, confined, launch, opening, restarted, write_prompt};
+use super::reviewed::{Reading, undo};
+use super::{End, Unstarted, Workshop, limited};
+use crate::assignment::Assignment;
+use crate::brief::{self, Material};
+use crate::error::EngineError;
+use crate::process::{AttemptDir, Ended};
+
+/// What a helper found out, kept with its attempt.
+const REPORT: &str = "report.md";
+
+/// Writes down all that the keeper needs.
+pub fn prepare(
+    shop: &Workshop,
+    task: &Assignment,
+    (place, role, number): (Place<'_>, Role, usize),
+    dir: AttemptDir,
+) -> Result<Prepared, EngineError> {
+    let Assigned { agent, model, timeout } = match shop.settings.researcher_in_turn(role, place, task.turn())
+    {
+        Ok(assigned) => assigned,
+        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
+    };
+    let (head, base) = (&task.state.head.commit, &task.place.base);
+    shop.readings.begin(&shop.worktree(task)?, (head, base), &name(number))?;
+    let material = Material { opening: opening(shop, &["research"])?, ..restarted(shop, task)? };
+    let memo = Memo { reads: true, ..Memo::default() };
+    write_prompt(&dir, &brief::researcher(task, &material, number), &memo)?;
+    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default()));
+    let launch = match launch {
+        Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
+        launch => launch,
+    };
+    Ok(launch.map(|launch| (launch, dir)))
+}
+
+fn name(number: usize) -> ReviewerName {
+    ReviewerName::new(format!("researcher {}", number + 1))
+}
+
+/// Keeps the report, and puts back what was changed.
+pub fn conclude(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, ended): (&AttemptDir, &Ended),
+    (number, notes): (usize, &mut Vec<String>),
+) -> Result<End, EngineError> {
+    let head = &task.state.head;
+    undo(shop, &shop.worktree(task)?, (&head.commit, Reading::Research), (&name(number), notes))?;
+    if is_stopped(&ended.exit) {
+        return Ok(End::Stopped);
+    }
+    if let Some(failure) = failure(&ended.exit) {
+        let refused = limited::refused(shop, task, dir, ended);
+        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
+    }
+    let said = final_message(shop, task, dir);
+    if said.trim_ascii().is_empty() {
+        return Ok(failed(task, Failure::BadAnswer { message: "the report is empty".to_owned() }));
+    }
+    let path = dir.path().join(REPORT);
+    fs::write(&path, said).map_err(|error| EngineError::io("write", &path, error))?;
+    let report = WorkReport::Complete { head: head.clone() };
+    Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report })))
+}
+
+/// What the helpers of the phase at hand found out, each as much as a prompt can show.
+pub fn reports(shop: &Workshop, task: &Assignment) -> Vec<String> {
+    let read = |attempt: &AttemptId| {
+        let dir = AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, *attempt));
+        start_of(&dir.path().join(REPORT), 4 * CHARACTER_CAP as u64 + 4)
+    };
+    let mut came_back = task.researched.clone();
+    came_back.sort_unstable();
+    let texts = came_back.iter().map(read).filter(|text| !text.is_empty());
+    texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+}

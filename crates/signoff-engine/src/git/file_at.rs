@@ -1,0 +1,43 @@
+//! A file as a commit has it.
+
+use std::path::PathBuf;
+
+use signoff_core::ids::Commit;
+
+use super::repository::path;
+use super::{GitError, Repository};
+
+/// A plain file of a commit, as far as anybody wants to read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileAt {
+    Content(Vec<u8>),
+    /// Larger than it may be.
+    TooLarge {
+        bytes: u64,
+    },
+}
+
+impl Repository {
+    /// What a commit has under a path; none if that is nothing, or no plain file.
+    pub fn file_at(&self, commit: &Commit, file: &str, most: u64) -> Result<Option<FileAt>, GitError> {
+        let asked = ["ls-tree", "-z", "--long", "--full-tree", commit.as_str(), "--", file];
+        let listed = self.sealed(self.here())?.args(asked).read()?;
+        let listed = String::from_utf8_lossy(&listed);
+        // `100644 blob ID SIZE<tab>PATH`
+        let words: Vec<&str> = listed.split('\t').next().unwrap_or_default().split_whitespace().collect();
+        let ["100644" | "100755", "blob", id, size] = words.as_slice() else { return Ok(None) };
+        let bytes = size.parse().unwrap_or(u64::MAX);
+        if bytes > most {
+            return Ok(Some(FileAt::TooLarge { bytes }));
+        }
+        let content = self.sealed(self.here())?.args(["cat-file", "blob", id]).read()?;
+        Ok(Some(FileAt::Content(content)))
+    }
+
+    /// The paths in which two commits differ.
+    pub fn changed_between(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
+        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
+        let listed = self.sealed(self.here())?.args(asked).read()?;
+        Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+    }
+}

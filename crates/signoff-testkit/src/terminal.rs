@@ -1,0 +1,277 @@
+//! A person at a terminal: what is on the screen, and the keys they press.
+//!
+//! The program runs on a real pseudo-terminal that is its controlling one. A thread reads what it draws; whoever
+//! waits for something on the screen is woken by it, so nothing sleeps.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pty_process::Size;
+use pty_process::blocking::{self, Pty};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{LocalModes, tcgetattr};
+
+use crate::TestEnv;
+
+/// Keys as a terminal sends them.
+pub mod key {
+    pub const UP: &str = "\x1b[A";
+    pub const DOWN: &str = "\x1b[B";
+    pub const RIGHT: &str = "\x1b[C";
+    pub const LEFT: &str = "\x1b[D";
+    pub const ENTER: &str = "\r";
+    pub const ESC: &str = "\x1b";
+    pub const TAB: &str = "\t";
+    pub const BACKSPACE: &str = "\x7f";
+    pub const CTRL_C: &str = "\x03";
+    pub const CTRL_D: &str = "\x04";
+    pub const CTRL_Z: &str = "\x1a";
+}
+
+/// How long something on the screen is waited for before the test has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How many lines that scrolled away are remembered.
+const REMEMBERED: usize = 1000;
+
+/// A program on a terminal of its own.
+pub struct Terminal {
+    pty: Arc<Pty>,
+    child: Child,
+    seen: Arc<Seen>,
+}
+
+/// What was drawn so far.
+struct Seen {
+    drawn: Mutex<Drawn>,
+    news: Condvar,
+}
+
+struct Drawn {
+    parser: vt100::Parser,
+    /// Nobody holds the terminal any more.
+    is_over: bool,
+}
+
+/// What a person sees, without the spaces at the ends of its lines and without the empty lines below.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Screen(String);
+
+impl Screen {
+    pub fn contains(&self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0.lines()
+    }
+}
+
+impl fmt::Display for Screen {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl TestEnv {
+    /// Starts the program on a terminal of 80 columns and 24 lines.
+    pub fn terminal(&self, arguments: &[&str]) -> Terminal {
+        self.terminal_of((80, 24), arguments, &[])
+    }
+
+    /// The same on a terminal of so many columns and lines, with these variables.
+    pub fn terminal_of(&self, size: (u16, u16), arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        let mut command = self.command(self.program(), arguments);
+        command.env("TERM", "xterm-256color").envs(variables.iter().copied());
+        Terminal::start(command.into(), size)
+    }
+
+    /// Starts a shell script on a terminal. It knows the program as `signoff`.
+    pub fn shell_on_terminal(&self, script: &str) -> Terminal {
+        let mut command = self.command("sh", &["-c", script]);
+        command.env("TERM", "xterm-256color");
+        Terminal::start(command.into(), (80, 24))
+    }
+}
+
+impl Terminal {
+    fn start(command: blocking::Command, (columns, lines): (u16, u16)) -> Self {
+        let (pty, pts) = blocking::open().expect("a pseudo-terminal");
+        pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
+        let child = command.spawn(pts).expect("a started program");
+        let parser = vt100::Parser::new(at_least_one(lines), at_least_one(columns), REMEMBERED);
+        let seen =
+            Arc::new(Seen { drawn: Mutex::new(Drawn { parser, is_over: false }), news: Condvar::new() });
+        let pty = Arc::new(pty);
+        let (from, to) = (pty.clone(), seen.clone());
+        std::thread::spawn(move || to.read(&from));
+        Self { pty, child, seen }
+    }
+
+    /// Presses keys.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn send(&self, keys: &str) {
+        (&*self.pty).write_all(keys.as_bytes()).expect("a terminal that takes keys");
+    }
+
+    /// Makes the terminal larger or smaller. Whoever runs on it is told by a signal.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn resize(&self, (columns, lines): (u16, u16)) {
+        let mut drawn = self.seen.drawn();
+        drawn.parser.screen_mut().set_size(at_least_one(lines), at_least_one(columns));
+        self.pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
+    }
+
+    /// What is on the screen now.
+    pub fn screen(&self) -> Screen {
+        self.seen.drawn().screen()
+    }
+
+    /// Waits until the screen is so, and gives it.
+    ///
+    /// # Panics
+    /// If it is not so when the program has ended, or after two minutes.
+    pub fn wait_until(&self, what: &str, mut is_so: impl FnMut(&Screen) -> bool) -> Screen {
+        let mut drawn = self.seen.drawn();
+        loop {
+            let screen = drawn.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(!drawn.is_over, "{what}: the program ended before\n{screen}");
+            let (next, waited) =
+                self.seen.news.wait_timeout(drawn, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            drawn = next;
+            assert!(!waited.timed_out(), "{what}: waited in vain\n{screen}");
+        }
+    }
+
+    /// Waits until this text is on the screen.
+    pub fn wait_for(&self, text: &str) -> Screen {
+        self.wait_until(text, |screen| screen.contains(text))
+    }
+
+    /// Whether the terminal is as a shell expects it: it shows what is typed, a line at a time, with a cursor.
+    ///
+    /// # Panics
+    /// If the terminal is gone.
+    pub fn is_sane(&self) -> bool {
+        let modes = tcgetattr(&*self.pty).expect("a terminal").local_modes;
+        let cooked = modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        cooked && !self.seen.drawn().parser.screen().hide_cursor()
+    }
+
+    /// Sends the program a signal.
+    ///
+    /// # Panics
+    /// If there is no such signal or the program has ended.
+    pub fn signal(&self, signal: i32) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::from_named_raw(signal).expect("a signal")).expect("a living process");
+    }
+
+    /// Waits for the end of the program: its exit code, or none if a signal ended it, and the last screen.
+    ///
+    /// # Panics
+    /// If it cannot be waited for.
+    pub fn finish(mut self) -> End {
+        let status = self.child.wait().expect("an ended program");
+        let screen = self.seen.all();
+        End { code: status.code(), signal: status.signal(), screen, sane: self.is_sane() }
+    }
+
+    /// How the program ended, if it has.
+    ///
+    /// # Panics
+    /// If it cannot be asked for.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child")
+    }
+}
+
+/// How a program on a terminal ended.
+#[derive(Debug)]
+pub struct End {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub screen: Screen,
+    /// Whether the terminal was left as a shell expects it.
+    pub sane: bool,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => writeln!(out, "exit {code}")?,
+            (None, Some(signal)) => writeln!(out, "signal {signal}")?,
+            (None, None) => {}
+        }
+        write!(out, "{}", self.screen)
+    }
+}
+
+/// A test that fails leaves no program behind.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Seen {
+    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+        // A test that waited in vain panics with it in its hands; the reader goes on.
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads until nobody holds the terminal any more.
+    fn read(&self, mut pty: &Pty) {
+        let mut buffer = [0; 4096];
+        loop {
+            // Linux says EIO when the last one has let go.
+            let length = pty.read(&mut buffer).unwrap_or(0);
+            let mut drawn = self.drawn();
+            match buffer.get(..length) {
+                Some([]) | None => drawn.is_over = true,
+                Some(bytes) => drawn.parser.process(bytes),
+            }
+            let is_over = drawn.is_over;
+            drop(drawn);
+            self.news.notify_all();
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// The screen when everything has been drawn.
+    fn all(&self) -> Screen {
+        let drawn = self.news.wait_while(self.drawn(), |drawn| !drawn.is_over);
+        drawn.unwrap_or_else(PoisonError::into_inner).screen()
+    }
+}
+
+impl Drawn {
+    fn screen(&self) -> Screen {
+        let contents = self.parser.screen().contents();
+        let lines: Vec<_> = contents.lines().map(str::trim_end).collect();
+        Screen(lines.join("\n").trim_end().to_owned())
+    }
+}
+
+fn at_least_one(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
+}

@@ -1,0 +1,67 @@
+//! Files of other programs that are of an old version are brought up to date, once, when work begins.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use signoff_core::config::foreign::{self, File};
+use signoff_engine::draft::{self, Care};
+
+use crate::console::Console;
+use crate::door;
+use crate::failure::Failure;
+
+/// Rewrites the files about phases that are of an old version, each beside a copy of what it was. What cannot be
+/// rewritten stays as it is, and is read all the same.
+pub fn renew(root: &Path, console: &Console) {
+    for (path, name) in super::iterate_files(Some(root)) {
+        let Some((old, new)) = outdated(&path, &name) else { continue };
+        match rewrite(&path, &old, &new) {
+            Ok(backup) => console.note(&format!(
+                "{name} was of version 1 and is now of version 2; as it was it is in {}",
+                backup.strip_prefix(root).unwrap_or(&backup).display()
+            )),
+            Err(failure) => console.note(&format!(
+                "warning: {name} is of version 1 and is read as version 2: {}",
+                failure.message()
+            )),
+        }
+    }
+}
+
+/// What stands in a file and what should, if that is not the same. A file that cannot be read is for others to refuse.
+fn outdated(path: &Path, name: &str) -> Option<(String, String)> {
+    let bytes = door::read_if_there(path).ok()??;
+    let text = String::from_utf8(bytes).ok()?;
+    let new = foreign::migrate(File { name, text: &text }).ok()??;
+    Some((text, new))
+}
+
+/// Writes the new text in the place of the old one; gives where the old one is kept. A link is followed: the file it
+/// leads to is the one people have.
+fn rewrite(path: &Path, old: &str, new: &str) -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    let path = path.canonicalize().map_err(failed)?;
+    let mode = path.metadata().map_err(failed)?.permissions();
+    if mode.readonly() {
+        return Err(failed(io::ErrorKind::PermissionDenied.into()));
+    }
+    let backup = keep(&path, old)?;
+    draft::write(&path, new.as_bytes(), Care::Durable).map_err(failed)?;
+    fs::set_permissions(&path, mode).map_err(failed)?;
+    Ok(backup)
+}
+
+/// Keeps a text beside a file, under a name nobody uses.
+fn keep(path: &Path, old: &str) -> Result<PathBuf, Failure> {
+    for number in 1..1000 {
+        let end = if number == 1 { ".v1.bak".to_owned() } else { format!(".v1.bak{number}") };
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let backup = PathBuf::from(name);
+        if door::write_new(&backup, old)? {
+            return Ok(backup);
+        }
+    }
+    Err(Failure::failed(format!("{} has too many backups", path.display())))
+}
