@@ -19,7 +19,11 @@ pub fn passed_by(step: &Step, round: Option<&Round>, goes_on: bool) -> Vec<Line>
         lines.extend(went_on(step, &end));
     }
     if goes_on && step.after.at.pass > step.before.at.pass {
-        lines.push(Line::Step { place: place::left(step), text: started_over(step, round) });
+        let place = place::left(step);
+        // Where nothing was left, the iteration that begins says enough.
+        let told = !place.is_empty() || place::iteration(step.after, step.policy).is_none();
+        let line = || Line::Step { place, text: started_over(step, round) };
+        lines.extend(told.then(line));
     }
     lines
 }

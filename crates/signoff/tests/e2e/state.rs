@@ -323,7 +323,7 @@ fn a_half_written_file_never_replaces_a_good_one() {
     project.run(&["import", "state.json", "--queue"]);
     project.env.write("good.json", "good\n");
     let export = ["export", "1", "--format", "state-v4", "--output", "good.json"];
-    let killed = project.env.run_with(&export, &[("SIGNOFF_FAILPOINT", "export:1")]);
+    let killed = project.env.run_with(&export, &[("SIGNOFF_FAILPOINT", "half_written:1")]);
     assert_eq!((killed.code, project.read("good.json").as_str()), (None, "good\n"));
     // No file may grow: what is written fails in the middle.
     let full = project.env.shell(&format!(
