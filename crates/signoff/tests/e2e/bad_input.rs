@@ -623,7 +623,18 @@ fn a_phase_of_checks_without_checks() {
         "preset = \"mine\"\n[workflows.mine]\n[[workflows.mine.phases]]\nname = \"implement\"\nkind = \"agent\"\n\
          [[workflows.mine.phases]]\nname = \"test\"\nkind = \"check\"\n",
     );
-    insta::assert_snapshot!(project.run(&["work"]), @"");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Do it
+      Implementing...
+      Implementation complete
+      [1/3] Running checks...
+      [1/3] Nothing to check: no checks are configured, and none were found
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
 }
 
 #[test]
