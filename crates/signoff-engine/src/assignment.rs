@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use signoff_core::config;
 use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Failure, Job, JobKind, Loop, Policy};
+use signoff_core::machine::{Job, JobKind, Loop, Policy};
 use signoff_core::policy::Gate;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::{TaskSpec, TaskType};
@@ -45,6 +45,8 @@ pub struct Assignment {
     pub item_began: Option<Commit>,
     /// The helpers of the phase at hand that came back.
     pub researched: Vec<AttemptId>,
+    /// Why the answer of the attempt before was refused, if it was.
+    pub refused: Option<String>,
 }
 
 /// A part of a run that carries no task.
@@ -67,12 +69,8 @@ pub enum Part {
 impl Part {
     pub fn of(loop_id: &LoopId, worked: &Worked) -> Option<Self> {
         if *loop_id == LoopId::planning() {
-            let refused = match &worked.last_failure {
-                Some(Failure::BadAnswer { message }) => Some(message.clone()),
-                Some(_) | None => None,
-            };
             let (tasks, groups) = (worked.tasks.clone(), worked.groups.clone());
-            return Some(Self::Planning { tasks, groups, refused });
+            return Some(Self::Planning { tasks, groups, refused: worked.refused() });
         }
         if *loop_id == LoopId::whole() {
             return Some(Self::Whole);

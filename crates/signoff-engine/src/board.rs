@@ -243,6 +243,20 @@ impl Worked {
         self.state = next;
     }
 
+    /// Why the last answer was refused, if the last attempt ended so.
+    pub fn refused(&self) -> Option<String> {
+        match &self.last_failure {
+            Some(Failure::BadAnswer { message }) => Some(message.clone()),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The same for an agent that is at the same job once more.
+    pub fn refused_again(&self) -> Option<String> {
+        let again = matches!(&self.state.stage, Stage::Working { failures, .. } if *failures > 0);
+        self.refused().filter(|_| again)
+    }
+
     /// Whoever brings together what helpers found must know which of them came back.
     fn note_research(&mut self, event: &Event, next: &Loop) {
         if let (Event::WorkEnded { attempt, .. }, Stage::Researching { .. }) = (event, &self.state.stage)

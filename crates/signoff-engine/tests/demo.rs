@@ -52,6 +52,7 @@ impl Demo {
             attempt: 1,
             previous_message: None,
             findings: &[],
+            item: None,
             ends_with_marker: false,
             may_stop_picking: false,
         });
@@ -66,6 +67,7 @@ impl Demo {
             other_loops: &[],
             agents_at_once: 2,
             diff: DiffContext { base: None, stat: "", diff: "", left_out: &[] },
+            item: None,
             author_output: None,
         };
         let prompt = prompt::review(&ReviewContext {

@@ -18,6 +18,8 @@ pub struct BrainstormContext<'a> {
     pub findings: &'a [&'a Finding],
     /// What it said, where it found nothing that could be listed.
     pub last_review: Option<&'a str>,
+    /// Why the last attempt's answer was refused.
+    pub refused: Option<&'a str>,
     /// The file that the result is written to, seen from the worktree.
     pub document: Option<&'a str>,
 }
@@ -76,6 +78,11 @@ pub(super) fn reports(reports: &[&str]) -> Option<String> {
     (!texts.is_empty()).then(|| text::ResearchReports { reports: &texts.join("\n\n") }.fill())
 }
 
+/// Why an answer was refused, for who tries again.
+pub(super) fn refused(reason: Option<&str>) -> Option<String> {
+    reason.map(|reason| text::AnswerRefused { reason: &fenced(reason, "") }.fill())
+}
+
 fn design_file(context: &BrainstormContext<'_>) -> Option<String> {
     context.document.map(|path| text::DesignFile { path: &one_line(path) }.fill())
 }
@@ -86,6 +93,7 @@ fn about(context: &BrainstormContext<'_>, built_in: &str) -> Pieces {
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add_some(last_pass(context.pass, context.findings, context.last_review));
+    pieces.add_some(refused(context.refused));
     pieces
 }
 

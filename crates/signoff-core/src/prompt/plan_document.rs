@@ -1,6 +1,6 @@
 //! The prompt that asks for a task's plan document.
 
-use crate::prompt::brainstorm::{last_pass, reports};
+use crate::prompt::brainstorm::{last_pass, refused, reports};
 use crate::prompt::material::{fenced, one_line};
 use crate::prompt::pieces::Pieces;
 use crate::prompt::{TaskBrief, text};
@@ -22,6 +22,8 @@ pub struct PlanDocumentContext<'a> {
     pub findings: &'a [&'a Finding],
     /// What that review said, where it found nothing that could be listed.
     pub last_review: Option<&'a str>,
+    /// Why the last attempt's answer was refused.
+    pub refused: Option<&'a str>,
     /// What researchers reported.
     pub reports: &'a [&'a str],
     /// The file that the plan is written to, seen from the worktree; none where it is the final message.
@@ -39,6 +41,7 @@ pub fn plan_document(context: &PlanDocumentContext<'_>) -> String {
     let previous = |plan| text::PreviousPlan { plan: &fenced(plan, "") }.fill();
     pieces.add_some(context.previous_plan.map(previous));
     pieces.add_some(last_pass(context.pass, context.findings, context.last_review));
+    pieces.add_some(refused(context.refused));
     pieces.add_some(reports(context.reports));
     pieces.add(match context.document {
         Some(path) => text::PlanFile { path: &one_line(path) }.fill(),

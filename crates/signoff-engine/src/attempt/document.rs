@@ -2,6 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -98,10 +99,16 @@ impl Assignment {
     }
 }
 
-/// What a document is before the attempt that is to write it: what it holds is the agent's doing if it changed.
-pub fn digest(task: &Assignment, worktree: &Worktree) -> Option<String> {
-    let path = worktree.path().join(task.document_path(task.document()?)?);
-    plain(&path).map(|text| hex(&Sha256::digest(text)))
+/// What a document is like before the attempt that is to write it.
+pub fn stamp(task: &Assignment, worktree: &Worktree) -> Option<String> {
+    stamp_of(&worktree.path().join(task.document_path(task.document()?)?))
+}
+
+/// What it holds, and when it was written: who writes the same again wrote it.
+fn stamp_of(path: &Path) -> Option<String> {
+    let text = plain(path)?;
+    let written = path.symlink_metadata().ok()?;
+    Some(format!("{} {}.{}", hex(&Sha256::digest(text)), written.mtime(), written.mtime_nsec()))
 }
 
 /// The content of a plain file, one byte more than it may have.
@@ -123,10 +130,8 @@ pub fn settle(
     if let Some(obstacle) = obstacle(worktree.path(), &path) {
         return Ok(Some(Failure::BadAnswer { message: obstacle }));
     }
-    let found = plain(&path);
-    let digest = found.as_ref().map(|text| hex(&Sha256::digest(text)));
-    let text = match found {
-        Some(text) if digest != memo(dir).document => text,
+    let text = match plain(&path) {
+        Some(text) if stamp_of(&path) != memo(dir).document => text,
         Some(_) | None => {
             let said = final_message(shop, task, dir);
             if said.trim_ascii().is_empty() {

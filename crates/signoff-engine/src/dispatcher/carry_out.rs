@@ -291,6 +291,7 @@ impl Dispatcher<'_> {
             items: worked.tasks.clone(),
             item_began: worked.item_began.clone(),
             researched: worked.researched.clone(),
+            refused: worked.refused_again(),
         })
     }
 

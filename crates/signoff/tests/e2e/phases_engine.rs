@@ -1,53 +1,454 @@
 //! The long way of a task: research, documents, items, checks.
 
 use signoff_testkit::Project;
+use signoff_testkit::calls::Call;
 use signoff_testkit::script::{Rule, Script};
 
 use crate::PROGRAM;
 
-const TASK: [&str; 2] = ["add", "Add a greeting"];
 const BRANCH: &str = "signoff/task-1-add-a-greeting";
-const APPROVED: &str = "NO ISSUES\n";
+const DESIGN: &str = "docs/signoff/task-1-add-a-greeting-design.md";
+const PLAN: &str = "docs/signoff/task-1-add-a-greeting-plan.md";
+const CLEAN: &str = "NO ISSUES\n";
 
-const PLAN: &str = "# Greeting\n\n### Task 1: Say hello\n\nWrite it to hello.txt.\n\n**Acceptance Criteria:**\n- hello.txt says hello\n\n### Task 2: Say goodbye\n\nWrite it to bye.txt.\n";
+const TASKS: &str = "# Greeting\n\n### Task 1: Say hello\n\nWrite it to hello.txt.\n\n\
+     **Acceptance Criteria:**\n- hello.txt says hello\n\n### Task 2: Say goodbye\n\nWrite it to bye.txt.\n";
 
-/// Whoever thinks, plans and works in all phases; reviewers are added by each story.
-fn team(script: Script) -> Script {
+/// A workflow as short as one with documents and items can be.
+const SHORT: &str = r#"
+preset = "short"
+[workflows.short]
+arrangement = "chain"
+phases = [
+  { name = "brainstorm", kind = "agent", role = "brainstorm" },
+  { name = "plan", kind = "agent", role = "plan" },
+  { name = "plan_review", kind = "gate", reviewers = ["plan"], on_failure = "restart", max_fixes = 1, on_implementer_failure = ["retry", "stop"] },
+  { name = "implement", kind = "agent", per_item = true },
+  { name = "implement_review", kind = "gate", reviewers = ["code"], per_item = true, max_fixes = 2 },
+]
+[workflows.short.reviewers]
+plan = { kind = "general", contract = "severity" }
+code = { kind = "code", contract = "severity" }
+"#;
+
+/// Whoever researches.
+fn researchers(script: Script) -> Script {
     script
         .rule(Rule::role("brainstorm").asked_for("You are researcher 1").say("There is no greeting yet.\n"))
         .rule(Rule::role("brainstorm").asked_for("You are researcher 2").say("It must be polite.\n"))
         .rule(Rule::role("brainstorm").asked_for("You are researcher 3").say("It may offend.\n"))
-        .rule(Rule::role("plan").asked_for("You are researcher").say("Two files.\n"))
-        .rule(Rule::role("brainstorm").say("# Design\n\nTwo files.\n"))
-        .rule(Rule::role("plan").say(PLAN))
+        .rule(Rule::role("plan").asked_for("You are researcher").say("Two files are enough.\n"))
+}
+
+/// Whoever thinks, plans and works.
+fn team(script: Script) -> Script {
+    script
+        .rule(Rule::role("brainstorm").say("# Design\n\nOne file for each word.\n"))
+        .rule(Rule::role("plan").say(TASKS))
         .rule(Rule::role("implement").asked_for("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"))
         .rule(Rule::role("implement").asked_for("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
         .rule(Rule::role("simplify").say("Nothing to simplify.\n"))
+        .rule(Rule::role("review").say(CLEAN))
 }
 
-fn project(script: impl FnOnce(Script) -> Script) -> Project {
+fn project(more: &str, script: impl FnOnce(Script) -> Script) -> Project {
     let project = Project::with_agent(PROGRAM, script);
-    project.configure("preset = \"phases\"\n");
+    project.configure(more);
+    project.run(&["add", "Add a greeting"]);
     project
 }
 
-fn approving(script: Script) -> Script {
-    team(script).rule(Rule::role("review").say(APPROVED))
+/// A project with the whole workflow.
+fn whole(script: impl FnOnce(Script) -> Script) -> Project {
+    project("preset = \"phases\"\n", script)
+}
+
+fn calls(project: &Project, phase: &str) -> Vec<Call> {
+    let calls = project.calls();
+    calls.all().iter().filter(|call| call.start.phase == phase).cloned().collect()
+}
+
+/// What the branch has in a file.
+fn on_branch(project: &Project, file: &str) -> String {
+    project.git(&format!("show {BRANCH}:{file}"))
 }
 
 #[test]
 fn a_task_goes_through_all_phases() {
-    let project = project(approving);
+    let project = whole(|script| team(researchers(script)));
     let before = project.checkout();
-    project.run(&TASK);
-    insta::assert_snapshot!(project.run(&["work"]), @r#"
-    exit 2
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+    Iteration 1/10
+      Phase 1/9: Brainstorm: 3 researchers first...
+      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan: 3 researchers first...
+      Phase 2/9: Plan: Bringing it together...
+      Phase 2/9: Plan: 2 items planned
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement, item 1/2...
+      Phase 4/9: Implement, item 1/2 complete
+      Phase 4/9: Implement, item 2/2...
+      Phase 4/9: Implement, item 2/2 complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 4 reviews in 1 iteration): there was nothing to check (nothing_to_check)
     --- stderr
-    error: phase test runs the project's checks, and there are none
-    hint: name them in [checks] of signoff.toml: test = "make test"
-    "#);
-    insta::assert_snapshot!(project.subjects(BRANCH), @"");
-    insta::assert_snapshot!(project.git(&format!("ls-tree -r --name-only {BRANCH}")), @"");
-    insta::assert_snapshot!(project.calls().story(), @"");
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 1 of 2: Say hello
+    Add a greeting - item 2 of 2: Say goodbye
+    ");
+    insta::assert_snapshot!(project.git(&format!("ls-tree -r --name-only {BRANCH}")), @"
+    README.md
+    bye.txt
+    docs/signoff/task-1-add-a-greeting-design.md
+    docs/signoff/task-1-add-a-greeting-plan.md
+    hello.txt
+    signoff.toml
+    ");
+    let called = |call: &Call| format!("{} {}{}", call.start.phase, call.start.role, call.start.reviewer);
+    let called: Vec<String> = project.calls().all().iter().map(called).collect();
+    insta::assert_snapshot!(called.join("\n"), @"
+    brainstorm brainstorm
+    brainstorm brainstorm
+    brainstorm brainstorm
+    brainstorm brainstorm
+    plan plan
+    plan plan
+    plan plan
+    plan plan
+    plan_review reviewplan
+    implement implement
+    implement implement
+    code_review reviewcode
+    simplify simplify
+    final_review reviewfinal
+    codex_final reviewcodex
+    ");
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("nothing to check: no [checks] are configured"), "{shown}");
+    assert_eq!(on_branch(&project, PLAN), TASKS);
     assert_eq!(project.checkout(), before);
+}
+
+#[test]
+fn everybody_is_told_what_was_found_out_before() {
+    let project = whole(|script| team(researchers(script)));
+    project.run(&["work"]);
+    let prompt = |phase: &str, index: usize| calls(&project, phase)[index].prompt.clone();
+    let design = prompt("brainstorm", 3);
+    for said in ["There is no greeting yet.", "It must be polite.", "It may offend.", DESIGN] {
+        assert!(design.contains(said), "{said}: {design}");
+    }
+    assert!(prompt("plan", 0).contains(&format!("- Design: {DESIGN}")), "researchers know the design");
+    let plan = prompt("plan", 3);
+    for said in ["One file for each word.", "Two files are enough.", PLAN, "### Task 1: Title"] {
+        assert!(plan.contains(said), "{said}: {plan}");
+    }
+    let review = prompt("plan_review", 0);
+    for said in ["# PLAN REVIEW PHASE", "One file for each word.", "Say goodbye", PLAN, DESIGN, "diff --git"]
+    {
+        assert!(review.contains(said), "{said}: {review}");
+    }
+    let (first, second) = (prompt("implement", 0), prompt("implement", 1));
+    for said in ["**Say hello**", "- hello.txt says hello", "Coming later:\n- Say goodbye", PLAN, DESIGN] {
+        assert!(first.contains(said), "{said}: {first}");
+    }
+    for said in ["**Say goodbye**", "Done before:\n- Say hello", "Write it to bye.txt."] {
+        assert!(second.contains(said), "{said}: {second}");
+    }
+    for phase in ["code_review", "final_review", "codex_final"] {
+        let review = prompt(phase, 0);
+        assert!(review.contains("hello.txt") && review.contains("bye.txt"), "{phase}: {review}");
+    }
+    assert!(prompt("simplify", 0).contains("+hello"), "what is made simpler is shown");
+}
+
+#[test]
+fn a_restart_does_not_begin_blind() {
+    let project = project(SHORT, |script| {
+        let objects = Rule::role("review").reviewer("plan").call(1);
+        team(script.rule(objects.say("HIGH: docs/plan.md:3 nobody greets the cat\n")))
+    });
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+      [brainstorm] Brainstorming...
+      [brainstorm] Brainstorm complete
+      [plan] Planning...
+      [plan] 2 items planned
+      [plan] Plan complete
+      [plan_review 1/2] Running review...
+      [plan_review 1/2] Review: CHANGES_REQUESTED - nobody greets the cat
+      [plan_review 1/2] Starting over at brainstorm (pass 2/10)
+      [brainstorm] Brainstorming...
+      [brainstorm] Brainstorm complete
+      [plan] Planning...
+      [plan] Plan complete
+      [plan_review 1/2] Running review...
+      [plan_review 1/2] Review: APPROVED
+      [implement, item 1/2] Implementing...
+      [implement, item 1/2] Implementation complete
+      [implement_review 1/3, item 1/2] Running review...
+      [implement_review 1/3, item 1/2] Review: APPROVED
+      [implement, item 2/2] Implementing...
+      [implement, item 2/2] Implementation complete
+      [implement_review 2/3, item 2/2] Running review...
+      [implement_review 2/3, item 2/2] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 4 reviews)
+    ");
+    for phase in ["brainstorm", "plan"] {
+        let told = calls(&project, phase).last().unwrap().prompt.clone();
+        assert!(told.contains("nobody greets the cat"), "{phase}: {told}");
+    }
+    assert!(calls(&project, "plan")[1].prompt.contains("## The Last Plan"));
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 1 of 2: Say hello
+    Add a greeting - item 2 of 2: Say goodbye
+    ");
+}
+
+#[test]
+fn each_item_is_judged_by_what_was_done_for_it() {
+    let project = project(SHORT, team);
+    project.run(&["work"]);
+    let reviews = calls(&project, "implement_review");
+    let [first, second] = reviews.as_slice() else { panic!("{reviews:?}") };
+    assert!(first.prompt.contains("This is the review of number 1 of 2"), "{}", first.prompt);
+    assert!(first.prompt.contains("hello.txt") && !first.prompt.contains("+# Design"), "{}", first.prompt);
+    assert!(second.prompt.contains("+bye") && !second.prompt.contains("+hello"), "{}", second.prompt);
+    assert!(!second.prompt.contains("Re-review"), "{}", second.prompt);
+}
+
+#[test]
+fn a_plan_that_a_fix_changes_is_read_again() {
+    let mended = TASKS.replace("### Task 2: Say goodbye", "### Task 2: Wave") + "\n### Task 3: Bow\n";
+    let fixing = SHORT.replace("on_failure = \"restart\"", "on_failure = \"mini-loop\"");
+    let project = project(&fixing, |script| {
+        let objects = Rule::role("review").reviewer("plan").call(1);
+        let script = script
+            .rule(objects.say("HIGH: docs/plan.md:3 nobody bows\n"))
+            .rule(Rule::role("fix").write(PLAN, &mended).say("Fixed.\n"))
+            .rule(Rule::role("implement").asked_for("number 3 of 3").write("bow.txt", "bow\n").say("Done.\n"))
+            .rule(Rule::role("implement").append("some.txt", "more\n").say("Done.\n"));
+        team(script)
+    });
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Address review feedback (cycle 1)
+    Add a greeting - item 1 of 3: Say hello
+    Add a greeting - item 2 of 3: Wave
+    Add a greeting - item 3 of 3: Bow
+    ");
+}
+
+#[test]
+fn a_plan_without_tasks_is_worked_as_a_whole() {
+    let project = project(SHORT, |script| {
+        let script = script
+            .rule(
+                Rule::role("plan")
+                    .write(PLAN, "Just do it.\n")
+                    .write("stray.txt", "oops\n")
+                    .say("Written.\n"),
+            )
+            .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"));
+        team(script)
+    });
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+      [brainstorm] Brainstorming...
+      [brainstorm] Brainstorm complete
+      [plan] Planning...
+      [plan] Plan complete
+      [plan_review 1/2] Running review...
+      [plan_review 1/2] Review: APPROVED
+      [implement] Implementing...
+      [implement] Implementation complete
+      [implement_review 1/3] Running review...
+      [implement_review 1/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 reviews)
+    --- stderr
+    whoever wrote the plan changed other files too, which are kept: stray.txt
+    ");
+    assert_eq!(on_branch(&project, PLAN), "Just do it.\n");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - initial implementation
+    ");
+}
+
+#[test]
+fn an_item_that_is_done_already_is_told_and_nothing_at_all_is_a_failure() {
+    let one_of_two = project(SHORT, |script| {
+        team(script.rule(Rule::role("implement").asked_for("number 1 of 2").say("It is there.\n")))
+    });
+    let worked = one_of_two.run(&["work"]);
+    assert!(worked.to_string().contains("item 1 of 2 changed nothing: Say hello"), "{worked}");
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let none = project(SHORT, |script| team(script.rule(Rule::role("implement").say("It is there.\n"))));
+    let worked = none.run(&["work", "--no-ask"]);
+    assert!(worked.to_string().contains("ended without changing anything"), "{worked}");
+    assert_eq!(worked.code, Some(1), "{worked}");
+}
+
+#[test]
+fn a_researcher_that_fails_is_done_without_and_one_that_writes_is_undone() {
+    let project = whole(|script| {
+        let second = || Rule::role("brainstorm").asked_for("You are researcher 2");
+        let third = Rule::role("brainstorm").asked_for("You are researcher 3");
+        let script =
+            script.rule(second().exit(3)).rule(third.write("planted.txt", "here\n").say("It may offend.\n"));
+        team(researchers(script))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let told = worked.to_string();
+    assert!(told.contains("changed files while researching; undone: added planted.txt"), "{worked}");
+    let thinking = calls(&project, "brainstorm");
+    let design = &thinking.last().unwrap().prompt;
+    assert_eq!(thinking.len(), 5, "one was asked twice");
+    assert!(design.contains("There is no greeting yet.") && design.contains("It may offend."), "{design}");
+    assert!(design.contains("### Report 2") && !design.contains("### Report 3"), "{design}");
+    assert!(!project.git(&format!("ls-tree -r --name-only {BRANCH}")).contains("planted"));
+}
+
+#[test]
+fn finished_researchers_are_not_asked_again_after_a_kill() {
+    let project = whole(|script| team(researchers(script)));
+    // Three are prepared for research, the fourth brings their reports together.
+    project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "prepare:4")]);
+    assert_eq!(calls(&project, "brainstorm").len(), 3);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let thinking = calls(&project, "brainstorm");
+    assert_eq!(thinking.len(), 4);
+    for said in ["There is no greeting yet.", "It must be polite.", "It may offend."] {
+        assert!(thinking[3].prompt.contains(said), "{said}: {}", thinking[3].prompt);
+    }
+}
+
+#[test]
+fn checks_that_are_found_are_run_and_a_failing_one_begins_the_next_pass() {
+    let project = whole(|script| {
+        let makefile = "test:\n\t@test -f fixed.txt || { echo 'hello.txt:1: too loud'; exit 1; }\n";
+        let script = script
+            .rule(Rule::role("implement").call(1).write("Makefile", makefile).say("Done.\n"))
+            .rule(Rule::role("implement").asked_for("too loud").write("fixed.txt", "f\n").say("Done.\n"));
+        team(researchers(script))
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert!(worked.to_string().contains("no [checks] are configured; found and run: make test"), "{worked}");
+    let thinking = calls(&project, "brainstorm");
+    assert_eq!(thinking.len(), 8, "two passes");
+    for call in &thinking[4..] {
+        assert!(call.prompt.contains("too loud"), "{}", call.prompt);
+    }
+    let reviews: Vec<String> = project.list(".signoff/reviews");
+    let of = |part: &str| reviews.iter().filter(|name| name.contains(part)).count();
+    assert_eq!(of("-task-1-p2-final_review-review-1.md"), 1, "{reviews:?}");
+    assert_eq!(of("-task-1-p1-plan_review-review-1.md"), 1, "{reviews:?}");
+}
+
+#[test]
+fn prompts_of_ones_own_are_obeyed() {
+    let project = project(SHORT, team);
+    project.env.write(".signoff/prompts/brainstorm.md", "Think like a cat.\n");
+    project.env.write("plan-prompt.md", "Plan like a cat.\n");
+    project.configure(&format!("{SHORT}\n[prompts]\nplan = \"plan-prompt.md\"\n"));
+    project.run(&["work"]);
+    assert!(calls(&project, "brainstorm")[0].prompt.starts_with("Think like a cat.\n"));
+    let plan = &calls(&project, "plan")[0].prompt;
+    assert!(plan.starts_with("Plan like a cat.\n") && plan.contains(PLAN), "{plan}");
+}
+
+/// What becomes of a plan that is written in this way; nothing outside of the worktree may change.
+fn hostile(plan: impl Fn(Rule) -> Rule) -> String {
+    let project = project(SHORT, |script| team(script.rule(plan(Rule::role("plan")))));
+    project.env.write("../outside.md", "mine\n");
+    let before = project.checkout();
+    let worked = project.run(&["work", "--no-ask"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    assert_eq!(project.checkout(), before);
+    assert_eq!(project.read("../outside.md"), "mine\n");
+    let told = calls(&project, "plan").last().unwrap().prompt.clone();
+    let refused = told.contains("## Your Last Answer Was Refused");
+    let failed = |line: &&str| line.contains("refused:") || line.contains("failed:");
+    let failure = worked.stdout.lines().find(failed).unwrap_or(&worked.stdout).trim().to_owned();
+    assert_eq!(refused, failure.contains("refused:"), "{told}");
+    failure
+}
+
+#[test]
+fn a_hostile_plan_writes_nowhere_else_and_is_refused_in_words() {
+    let many: String = (1..=201).map(|number| format!("### Task {number}: Do it\n\nNow.\n\n")).collect();
+    let said = [
+        hostile(|rule| rule.shell("rm -rf docs && echo file > docs").say(TASKS)),
+        hostile(|rule| {
+            rule.shell(&format!("rm -f {PLAN}; ln -s ../../../../../outside.md {PLAN}")).say(TASKS)
+        }),
+        hostile(|rule| rule.shell("rm -rf docs && ln -s ../../../.. docs").say(TASKS)),
+        hostile(|rule| {
+            rule.shell(&format!("head -c 10000000 /dev/zero | tr '\\0' x > {PLAN}")).say("Done.\n")
+        }),
+        hostile(|rule| rule.say(&many)),
+        hostile(|rule| rule.say(" \n")),
+        hostile(|rule| {
+            rule.shell("echo docs > .gitignore; git rm -rq --cached docs; rm -rf docs").say(TASKS)
+        }),
+    ];
+    insta::assert_snapshot!(said.join("\n"), @"
+    [plan] The planner's answer was refused: docs is not a directory
+    [plan] The planner's answer was refused: docs/signoff/task-1-add-a-greeting-plan.md is not a plain file
+    [plan] The planner's answer was refused: docs is not a directory
+    [plan] The planner's answer was refused: docs/signoff/task-1-add-a-greeting-plan.md is larger than 1048576 bytes
+    [plan] The planner's answer was refused: docs/signoff/task-1-add-a-greeting-plan.md has 201 tasks; at most 200 are worked
+    [plan] Plan failed: ended without changing anything
+    [plan] The planner's answer was refused: docs/signoff/task-1-add-a-greeting-plan.md was not committed: does .gitignore name it?
+    ");
+}
+
+#[test]
+fn control_characters_in_a_plan_reach_no_terminal() {
+    let project = project(SHORT, |script| {
+        let plan = "### Task 1: Say \u{1b}[2Jhello\u{7}\n\nNow.\n";
+        let script = script
+            .rule(Rule::role("plan").say(plan))
+            .rule(Rule::role("implement").say("It is there.\n").write("hello.txt", "hello\n"));
+        team(script)
+    });
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert!(!worked.to_string().contains('\u{1b}'), "{worked}");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 1 of 1: Say [2Jhello
+    ");
 }
