@@ -7,12 +7,16 @@
 
 mod assign;
 mod check;
+pub mod dialogue;
+pub mod edit;
 mod error;
 pub mod foreign;
 mod gate;
 mod layer;
 mod origin;
+mod overview;
 mod phase;
+pub mod questions;
 mod role;
 mod schema;
 mod show;
@@ -28,12 +32,14 @@ pub use assign::{Agent, Assigned, AssignedReviewer, Place};
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
+pub use overview::{PhaseRow, PhaseSetting};
 pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
 pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 
+use crate::ids::ReviewerName;
 use crate::limited::Backoff;
 use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
@@ -110,8 +116,9 @@ impl Settings {
         for (name, table) in tables.table.children()? {
             slot::check_name(name, &tables)?;
             if PRESETS.contains(&name) {
-                let message =
-                    format!("`{name}` is a preset: change it in [presets.{name}], or choose another name");
+                let message = format!(
+                    "`{name}` is a preset: write [presets.{name}] to change it, or choose another name"
+                );
                 return Err(tables.table.error(name, message));
             }
             let workflow = resolve::workflow(&table, name, &shared)?;
@@ -183,6 +190,12 @@ impl Settings {
     /// The file with the prompt for a role, with its origin.
     pub fn prompt(&self, role: &str) -> Option<(&str, &Origin)> {
         self.written.prompts.of(role).map(|setting| (setting.value.as_str(), &setting.origin))
+    }
+
+    /// The file with the prompt of one reviewer, with its origin.
+    pub fn reviewer_prompt(&self, name: &ReviewerName) -> Option<(&str, &Origin)> {
+        let prompt = self.written.reviewers.0.get(name.as_str())?.prompt.as_ref()?;
+        Some((prompt.value.as_str(), &prompt.origin))
     }
 
     /// Where the prompt that a workflow has for a role was named, in words.

@@ -204,6 +204,11 @@ impl Phase {
         }
     }
 
+    /// Whether an agent works here.
+    pub fn works(&self) -> bool {
+        matches!(self.kind, PhaseKind::Agent { .. })
+    }
+
     /// The name under which its gate is configured.
     pub fn gate_name(&self) -> &str {
         self.called.as_deref().unwrap_or(&self.name)

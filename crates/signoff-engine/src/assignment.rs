@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use signoff_core::config;
 use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Job, JobKind, Loop, Policy};
+use signoff_core::machine::{Job, JobKind, Loop, Policy, Stage};
 use signoff_core::policy::Gate;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::{TaskSpec, TaskType};
@@ -206,6 +206,12 @@ impl Assignment {
             Some(Part::Checkpoint { number, .. }) => Some(number),
             Some(Part::Planning { .. } | Part::Whole) | None => None,
         }
+    }
+
+    /// Whether others fix the other findings of the same review, now or in turn.
+    pub fn shares_fixes(&self) -> bool {
+        let several = matches!(&self.state.stage, Stage::Fixing { fixes, .. } if fixes.len() > 1);
+        several && matches!(self.job.kind, JobKind::Fix { .. })
     }
 
     /// Whether it only looks.

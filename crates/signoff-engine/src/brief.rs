@@ -277,17 +277,17 @@ fn simplify(task: &Assignment, material: &Material) -> String {
 fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
     let called = called(task);
     let merged = task.last_round.as_ref().map(|round| merge(&round.reviews, Bar::Low));
-    // Who fixes beside others is told of its own findings alone.
-    let apart = place::apart::is_apart(task);
+    // Who fixes a part of them is told of its own findings alone.
+    let shared = task.shares_fixes();
     let is_own = |finding: &Finding| findings.iter().any(|own| own.id == finding.id);
     let issue = |index: usize| merged.as_ref().and_then(|merged| merged.issues.get(index));
     let conflicts: Vec<(&Finding, &Finding)> = merged
         .iter()
         .flat_map(|merged| &merged.conflicts)
         .filter_map(|conflict| Some((&issue(conflict.a)?.finding, &issue(conflict.b)?.finding)))
-        .filter(|(one, other)| !apart || is_own(one) || is_own(other))
+        .filter(|(one, other)| !shared || is_own(one) || is_own(other))
         .collect();
-    let only_files = if apart { files(findings) } else { Vec::new() };
+    let only_files = if place::apart::is_apart(task) { files(findings) } else { Vec::new() };
     let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
@@ -295,7 +295,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         worktree: &task.place.worktree,
         findings,
         conflicts: &conflicts,
-        follow_up: follow_up(task).filter(|_| !apart),
+        follow_up: follow_up(task).filter(|_| !shared),
         unread_review: material.unread.as_deref(),
         last_review: material.last_review.as_deref(),
         guidance: task.spec.guidance.as_deref(),

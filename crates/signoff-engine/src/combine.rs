@@ -52,7 +52,7 @@ fn combine(shop: &Workshop, task: &Assignment) -> Result<Event, EngineError> {
     failpoint::pass("combine");
     let Together { kept, head } = together(shop, task, parts)?;
     failpoint::pass("combined");
-    apart::forget_all(shop, (task.run, &task.loop_id), Path::new(&task.place.worktree));
+    apart::forget_all(&shop.repository, (task.run, &task.loop_id), Path::new(&task.place.worktree));
     let attempt = task.job.attempt;
     Ok(if parts.iter().all(|(number, _)| kept.contains(number)) {
         Event::FixesCombined { attempt, head }

@@ -138,7 +138,7 @@ impl Dialogue {
         let left = room.lines.saturating_sub(choices.len() + 2);
         let text = wrap(&question.text, room.columns.saturating_sub(2), left.min(TEXT));
         let left = left - text.len();
-        lines.extend(text.iter().map(|line| format!("  {line}")));
+        lines.extend(text.iter().map(|line| shorten(format!("  {line}"), room.columns)));
         lines.extend(findings(question, left, room.columns));
         lines.extend(choices);
         lines.push(last);
@@ -176,13 +176,15 @@ impl Dialogue {
 
 /// `? Task #29 Add user authentication  review 3/3  (2 more questions)`.
 fn heading(question: &Question, others: usize, width: usize) -> String {
-    let others = match others {
+    let place = if question.place.is_empty() { String::new() } else { format!("  {}", question.place) };
+    let head = format!("? {}", question.subject);
+    let long = match others {
         0 => String::new(),
         1 => "  (1 more question)".to_owned(),
         others => format!("  ({others} more questions)"),
     };
-    let place = if question.place.is_empty() { String::new() } else { format!("  {}", question.place) };
-    let head = format!("? {}", question.subject);
+    let fits = columns(&head) + columns(&place) + columns(&long) <= width;
+    let others = if fits { long } else { format!("  (+{others})") };
     let left = width.saturating_sub(columns(&head) + columns(&place) + columns(&others) + 1);
     let title = if left > 3 { cut(&question.title, left) } else { String::new() };
     let head = format!("{head} {title}").trim_end().to_owned();
@@ -211,7 +213,7 @@ fn findings(question: &Question, left: usize, width: usize) -> Vec<String> {
 }
 
 fn keys_line(choices: usize, width: usize) -> String {
-    let long = format!("  ↑/↓ or 1–{choices} chooses, Enter answers, Esc leaves it for later");
+    let long = format!("  ↑/↓ or 1–{choices} choose, Enter answers, Esc leaves it for later");
     if columns(&long) <= width {
         return long;
     }

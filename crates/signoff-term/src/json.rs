@@ -13,8 +13,8 @@ use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
-    AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport, LandReport,
-    LandedTask, LogLine, Look,
+    AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport, InitReport,
+    LandReport, LandedTask, LogLine, Look, PhasesReport,
 };
 
 use crate::show::Report;
@@ -134,6 +134,14 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("add", of("`add --json`, version 1", printed::<AddReport>)),
         ("answer", of("`answer --json`, version 1", printed::<AnswerReport>)),
         ("config", of("`config --json`, version 1", printed::<ConfigReport>)),
+        (
+            "configure",
+            of(
+                "`configure --json` with `--set`, `--import` or `--reset`, version 1",
+                printed::<ConfigureReport>,
+            ),
+        ),
+        ("configure-show", of("`configure --show --json`, version 1", printed::<PhasesReport>)),
         ("diff", of("`diff --json`, version 1", printed::<DiffReport>)),
         ("dispute", of("`dispute --json`, version 1", printed::<DisputeReport>)),
         ("doctor", of("`doctor --json`, version 1", printed::<DoctorReport>)),

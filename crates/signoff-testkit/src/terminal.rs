@@ -266,8 +266,10 @@ impl Seen {
 
 impl Drawn {
     fn screen(&self) -> Screen {
-        let contents = self.parser.screen().contents();
-        let lines: Vec<_> = contents.lines().map(str::trim_end).collect();
+        let screen = self.parser.screen();
+        // Line by line: a line that fills the screen is not taken for the beginning of the next one.
+        let lines: Vec<_> =
+            screen.rows(0, screen.size().1.get()).map(|line| line.trim_end().to_owned()).collect();
         Screen(lines.join("\n").trim_end().to_owned())
     }
 }

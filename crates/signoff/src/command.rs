@@ -5,6 +5,7 @@ pub mod answer;
 pub mod cancel;
 pub mod completions;
 pub mod config;
+pub mod configure;
 pub mod decide;
 pub mod demo;
 pub mod diff;

@@ -5,8 +5,6 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use signoff_engine::failpoint;
-
 use crate::console::read_at_most;
 use crate::failure::Failure;
 
@@ -104,63 +102,50 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a file as a whole: whatever happens, what was there before is there, or all of the new one is.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
-        let failure = Failure::failed(format!("cannot write {}: {error}", path.display()));
-        failure.at(path.display().to_string()).hint("what was there before is as it was")
-    };
-    // What a link leads to is written, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match path.metadata() {
-        // A terminal, a pipe: there is nothing to keep whole.
-        Ok(found) if !found.is_file() => fs::write(&path, bytes).map_err(failed),
-        Ok(found) => replace(&path, bytes, Some(found.permissions())).map_err(failed),
-        Err(_) => replace(&path, bytes, None).map_err(failed),
+/// Writes a file of our own, whatever lay there, with the directory it lies in.
+pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
     }
-}
-
-fn replace(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
-    let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?.to_string_lossy();
-    let draft = path.with_file_name(format!(".{name}.signoff-{}", std::process::id()));
-    let written = write_draft(&draft, bytes, permissions).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        fs::remove_file(&draft).ok();
-        return written;
-    }
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-fn write_draft(draft: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
-    let mut file = File::create_new(draft)?;
-    let (first, rest) = bytes.split_at(bytes.len() / 2);
-    file.write_all(first)?;
-    failpoint::pass("export");
-    file.write_all(rest)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    file.sync_all()
+    fs::write(path, text).map_err(failed)
 }
 
 /// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.
 pub fn back_up(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(backup) = backup_name(path)? else { return Ok(None) };
+    fs::rename(path, &backup)
+        .map_err(|error| Failure::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
+    Ok(Some(backup))
+}
+
+/// Copies a file beside itself under a name nobody uses. None if there is no such file.
+pub fn copy_aside(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let Some(backup) = backup_name(path)? else { return Ok(None) };
+    fs::copy(path, &backup)
+        .map_err(|error| Failure::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
+    Ok(Some(backup))
+}
+
+fn backup_name(path: &Path) -> Result<Option<PathBuf>, Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let free = |number: usize| {
         let end = if number == 1 { ".bak".to_owned() } else { format!(".bak{number}") };
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        Some(PathBuf::from(name)).filter(|backup| backup.symlink_metadata().is_err())
+        Some(beside(path, &end)).filter(|backup| backup.symlink_metadata().is_err())
     };
     let backup = (1..1000).find_map(free).ok_or_else(|| {
         Failure::failed(format!("{} has too many backups", path.display())).hint("remove some of them")
     })?;
-    fs::rename(path, &backup)
-        .map_err(|error| Failure::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
     Ok(Some(backup))
+}
+
+/// A file beside another one: its name with something behind it.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
 }
 
 /// A variable of the environment, unless it is empty.

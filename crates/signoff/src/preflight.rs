@@ -66,7 +66,8 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
     for (role, path) in &workflow.prompts {
         check_prompt(bench, path, bench.settings.laid_prompt_origin(role))?;
     }
-    for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
+    let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+    for phase in phases.filter(|phase| !phase.is_off()) {
         let place = Place { workflow, phase, task };
         match &phase.kind {
             PhaseKind::Agent { role, .. } => {
@@ -76,8 +77,8 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
             PhaseKind::Gate(judge) => {
                 for name in &judge.gate.reviewers {
                     let reviewer = bench.settings.reviewer(name, place)?;
-                    if let Some(path) = &reviewer.prompt {
-                        check_prompt(bench, path, format!("[reviewers.{name}] prompt"))?;
+                    if let Some((path, origin)) = bench.settings.reviewer_prompt(name) {
+                        check_prompt(bench, path, origin.to_string())?;
                     }
                     check_agent(bench, &reviewer.agent)?;
                     if reviewer.agent.kind == AgentKind::Checks {

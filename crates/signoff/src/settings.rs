@@ -6,7 +6,7 @@ mod renew;
 use std::path::{Path, PathBuf};
 
 use signoff_core::config::foreign::{self, File, Format};
-use signoff_core::config::{self, Flag, Layer, Settings};
+use signoff_core::config::{self, ConfigError, Flag, Layer, Settings};
 
 use crate::door;
 use crate::failure::Failure;
@@ -30,6 +30,23 @@ pub fn load(root: Option<&Path>) -> Result<Settings, Failure> {
 
 /// The same, under flags of the command line.
 pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failure> {
+    Ok(read(root, flags, None)??)
+}
+
+/// What would hold if a file had this text, or what is wrong with that.
+pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>, Failure> {
+    read(Some(root), &[], Some((file, text)))
+}
+
+fn read(
+    root: Option<&Path>,
+    flags: &[Flag],
+    instead: Option<(&Path, &str)>,
+) -> Result<Result<Settings, ConfigError>, Failure> {
+    let text = |path: &Path, name: &str| match instead.filter(|(file, _)| *file == path) {
+        Some((_, text)) => Ok(Some(text.to_owned())),
+        None => text(path, name),
+    };
     let mut layers = Vec::new();
     if let Some((path, name)) = persons_file() {
         layers.extend(text(&path, &name)?.map(|text| Layer::person(name, text)));
@@ -38,9 +55,8 @@ pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failur
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
-    let settings = config::read(&layers, &door::own_variables(), flags)?;
-    settings.check_store()?;
-    Ok(settings)
+    let settings = config::read(&layers, &door::own_variables(), flags);
+    Ok(settings.and_then(|settings| settings.check_store().map(|()| settings)))
 }
 
 /// The directory whose settings hold here: the repository's root, else the current directory.
@@ -75,13 +91,14 @@ fn iterate_files(root: Option<&Path>) -> Vec<(PathBuf, String)> {
     at_home.into_iter().chain(here).collect()
 }
 
-fn text(path: &Path, name: &str) -> Result<Option<String>, Failure> {
+/// The text of a file that need not be there.
+pub fn text(path: &Path, name: &str) -> Result<Option<String>, Failure> {
     let Some(bytes) = door::read_if_there(path)? else { return Ok(None) };
     Ok(Some(door::utf8(name, &bytes)?.to_owned()))
 }
 
 /// The person's file, and how people write its name.
-fn persons_file() -> Option<(PathBuf, String)> {
+pub fn persons_file() -> Option<(PathBuf, String)> {
     let end = Path::new("signoff").join("config.toml");
     let configured = door::variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(path) = configured.map(|directory| directory.join(&end)) {

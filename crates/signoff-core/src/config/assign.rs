@@ -290,7 +290,7 @@ impl Settings {
     }
 
     /// What the configuration says about the phase of a place.
-    fn said_of_phase(&self, place: Place<'_>) -> PhaseSettings {
+    pub(super) fn said_of_phase(&self, place: Place<'_>) -> PhaseSettings {
         let preset = self.written.presets.0.get(&place.workflow.name);
         let known = self.untouched(&place.workflow.name);
         let said =

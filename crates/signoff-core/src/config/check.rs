@@ -1,7 +1,7 @@
 //! What has to hold between tables, once all layers are laid.
 
-use super::value::{AgentKind, Store};
-use super::{ConfigError, Origin, Settings};
+use super::value::{AgentKind, Store, Text};
+use super::{ConfigError, Origin, Setting, Settings};
 use crate::review::ReviewerKind;
 use crate::workflow::problem::{either, nearest};
 use crate::workflow::{self, PRESETS, PhaseKind, Workflow};
@@ -38,7 +38,7 @@ impl Settings {
             };
             if kind.needs_command() && settings.command.is_none() {
                 let message =
-                    format!("agent `{name}` is of kind \"{}\": it needs `command = [\"…\"]`", kind.word());
+                    format!("agent `{name}` is of kind \"{}\": write `command = [\"./agent\"]`", kind.word());
                 return Err(settings.place().error(message));
             }
             self.check_fallback(name)?;
@@ -53,7 +53,10 @@ impl Settings {
             let Some(fallback) = &settings.fallback else { return Ok(()) };
             let next = self.named(fallback, "fallback")?.name;
             if seen.contains(&next) {
-                let message = format!("`fallback` leads in a circle: {} → {next}", seen.join(" → "));
+                let circle = seen.join(" → ");
+                let message = format!(
+                    "`fallback` leads in a circle: {circle} → {next}; write another agent, or leave it out"
+                );
                 return Err(fallback.origin.error(message));
             }
             seen.push(next);
@@ -64,16 +67,21 @@ impl Settings {
     fn check_roles(&self) -> Result<(), ConfigError> {
         for (role, player) in self.written.roles.all() {
             let Some(setting) = &player.agent else { continue };
-            let agent = self.named(setting, role)?;
-            if !agent.kind.is_a_model() {
-                let message = format!(
-                    "`{role}` names `{}`, which only runs checks: it can be a reviewer's `agent`, not do this",
-                    agent.name
-                );
-                return Err(setting.origin.error(message));
-            }
+            self.check_worker(role, setting)?;
         }
         Ok(())
+    }
+
+    /// Who is to do work must be able to.
+    fn check_worker(&self, key: &str, setting: &Setting<Text>) -> Result<(), ConfigError> {
+        let agent = self.named(setting, key)?;
+        if agent.kind.is_a_model() {
+            return Ok(());
+        }
+        Err(setting.origin.error(format!(
+            "`{key}` names `{}`, which only runs checks and can be a reviewer's `agent`: expected one of another kind",
+            agent.name
+        )))
     }
 
     fn check_reviewers(&self) -> Result<(), ConfigError> {
@@ -119,7 +127,10 @@ impl Settings {
                 check_gate(&workflow, gate, words)?;
             }
             settings.whole.phase.check(&workflow)?;
-            settings.whole.phase.agents().try_for_each(|agent| self.named(agent, "agent").map(drop))?;
+            for (agent, works) in settings.whole.phase.agents(&workflow) {
+                self.named(agent, "agent")?;
+                works.then(|| self.check_worker("agent", agent)).transpose()?;
+            }
             settings.whole.tools.agents().try_for_each(|agent| self.named(agent, "tools").map(drop))?;
         }
         Ok(())
@@ -133,8 +144,8 @@ fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings
     let Some(judge) = judges.iter().find(|phase| phase.gate_name() == name) else {
         let expected = match nearest(name, &names) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if names.is_empty() => "it has none".to_owned(),
-            None => format!("its gates are {}", names.join(", ")),
+            None if names.is_empty() => "expected nothing, for it has no gates".to_owned(),
+            None => format!("expected one of {}", names.join(", ")),
         };
         return Err(words
             .place()
@@ -143,7 +154,7 @@ fn check_gate(workflow: &Workflow, name: &str, words: &super::gate::GateSettings
     let is_check = matches!(judge.kind, PhaseKind::Check(_));
     match words.of_reviewers().filter(|_| is_check) {
         Some((key, origin)) => Err(origin.error(format!(
-            "`{name}` is a check and has no `{key}`: the project's commands judge it, not reviewers"
+            "`{name}` is a check, which the project's commands judge, not reviewers: expected no `{key}`"
         ))),
         None => Ok(()),
     }

@@ -8,7 +8,7 @@ use super::slot::{Named, Slot, row, table};
 use super::value::Whole;
 use super::{Origin, Row, Setting};
 use crate::policy::{Effort, ExhaustedAs};
-use crate::workflow::resolve::check_bound;
+use crate::workflow::resolve::{check_bound, twice};
 use crate::workflow::table::Checked;
 use crate::workflow::words::OF_REVIEWERS;
 use crate::workflow::{Completion, GateWords, Landing, Phase, PhaseKind};
@@ -93,9 +93,9 @@ pub(super) fn other_bound(key: &str) -> Option<&'static str> {
 fn check_reviewers(source: &Source<'_>, words: &GateWords) -> Checked<()> {
     let Some(reviewers) = &words.reviewers else { return Ok(()) };
     let mut seen = HashSet::new();
-    let twice = reviewers.iter().find(|name| !seen.insert(*name));
-    let message = match twice {
-        Some(name) => format!("reviewer `{name}` is named twice"),
+    let again = reviewers.iter().find(|name| !seen.insert(*name));
+    let message = match again {
+        Some(name) => twice(name),
         None if reviewers.is_empty() => {
             "a gate needs a reviewer: write `enabled = false` to switch it off".to_owned()
         }

@@ -76,7 +76,7 @@ impl Layer {
     }
 
     /// A line of the text as people find it.
-    fn spot(&self, line: usize) -> Spot {
+    pub(super) fn spot(&self, line: usize) -> Spot {
         let known = self.spots.get(line.saturating_sub(1)).or(self.spots.last());
         known.cloned().unwrap_or_else(|| Spot { file: self.file.clone(), line })
     }
@@ -99,8 +99,8 @@ impl Layer {
     }
 }
 
-/// The variables that are settings, by the key they set.
-pub const VARIABLES: [(&str, &str); 7] = [
+/// The variables that are settings, by the key they set: those that one machine, or one call, wants otherwise.
+pub const VARIABLES: [(&str, &str); 23] = [
     ("SIGNOFF_PRESET", "preset"),
     ("SIGNOFF_JOBS", "jobs"),
     ("SIGNOFF_STORE", "store"),
@@ -108,6 +108,22 @@ pub const VARIABLES: [(&str, &str); 7] = [
     ("SIGNOFF_LANDING", "landing"),
     ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
     ("SIGNOFF_SANDBOX", "sandbox"),
+    ("SIGNOFF_DEFAULTS_AUTO_REVIEW", "defaults.auto_review"),
+    ("SIGNOFF_DEFAULTS_MAX_REVIEW_CYCLES", "defaults.max_review_cycles"),
+    ("SIGNOFF_LIMITS_MAX_COST_USD", "limits.max_cost_usd"),
+    ("SIGNOFF_LIMITS_MAX_TOKENS", "limits.max_tokens"),
+    ("SIGNOFF_LIMITS_MAX_MINUTES", "limits.max_minutes"),
+    ("SIGNOFF_LIMITS_ATTEMPT", "limits.attempt"),
+    ("SIGNOFF_LIMITS_SILENCE", "limits.silence"),
+    ("SIGNOFF_LIMITS_GRACE", "limits.grace"),
+    ("SIGNOFF_LIMITS_AGENTS_PER_PROVIDER", "limits.agents_per_provider"),
+    ("SIGNOFF_LIMITS_BACKOFF", "limits.backoff"),
+    ("SIGNOFF_LIMITS_BACKOFF_MAX", "limits.backoff_max"),
+    ("SIGNOFF_LIMITS_MAX_RATE_LIMITS", "limits.max_rate_limits"),
+    ("SIGNOFF_LIMITS_RESERVE_USD", "limits.reserve_usd"),
+    ("SIGNOFF_LIMITS_RUN_MAX_COST_USD", "limits.run.max_cost_usd"),
+    ("SIGNOFF_LIMITS_RUN_MAX_TOKENS", "limits.run.max_tokens"),
+    ("SIGNOFF_LIMITS_RUN_MAX_MINUTES", "limits.run.max_minutes"),
 ];
 
 /// The variables that agents are given. An agent that calls the program hands them back; they set nothing.
@@ -158,25 +174,42 @@ fn check_spelling(name: &str) -> Result<(), ConfigError> {
     }
 }
 
-/// Keys whose values are not texts.
-const BARE: [&str; 6] =
-    ["jobs", "no_ask", "sandbox", "limits.max_cost_usd", "limits.max_tokens", "limits.max_minutes"];
+/// Keys whose values are switches.
+const SWITCHES: [&str; 3] = ["no_ask", "sandbox", "defaults.auto_review"];
+
+/// Keys whose values are numbers.
+const NUMBERS: [&str; 11] = [
+    "jobs",
+    "defaults.max_review_cycles",
+    "limits.max_cost_usd",
+    "limits.max_tokens",
+    "limits.max_minutes",
+    "limits.agents_per_provider",
+    "limits.max_rate_limits",
+    "limits.reserve_usd",
+    "limits.run.max_cost_usd",
+    "limits.run.max_tokens",
+    "limits.run.max_minutes",
+];
 
 /// A value from outside a file as a line of one. What does not look like a number or a switch stays a text,
 /// so that it can be refused as what it is.
 fn line(key: &str, value: &str) -> String {
-    let switch = match value {
-        "1" if ["no_ask", "sandbox"].contains(&key) => Some("true"),
-        "0" if ["no_ask", "sandbox"].contains(&key) => Some("false"),
-        "true" | "false" => Some(value),
-        _ => None,
+    let bare = match value {
+        "1" | "true" if SWITCHES.contains(&key) => Some("true"),
+        "0" | "false" if SWITCHES.contains(&key) => Some("false"),
+        _ => Some(value).filter(|value| NUMBERS.contains(&key) && is_number(value)),
     };
-    let number = value.parse::<f64>().is_ok_and(f64::is_finite)
-        && value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
-    match switch.or_else(|| number.then_some(value)).filter(|_| BARE.contains(&key)) {
+    match bare {
         Some(bare) => format!("{key} = {bare}"),
         None => format!("{key} = {}", toml::Value::from(value)),
     }
+}
+
+/// Whether TOML would take it as a number.
+fn is_number(value: &str) -> bool {
+    let plain = value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
+    plain && toml::from_str::<toml::Table>(&format!("n = {value}")).is_ok()
 }
 
 /// A layer being read: knows the line of every offset.

@@ -178,9 +178,12 @@ impl PhaseTables {
         Ok(())
     }
 
-    /// The agents that are named, with where.
-    pub fn agents(&self) -> impl Iterator<Item = &Setting<Text>> {
-        self.0.iter().filter_map(|(_, settings)| settings.agent.as_ref())
+    /// The agents that are named, each with whether it is to do work and not only to judge it.
+    pub fn agents<'a>(&'a self, workflow: &'a Workflow) -> impl Iterator<Item = (&'a Setting<Text>, bool)> {
+        self.0.iter().filter_map(|(word, settings)| {
+            let works = |phase: &Phase| phase.judge().is_none() && workflow.means(word, phase);
+            Some((settings.agent.as_ref()?, workflow.phases.iter().any(works)))
+        })
     }
 }
 

@@ -142,7 +142,7 @@ impl Serialize for Store {
     }
 }
 
-fn without_password(url: &str) -> String {
+pub(super) fn without_password(url: &str) -> String {
     let url = url.split('?').next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {

@@ -11,6 +11,7 @@ use crate::ids::ReviewerName;
 use crate::policy::{Bound, OnExhausted, OnFailure};
 use crate::review::ReviewerKind;
 use crate::workflow::problem::nearest;
+use crate::workflow::resolve::nothing_to_restart;
 use crate::workflow::words::Reviewers;
 use crate::workflow::{self, PRESETS, Phase, PhaseKind, Restarting, Reviewer, Workflow};
 
@@ -160,9 +161,7 @@ impl Settings {
                     origin.unwrap_or(Origin::Default).error(message)
                 };
                 if let Some(key) = restarts(policy).filter(|_| index == 0) {
-                    let message =
-                        format!("`{key}` is \"restart\", but there is no phase before `{}`", phase.name);
-                    return Err(error(key, message));
+                    return Err(error(key, nothing_to_restart(key, &phase.name)));
                 }
                 if let Some(stranger) = unknown_reviewer(workflow, phase) {
                     return Err(error(

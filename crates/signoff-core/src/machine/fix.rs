@@ -5,6 +5,7 @@ use super::state::{Asked, Fix, FixState, Head, Loop, Order, Slot, Stage};
 use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work};
 use crate::ids::{AttemptId, FindingId, ReviewerName};
 use crate::policy::Rung;
+use crate::workflow::Role;
 
 /// Begins a fix of everything that keeps the gate shut, if the gate's bound allows one more.
 pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
@@ -20,12 +21,21 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
         return judge::again(this, policy);
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
-    let groups = if judge.gate.parallel_fixes && unread.is_empty() {
+    let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !makes_one_thing(judge.fixer);
+    let groups = if side_by_side {
         independent_groups(findings.iter().map(|entry| &entry.finding))
     } else {
         together()
     };
     launch(this, groups, unread, policy);
+}
+
+/// Whether what somebody makes is one answer: of two that are made side by side only one could be taken.
+fn makes_one_thing(role: Role) -> bool {
+    match role {
+        Role::Enumerate | Role::Plan => true,
+        Role::Implement | Role::Fix | Role::Brainstorm | Role::Simplify => false,
+    }
 }
 
 /// Starts a fixer for each group of findings.

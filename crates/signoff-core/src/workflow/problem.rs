@@ -31,8 +31,12 @@ impl Place<'_> {
             said = said.replace(jargon, plain);
         }
         let twice = error.span().filter(|_| said == "duplicate key").and_then(|span| self.text.get(span));
-        let key = twice.map(|key| format!(" `{}`", key.trim())).unwrap_or_default();
-        self.at(offset, format!("this is not TOML: {said}{key}"))
+        if let Some(key) = twice {
+            said = format!("duplicate key `{}`, write it once", key.trim());
+        } else if !said.contains("expected") {
+            said = format!("{said}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
+        }
+        self.at(offset, format!("this is not TOML: {said}"))
     }
 
     /// The end of a file that ends with a newline still belongs to its last line.
@@ -50,22 +54,25 @@ pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     candidates.filter(|(edits, _)| *edits <= allowed).min().map(|(_, word)| word)
 }
 
-/// How many letters have to be changed, added or left out. A key is short; a long text is near to nothing.
+/// How many letters have to be changed, added, left out or swapped with their neighbour. A key is short; a long
+/// text is near to nothing.
 fn distance(left: &str, right: &str) -> usize {
     if left.len() > 64 {
         return usize::MAX;
     }
-    let mut row: Vec<usize> = (0..=right.chars().count()).collect();
-    for (at, a) in left.chars().enumerate() {
-        let mut previous = vec![at + 1];
-        for (column, (b, pair)) in right.chars().zip(row.windows(2)).enumerate() {
-            let (diagonal, above) = (pair[0], pair[1]);
-            let beside = previous[column];
-            previous.push((diagonal + usize::from(a != b)).min(above + 1).min(beside + 1));
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=right.len()).collect()];
+    for (at, a) in left.iter().enumerate() {
+        let mut row = vec![at + 1];
+        for (column, b) in right.iter().enumerate() {
+            let changed = rows[at][column] + usize::from(a != b);
+            let best = changed.min(rows[at][column + 1] + 1).min(row[column] + 1);
+            let swaps = at > 0 && column > 0 && left[at - 1] == *b && right[column - 1] == *a;
+            row.push(if swaps { best.min(rows[at - 1][column - 1] + 1) } else { best });
         }
-        row = previous;
+        rows.push(row);
     }
-    row.last().copied().unwrap_or(usize::MAX)
+    rows[left.len()][right.len()]
 }
 
 /// `a, b or c`.

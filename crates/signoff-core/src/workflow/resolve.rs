@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::problem::{WorkflowError, either};
+use super::problem::{WorkflowError, either, nearest};
 use super::table::{Checked, Table};
 use super::words::{
     AgentWords, GateWords, KindWord, OF_REVIEWERS, PhaseWords, RestartWords, ReviewerWords, Reviewers,
@@ -10,6 +10,7 @@ use super::words::{
 };
 use super::{Phase, PhaseKind, Restarting, Reviewer, Role, Workflow};
 use crate::contract::Contract;
+use crate::ids::ReviewerName;
 use crate::policy::{
     Bound, Count, ExhaustedAs, Gate, Ladder, Limits, OnExhausted, OnFailure, Rereview, Rung,
 };
@@ -58,7 +59,7 @@ pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Wo
     let phases = |key| list(table, key, &known, &modes);
     let (before, phases, after) = (phases("before")?, phases("phases")?, phases("after")?);
     if phases.is_empty() {
-        return Err(table.error("phases", "no phases: a workflow needs at least one [[phases]] table"));
+        return Err(table.error("phases", "no phases: write at least one [[phases]] table"));
     }
     Ok(Workflow {
         name: name.to_owned(),
@@ -106,8 +107,8 @@ fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
         None => known.max_attempts,
         Some(Count::Of(attempts)) if attempts > 0 => attempts,
         Some(Count::Of(_) | Count::Unlimited) => {
-            let message = "unbounded loop: `max_attempts` must be a number, at least 1, for it alone ends a \
-                           gate whose own bound is \"unlimited\"";
+            let message = "unbounded loop: expected a number for `max_attempts`, at least 1, for it alone ends \
+                           a gate whose own bound is \"unlimited\"";
             return Err(table.error("max_attempts", message));
         }
     };
@@ -127,7 +128,7 @@ fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>
     let modes = written.unwrap_or_default();
     let mut seen = HashSet::new();
     match modes.iter().find(|mode| !seen.insert(*mode)) {
-        Some(mode) => Err(table.error("modes", format!("mode `{mode}` is listed twice"))),
+        Some(mode) => Err(table.error("modes", format!("mode `{mode}` is listed twice: write it once"))),
         None => Ok(modes),
     }
 }
@@ -138,9 +139,9 @@ fn check_mode(table: &Table<'_>, key: &str, written: Option<&str>, modes: &[Stri
         return Ok(());
     };
     let expected = if modes.is_empty() {
-        format!("list it in the workflow's `modes = [\"{mode}\"]`")
+        format!("write `modes = [\"{mode}\"]` in the workflow")
     } else {
-        format!("the workflow's `modes` are {}", modes.join(", "))
+        format!("expected one of the workflow's `modes`, {}", modes.join(", "))
     };
     Err(table.error(key, format!("unknown mode `{mode}`: {expected}")))
 }
@@ -154,14 +155,28 @@ fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]
     let names: HashSet<&str> = tables.iter().filter_map(|table| table.text("name")).collect();
     let mut taken = HashSet::new();
     let mut phases = Vec::new();
-    for table in tables {
+    for table in &tables {
+        let table = *table;
         let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
         if !taken.insert(phase.name.clone()) {
-            return Err(table.error("name", format!("two phases are called `{}`", phase.name)));
+            let message = format!("two phases are called `{}`: write another name", phase.name);
+            return Err(table.error("name", message));
         }
         phases.push(phase);
     }
+    let too_early = gate_before_work(&phases).filter(|_| key == "phases");
+    if let Some((table, phase)) = too_early.and_then(|index| Some((tables.get(index)?, phases.get(index)?))) {
+        let message =
+            format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
+        return Err(table.error("name", message));
+    }
     Ok(phases)
+}
+
+/// A gate that comes before the first work. A workflow that only judges has its work from elsewhere.
+fn gate_before_work(phases: &[Phase]) -> Option<usize> {
+    let work = phases.iter().position(Phase::works)?;
+    phases.iter().take(work).position(Phase::is_gate)
 }
 
 /// One phase being read.
@@ -216,7 +231,7 @@ impl Context<'_> {
 
     fn name(&self, written: Option<String>) -> Checked<String> {
         let name = written.filter(|name| !name.trim().is_empty());
-        let name = name.ok_or_else(|| self.error("name", "a phase needs a `name`"))?;
+        let name = name.ok_or_else(|| self.error("name", "a phase needs a name: write `name = \"…\"`"))?;
         Ok(name)
     }
 
@@ -309,9 +324,7 @@ impl Context<'_> {
         } else {
             return Ok(());
         };
-        let message =
-            format!("restart target: `{key}` is \"restart\", but there is no phase before `{name}`");
-        Err(self.error(key, message))
+        Err(self.error(key, nothing_to_restart(key, name)))
     }
 
     fn check_reviewers(&self, name: &str, gate: &Gate) -> Checked<()> {
@@ -323,11 +336,16 @@ impl Context<'_> {
         let mut seen = BTreeSet::new();
         for reviewer in &gate.reviewers {
             if !self.reviewers.contains_key(reviewer) {
-                let message = format!("unknown reviewer `{reviewer}`: {}", self.known_reviewers());
+                let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
+                let expected = match nearest(reviewer.as_str(), &known) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => self.known_reviewers(),
+                };
+                let message = format!("unknown reviewer `{reviewer}`: {expected}");
                 return Err(self.error("reviewers", message));
             }
             if !seen.insert(reviewer) {
-                return Err(self.error("reviewers", format!("reviewer `{reviewer}` is named twice")));
+                return Err(self.error("reviewers", twice(reviewer)));
             }
         }
         Ok(())
@@ -338,15 +356,34 @@ impl Context<'_> {
         if known.is_empty() {
             "write a [reviewers.NAME] table for each one".to_owned()
         } else {
-            format!("the workflow's reviewers are {}", known.join(", "))
+            format!("expected some of {}, or write a [reviewers.NAME] table for another", known.join(", "))
         }
     }
+}
+
+/// What to say of a restart where nothing comes before.
+pub fn nothing_to_restart(key: &str, phase: &str) -> String {
+    format!(
+        "restart target: `{key}` is \"restart\", but there is no phase before `{phase}`: write another word, or a \
+         phase before it"
+    )
+}
+
+/// What to say of a reviewer that a gate names twice.
+pub fn twice(reviewer: &ReviewerName) -> String {
+    format!("reviewer `{reviewer}` is named twice: write each name once")
+}
+
+/// The one of two keys that comes later in the file.
+fn later<'k>(table: &Table<'_>, one: &'k str, other: &'k str) -> &'k str {
+    if table.offset(one) > table.offset(other) { one } else { other }
 }
 
 /// A gate has one bound, and at least one review.
 pub fn check_bound(table: &Table<'_>, words: &GateWords) -> Checked<()> {
     if words.max_cycles.is_some() && words.max_fixes.is_some() {
-        return Err(table.error("max_fixes", "a gate sets `max_cycles` or `max_fixes`, not both"));
+        let message = "a gate has one bound: write `max_cycles` or `max_fixes`, not both";
+        return Err(table.error(later(table, "max_cycles", "max_fixes"), message));
     }
     if words.max_cycles == Some(Count::Of(0)) {
         let message = "`max_cycles` is 0: expected at least 1, for the one review";
@@ -365,5 +402,5 @@ fn misplaced(kind: KindWord, what: &str, key: &str) -> String {
         }
         KindWord::Check => "gates: the project's commands judge a check, not reviewers",
     };
-    format!("{what} has no `{key}`, which belongs to {owner}")
+    format!("{what} has no `{key}`: expected it only in {owner}")
 }

@@ -38,6 +38,10 @@ const ALWAYS_BOUNDED: &str = "max_attempts";
 /// Bounds that leave room for one.
 const AT_LEAST_ONE: [&str; 2] = ["max_attempts", "max_cycles"];
 
+fn least(key: &str) -> u32 {
+    u32::from(AT_LEAST_ONE.contains(&key))
+}
+
 /// The value as people would name it.
 pub fn described(written: &Written<'_>) -> String {
     match written.get_ref() {
@@ -86,11 +90,12 @@ impl Value for u32 {
 impl Value for Count {
     fn expected(key: &str) -> String {
         let unlimited = if key == ALWAYS_BOUNDED { "" } else { " or \"unlimited\"" };
-        format!("{}{unlimited}", u32::expected(key))
+        let least = least(key);
+        format!("a whole number from {least} to {}{unlimited}", u32::MAX)
     }
 
     fn schema(key: &str) -> Json {
-        let least = if AT_LEAST_ONE.contains(&key) { 1 } else { 0 };
+        let least = least(key);
         let number = json!({ "type": "integer", "minimum": least, "maximum": u32::MAX });
         if key == ALWAYS_BOUNDED {
             return number;
@@ -155,7 +160,7 @@ impl<T: Value> Value for Vec<T> {
     }
 
     fn schema(key: &str) -> Json {
-        let least = if key == "reviewers" { 1 } else { 0 };
+        let least = u32::from(key == "reviewers");
         json!({ "type": "array", "items": T::schema(key), "minItems": least, "uniqueItems": true })
     }
 

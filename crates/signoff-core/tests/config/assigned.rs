@@ -1,7 +1,7 @@
 //! Who does a job.
 
 use signoff_core::config::{
-    Assigned, AssignedReviewer, ConfigError, Place, ReviewWorkspace, Settings, TaskFlags,
+    Assigned, AssignedReviewer, ConfigError, Layer, Place, ReviewWorkspace, Settings, TaskFlags, read,
 };
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{Phase, Role};
@@ -211,4 +211,54 @@ fn an_improvement_may_take_as_long_as_a_fix() {
     assert_eq!(time("[gate]\nfix_timeout = \"7m\""), "7m");
     assert_eq!(time("[task_types.improve]\nimprove_timeout_minutes = 8"), "8m");
     assert_eq!(time("[gate]\nfix_timeout = \"7m\"\n[task_types.improve]\ntimeout_minutes = 9"), "9m");
+}
+
+/// A role's own model stands between that of the phase and that of the agent, and goes with the role's agent.
+#[test]
+fn a_role_may_have_a_model_of_its_own() {
+    let agents = "[agents.claude]\nmodel = \"of-agent\"\n[agents.other]\nkind = \"claude\"\n";
+    let models = |roles: &str, more: &str| {
+        let settings = configured(&format!("{agents}[roles]\n{roles}\n{more}"));
+        let asked = Asked::of(&settings);
+        let fixer = asked.at("review", |place| settings.writer(Role::Fix, place)).unwrap();
+        let reviewer = asked.reviewer("general").unwrap();
+        let shown =
+            |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
+        [shown(&fixer.agent.name, fixer.model), shown(&reviewer.agent.name, reviewer.model)].join(", ")
+    };
+    let implement = "implement = { agent = \"claude\", model = \"big\" }";
+    assert_eq!(models("implement = \"claude\"", ""), "claude of-agent, claude of-agent");
+    assert_eq!(models(implement, ""), "claude big, claude big");
+    let fix = |written: &str| format!("{implement}\nfix = {written}");
+    assert_eq!(models(&fix("{ agent = \"claude\", model = \"small\" }"), ""), "claude small, claude big");
+    assert_eq!(models(&fix("{ model = \"small\" }"), ""), "claude small, claude big");
+    assert_eq!(models(&fix("\"other\""), ""), "other -, claude big");
+    assert_eq!(models(&fix("{ agent = \"other\" }"), ""), "other -, claude big");
+    let review = format!("{implement}\nreview = {{ model = \"sharp\" }}");
+    assert_eq!(models(&review, ""), "claude big, claude sharp");
+    assert_eq!(models(&review, "[reviewers.general]\nagent = \"other\"\n"), "claude big, other -");
+    assert_eq!(models(&review, "[reviewers.general]\nmodel = \"own\"\n"), "claude big, claude own");
+    let of_type = "[task_types.implement]\nmodel = \"of-type\"\nreview_model = \"of-reviews\"\n";
+    assert_eq!(models(&review, of_type), "claude of-type, claude of-reviews");
+}
+
+/// Who names an agent in a later file names it without the model that another one had.
+#[test]
+fn roles_are_laid_over_each_other() {
+    let person = "[agents.claude]\n[agents.other]\nkind = \"claude\"\n[roles]\nfix = { agent = \"claude\", model = \"small\" }\n";
+    let shown = |repository: &str| {
+        let layers = [Layer::person("config.toml", person), Layer::repository("signoff.toml", repository)];
+        let rows = read(&layers, &[], &[]).unwrap().origins();
+        let roles = rows.iter().filter(|row| row.key.starts_with("roles."));
+        roles.map(|row| format!("{} = {} # {}\n", row.key, row.text(), row.origin)).collect::<String>()
+    };
+    insta::assert_snapshot!(shown(""), @r#"
+    roles.fix.agent = "claude" # config.toml:5
+    roles.fix.model = "small" # config.toml:5
+    "#);
+    insta::assert_snapshot!(shown("[roles.fix]\nmodel = \"tiny\"\n"), @r#"
+    roles.fix.agent = "claude" # config.toml:5
+    roles.fix.model = "tiny" # signoff.toml:2
+    "#);
+    insta::assert_snapshot!(shown("[roles]\nfix = \"other\"\n"), @r#"roles.fix = "other" # signoff.toml:2"#);
 }

@@ -1,336 +1,10 @@
-//! What people are told about mistakes: the file, the line, and what to write instead.
+//! What people are told about mistakes that no file of the corpus can hold.
 
 use std::fmt::Write;
 
-use signoff_core::config::{Flag, LONGEST, Layer, read};
+use signoff_core::config::{Flag, LONGEST, Layer, VARIABLES, read};
 
 use crate::try_configured;
-
-/// One mistake each.
-const BAD: &[&str] = &[
-    r#"jobs = 
-"#,
-    r#"jobs = 2
-
-[gate
-"#,
-    r#"jobs = 2
-preset = "task
-"#,
-    r#"jobs = 2
-jobs = 3
-"#,
-    r#"[gate]
-fail_on = "LOW"
-[gate]
-"#,
-    r#"this is not toml at all
-"#,
-    r#"job = 2
-"#,
-    r#"# a comment
-
-gates = 2
-"#,
-    r#"jobs = 0
-"#,
-    r#"jobs = -1
-"#,
-    r#"jobs = 1.5
-"#,
-    r#"jobs = "4"
-"#,
-    r#"jobs = 99999999999999999999
-"#,
-    r#"jobs = 100000
-"#,
-    r#"preset = 3
-"#,
-    r#"preset = "tsak"
-"#,
-    r#"preset = "waterfall"
-"#,
-    r#"store = "mysql://x"
-"#,
-    r#"landing = "squash"
-"#,
-    r#"review_workspace = "mine"
-"#,
-    r#"sandbox = "yes"
-"#,
-    r#"no_ask = 1
-"#,
-    r#"agents = 3
-"#,
-    r#"agents = ["claude"]
-"#,
-    r#"[agents]
-claude = "opus"
-"#,
-    r#"[agents.mine]
-model = "x"
-"#,
-    r#"[agents.mine]
-kind = "claud"
-"#,
-    r#"[agents.mine]
-kind = "command"
-"#,
-    r#"[agents.mine]
-kind = "command"
-command = []
-"#,
-    r#"[agents.mine]
-kind = "command"
-command = [" "]
-"#,
-    r#"[agents.mine]
-kind = "command"
-command = "./agent.sh --fast"
-"#,
-    r#"[agents.mine]
-kind = "command"
-command = ["a", 3]
-"#,
-    r#"[agents.claude]
-modle = "opus"
-"#,
-    r#"[agents.claude]
-model = ""
-"#,
-    r#"[agents.claude]
-timeout = 30
-"#,
-    r#"[agents.claude]
-timeout = "0s"
-"#,
-    r#"[agents.claude]
-env = { A = 1 }
-"#,
-    r#"[agents.claude]
-env = { "A=B" = "1" }
-"#,
-    r#"[agents.claude]
-env = { A = "x\u0000y" }
-"#,
-    r#"[agents.claude]
-fallback = "codex"
-"#,
-    r#"[agents.claude]
-fallback = "codex"
-[agents.codex]
-fallback = "claude"
-"#,
-    r#"[agents."../x"]
-kind = "claude"
-"#,
-    r#"[agents.claude]
-[roles]
-implment = "claude"
-"#,
-    r#"[agents.claude]
-[roles]
-implement = "cluade"
-"#,
-    r#"[agents.claude]
-[roles]
-implement = "gemini"
-"#,
-    r#"[roles]
-implement = "gemini"
-"#,
-    r#"[agents.tests]
-kind = "checks"
-[roles]
-implement = "tests"
-"#,
-    r#"[reviewers.careful]
-contract = "xml"
-"#,
-    r#"[reviewers.code]
-contract = "yaml"
-"#,
-    r#"[reviewers.code]
-kind = "style"
-"#,
-    r#"[reviewers.code]
-agent = "nobody"
-"#,
-    r#"[reviewers.code]
-require_nonce = "yes"
-"#,
-    r#"[reviewers."a/b"]
-kind = "code"
-"#,
-    r#"[gate]
-fail_on = "CRITICAL"
-"#,
-    r#"[gate]
-max_cycels = 3
-"#,
-    r#"[gate]
-max_cycles = 0
-"#,
-    r#"[gate]
-max_cycles = 3
-max_fixes = 2
-"#,
-    r#"[gate]
-max_cycles = -3
-"#,
-    r#"[gate]
-reviewers = []
-"#,
-    r#"[gate]
-reviewers = ["general", "general"]
-"#,
-    r#"[gate]
-fail_on = "LOW"
-reviewers = ["genral"]
-"#,
-    r#"[gate]
-reviewers = ["somebody"]
-"#,
-    r#"[gate]
-on_unclear = "next-attempt"
-"#,
-    r#"preset = "loops"
-[gate]
-on_failure = "restart"
-"#,
-    r#"[presets.tasks]
-effort = "low"
-"#,
-    r#"[presets.loops]
-effort = "huge"
-"#,
-    r#"[presets.loops]
-efort = "low"
-"#,
-    r#"[presets.loops]
-max_attempts = 0
-"#,
-    r#"[presets.loops.gates.revew]
-fail_on = "LOW"
-"#,
-    r#"[presets.loops.gates.implement]
-fail_on = "LOW"
-"#,
-    r#"[presets.loops.gates.review]
-reviewers = ["code"]
-"#,
-    r#"[presets.phases.gates.test]
-max_fixes = 2
-fail_on = "LOW"
-"#,
-    r#"[defaults]
-auto_review = "yes"
-"#,
-    r#"[defaults]
-max_review_cycles = 0
-"#,
-    r#"[defaults]
-cycles = 3
-"#,
-    r#"[task_types.implment]
-model = "opus"
-"#,
-    r#"[task_types.implement]
-timeout_minutes = 0
-"#,
-    r#"[task_types.implement]
-timeout_minutes = 99999999
-"#,
-    r#"[task_types.implement]
-review_timeout = "3m"
-"#,
-    r#"[limits]
-max_cost_usd = -5.0
-"#,
-    r#"[limits]
-max_cost_usd = 0
-"#,
-    r#"[limits]
-max_cost_usd = inf
-"#,
-    r#"[limits]
-max_cost_usd = nan
-"#,
-    r#"[limits]
-max_cost_usd = 1e30
-"#,
-    r#"[limits]
-max_cost_usd = "20"
-"#,
-    r#"[limits]
-max_tokens = 0
-"#,
-    r#"[limits]
-silence = "10 minutes"
-"#,
-    r#"[limits]
-silence = "99999999999999999999h"
-"#,
-    r#"[limits.run]
-attempt = "60m"
-"#,
-    r#"[checks]
-test = ""
-"#,
-    r#"[checks]
-test = ["make", "test"]
-"#,
-    r#"[checks]
-"rm -rf" = "x"
-"#,
-    r#"[prompts]
-reviewer = "x.md"
-"#,
-    r#"[prompts]
-review = 3
-"#,
-    r#"[worktree]
-copy = ["../secrets"]
-"#,
-    r#"[worktree]
-copy = ".env"
-"#,
-    r#"[worktree]
-directroy = "x"
-"#,
-    r#"[workflows.task]
-phases = [{ name = "a", kind = "agent" }]
-"#,
-    r#"[workflows.mine]
-phases = [
-  { name = "a", kind = "agent" },
-  { name = "b", kind = "gate", reviewers = ["nobody"] },
-]
-"#,
-    r#"[workflows.mine]
-phases = [
-  { name = "a", kind = "agent", rol = "fix" },
-]
-"#,
-    r#"workflows = "mine"
-"#,
-    r#"[workflows]
-mine = 3
-"#,
-];
-
-#[test]
-fn every_mistake_is_named_with_its_line() {
-    let mut out = String::new();
-    for text in BAD {
-        let error = try_configured(text).expect_err(text).to_string();
-        let line: usize =
-            error.split(':').nth(1).and_then(|line| line.parse().ok()).unwrap_or_else(|| panic!("{error}"));
-        let pointed = text.lines().nth(line - 1).unwrap_or("");
-        writeln!(out, "{error}\n    | {pointed}").unwrap();
-    }
-    insta::assert_snapshot!(out);
-}
 
 #[test]
 fn a_file_that_is_too_long_is_refused_at_once() {
@@ -382,4 +56,42 @@ fn the_file_that_is_wrong_is_named() {
     let person = Layer::person("config.toml", "[agents.claude]\n[roles]\nimplement = \"cluade\"\n");
     let repository = Layer::repository("signoff.toml", "jobs = 2\n");
     insta::assert_snapshot!(read(&[person, repository], &[], &[]).unwrap_err(), @"config.toml:3: `implement` names the agent `cluade`, which is not configured: did you mean `claude`?");
+}
+
+/// Every variable is named after its key, and a bad value of it is told with the variable and what to write.
+#[test]
+fn every_variable_is_checked_like_a_line_of_a_file() {
+    let mut out = String::new();
+    for (name, key) in VARIABLES {
+        assert_eq!(name, format!("SIGNOFF_{}", key.to_uppercase().replace('.', "_")));
+        let variable = |value: &str| vec![(name.to_owned(), value.to_owned())];
+        let error = read(&[], &variable("nonsense, \"of\" course"), &[]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{name}: ")), "{error}");
+        writeln!(out, "{error}").unwrap();
+        let good = ["7", "true", "7m", "sqlite", "merge", "copy", "plan"];
+        let taken = good.iter().find_map(|value| read(&[], &variable(value), &[]).ok());
+        let rows = taken.unwrap_or_else(|| panic!("{name} takes nothing")).origins();
+        let row = rows.iter().find(|row| row.key == key).unwrap_or_else(|| panic!("{key}"));
+        assert_eq!(row.origin.to_string(), name);
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn variables_win_over_files_and_lose_against_flags() {
+    let file = Layer::repository("signoff.toml", "[limits]\nmax_cost_usd = 5.0\nsilence = \"1m\"\n");
+    let variables = [
+        ("SIGNOFF_LIMITS_MAX_COST_USD".to_owned(), "2.50".to_owned()),
+        ("SIGNOFF_LIMITS_RUN_MAX_TOKENS".to_owned(), "1000".to_owned()),
+        ("SIGNOFF_LIMITS_SILENCE".to_owned(), "90s".to_owned()),
+        ("SIGNOFF_DEFAULTS_AUTO_REVIEW".to_owned(), "1".to_owned()),
+        // What agents are given sets nothing.
+        ("SIGNOFF_ATTEMPT".to_owned(), "3".to_owned()),
+    ];
+    let flag = Flag { name: "--max-cost", key: "limits.max_cost_usd", value: "1".to_owned() };
+    let limits = |flags: &[Flag]| read(std::slice::from_ref(&file), &variables, flags).unwrap().limits();
+    assert_eq!(limits(&[]).task.max_cost_micro_usd, Some(2_500_000));
+    assert_eq!(limits(&[]).run.max_tokens, Some(1000));
+    assert_eq!(limits(&[]).silence.seconds, 90);
+    assert_eq!(limits(&[flag]).task.max_cost_micro_usd, Some(1_000_000));
 }

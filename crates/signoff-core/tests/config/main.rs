@@ -2,10 +2,15 @@
 
 mod assigned;
 mod bad;
+mod corpus;
+mod dialogue;
+mod edits;
 mod foreign;
 mod guide;
 mod laws;
 mod layers;
+mod phases;
+mod schema;
 mod tasks;
 mod workflows;
 

@@ -169,7 +169,7 @@ fn work(
     let head = committed.head;
     failpoint::pass("committed");
     if apart::is_apart(task) && !apart::keep(shop, task, &head)? {
-        let message = format!("what it left does not go on from {}", task.state.head.commit);
+        let message = format!("what it left does not go on from {}", task.place.base);
         return Ok(failed(task, Failure::Unusable { message }));
     }
     if let Some(failure) = failure {

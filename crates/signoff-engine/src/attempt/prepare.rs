@@ -411,7 +411,7 @@ fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
     let reviews = shop.layout.reviews();
     match &task.job.kind {
         JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
-        JobKind::Fix { side_by_side: true, .. } => None,
+        JobKind::Fix { .. } if task.shares_fixes() => None,
         JobKind::Fix { .. } => {
             let known = &task.policy.workflow.reviewers;
             let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);

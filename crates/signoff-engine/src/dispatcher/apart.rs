@@ -36,8 +36,8 @@ impl Dispatcher<'_> {
             for one in left {
                 match needed {
                     Needed::All => {}
-                    Needed::Commits => one.clear(&shop),
-                    Needed::Nothing => one.forget(&shop, (run, &loop_id)),
+                    Needed::Commits => one.clear(&shop.repository),
+                    Needed::Nothing => one.forget(&shop.repository, (run, &loop_id)),
                 }
             }
         });

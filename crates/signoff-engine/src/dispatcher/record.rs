@@ -66,7 +66,14 @@ impl Dispatcher<'_> {
         let (told, effects) = self.told(run, moved.into_iter().chain(spent).chain(also));
         facts.extend(told);
         wishes.extend(effects);
+        let new_phase = next.at != worked.state.at || worked.state.stage == Stage::Queued;
+        if new_phase {
+            failpoint::pass("phase");
+        }
         self.append(run, facts)?;
+        if new_phase {
+            failpoint::pass("phased");
+        }
         self.todo.extend(wishes);
         self.give_up_worktree(run, loop_id);
         self.clear_apart(run, loop_id);

@@ -13,7 +13,7 @@ use signoff_core::machine::{Again, Head, Job, JobKind, Order, Stage};
 use crate::assignment::Assignment;
 use crate::attempt::Workshop;
 use crate::error::EngineError;
-use crate::git::Worktree;
+use crate::git::{Repository, Worktree};
 
 /// Between the name of the loop's worktree and the number of the fix.
 const FIX: &str = "-fix-";
@@ -59,9 +59,11 @@ pub fn make(shop: &Workshop, task: &Assignment) -> Result<Worktree, EngineError>
     Ok(worktree)
 }
 
-/// Keeps what was committed there. False if it does not go on from where it began: nobody can make anything of that.
+/// Keeps what was committed there. False if it does not go on from where the loop began: nobody can make anything of
+/// that.
 pub fn keep(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool, EngineError> {
-    let begun = task.state.head.commit.as_str();
+    shop.readings.forget(Path::new(&task.place.worktree));
+    let begun = task.place.base.as_str();
     if !shop.repository.is_ancestor(begun, head.commit.as_str())? {
         return Ok(false);
     }
@@ -102,24 +104,23 @@ impl Beside {
     }
 
     /// Takes the worktree away. That it cannot be taken away is no reason to fail.
-    pub fn clear(&self, shop: &Workshop) {
-        shop.readings.forget(&self.path);
-        shop.repository.clear_apart(&self.path).ok();
+    pub fn clear(&self, repository: &Repository) {
+        repository.clear_apart(&self.path).ok();
     }
 
     /// The same with what is kept of it.
-    pub fn forget(&self, shop: &Workshop, (run, loop_id): (RunId, &LoopId)) {
-        self.clear(shop);
-        shop.repository.forget_apart(&format!("{}/{}", home(run, loop_id), self.number)).ok();
+    pub fn forget(&self, repository: &Repository, (run, loop_id): (RunId, &LoopId)) {
+        self.clear(repository);
+        repository.forget_apart(&format!("{}/{}", home(run, loop_id), self.number)).ok();
     }
 }
 
 /// Nothing that was made beside a loop's own worktree is needed any more, nor kept.
-pub fn forget_all(shop: &Workshop, (run, loop_id): (RunId, &LoopId), own: &Path) {
+pub fn forget_all(repository: &Repository, (run, loop_id): (RunId, &LoopId), own: &Path) {
     for one in Beside::of(own) {
-        one.clear(shop);
+        one.clear(repository);
     }
-    shop.repository.forget_apart(&home(run, loop_id)).ok();
+    repository.forget_apart(&home(run, loop_id)).ok();
 }
 
 /// What a loop still needs of what was made beside its worktree.

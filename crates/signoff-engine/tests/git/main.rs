@@ -1,5 +1,7 @@
 //! Git, for real: every test has a repository, a home and an environment of its own.
 
+#[cfg(test)]
+mod apart;
 mod checkout;
 mod commits;
 mod diffs;

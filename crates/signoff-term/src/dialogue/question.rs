@@ -100,7 +100,7 @@ fn retry(about: &Asked) -> &'static str {
 
 fn proceed(about: &Asked) -> &'static str {
     match about {
-        Asked::PartialReview { .. } => "let those count who answered; that is no approval",
+        Asked::PartialReview { .. } => "go by those who answered",
         Asked::UnclearReview { .. } | Asked::NoReview { .. } => "go on without a review; that is no approval",
         Asked::Exhausted(_) | Asked::Discussion { .. } | Asked::FixerFailed | Asked::ImplementerFailed => {
             "go on; the findings stay open"

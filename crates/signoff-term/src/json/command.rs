@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::config::{AgentKind, Row};
+use signoff_core::config::edit::Changed;
+use signoff_core::config::{AgentKind, PhaseRow, Row};
 
 use super::VERSION;
 
@@ -108,6 +109,36 @@ impl ConfigReport {
     pub fn of(settings: Vec<Row>) -> Self {
         Self { version: VERSION, settings }
     }
+}
+
+/// `configure --show --json`: the phases of the preset `phases`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PhasesReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub phases: Vec<PhaseRow>,
+}
+
+impl PhasesReport {
+    pub fn of(phases: Vec<PhaseRow>) -> Self {
+        Self { version: VERSION, phases }
+    }
+}
+
+/// `configure --json` with `--set`, `--import` or `--reset`: what was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ConfigureReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// The file that was changed.
+    pub file: String,
+    /// False if it said so already.
+    pub written: bool,
+    /// The copy of the file as it was.
+    pub backup: Option<String>,
+    pub changes: Vec<Changed>,
+    /// What else there is to know.
+    pub notes: Vec<String>,
 }
 
 /// `diff --json`: what a task has changed.

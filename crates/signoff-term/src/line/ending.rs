@@ -20,7 +20,11 @@ pub fn passed_by(step: &Step, round: Option<&Round>, goes_on: bool) -> Vec<Line>
     }
     let taken_over = matches!(step.event, Event::Imported { .. });
     if goes_on && !taken_over && step.after.at.pass > step.before.at.pass {
-        lines.push(Line::Step { place: place::left(step), text: started_over(step, round) });
+        let place = place::left(step);
+        // Where nothing was left, the iteration that begins says enough.
+        let told = !place.is_empty() || place::iteration(step.after, step.policy).is_none();
+        let line = || Line::Step { place, text: started_over(step, round) };
+        lines.extend(told.then(line));
     }
     lines
 }

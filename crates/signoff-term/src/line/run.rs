@@ -71,6 +71,8 @@ impl LineRenderer {
         match stage {
             RunStage::Queued | RunStage::Preparing | RunStage::Reviewing => Vec::new(),
             RunStage::Working { group } => self.group_begins(*group, before),
+            // A run of one task keeps no other from being worked.
+            RunStage::Blocked { .. } if self.groups.iter().flatten().count() == 1 => Vec::new(),
             RunStage::Blocked { .. } => self.blocked(),
             RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
             RunStage::Done(outcome) => self.over(*outcome, before),

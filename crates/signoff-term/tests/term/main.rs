@@ -1,5 +1,6 @@
 //! What people and programs see of real logs.
 
+mod dialogue;
 mod exit;
 mod fits;
 mod laws;

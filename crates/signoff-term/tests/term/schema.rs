@@ -4,12 +4,13 @@ use std::fs;
 
 use serde_json::{Value, json};
 use signoff_core::config::AgentKind;
+use signoff_core::config::edit::Changed;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
 use signoff_term::json::{
-    AddReport, AnswerReport, Check, ConfigReport, DiffReport, DisputeReport, DoctorReport, InitReport,
-    LogLine, Look, RunReport, StatusReport, VERSION, event, schemas,
+    AddReport, AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
+    InitReport, LogLine, Look, PhasesReport, RunReport, StatusReport, VERSION, event, schemas,
 };
 use signoff_term::slots::{LeftOut, ReadyTask, SlotsReport};
 
@@ -23,7 +24,9 @@ use crate::story::{Story, reviewed};
 #[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 writes the files instead of comparing them")]
 fn the_files_are_those_of_the_types() {
     let update = std::env::var_os("UPDATE_SCHEMA").is_some();
-    for (name, schema) in schemas() {
+    let printed = schemas().into_iter().map(|(name, schema)| (name, json!(schema)));
+    let read = [("signoff.toml", signoff_core::config::schema())];
+    for (name, schema) in printed.chain(read) {
         let path = directory().join(format!("{name}.schema.json"));
         let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if update {
@@ -106,9 +109,16 @@ fn of_commands() -> Vec<(&'static str, Value)> {
     let ready = ReadyTask { id: text(), title: text(), priority: None, auto_review: true };
     let left_out = LeftOut { id: text(), title: text(), reason: text() };
     let slots = SlotsReport::of("bd", vec![ready], vec![left_out], vec![text()]);
+    let changed = Changed { key: text(), old: None, new: Some(text()) };
+    let (changes, notes) = (vec![changed], vec![text()]);
+    let configure =
+        ConfigureReport { version: VERSION, file: text(), written: true, backup: None, changes, notes };
+    let phases = signoff_core::config::read(&[], &[], &[]).unwrap().phase_rows().unwrap();
     vec![
         ("slots", json!(slots)),
         ("config", json!(ConfigReport::of(settings))),
+        ("configure", json!(configure)),
+        ("configure-show", json!(PhasesReport::of(phases))),
         ("doctor", json!(DoctorReport::of(looks))),
         ("init", json!(init)),
         ("diff", json!(diff)),

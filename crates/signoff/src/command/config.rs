@@ -12,18 +12,31 @@ use crate::settings;
 /// Later layers win: what is built in, ~/.config/signoff/config.toml, files of other programs (gza.yaml,
 /// .claude/iterate-config.local.json), signoff.toml at the root of the repository, SIGNOFF_… variables, flags.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff config --show")]
+#[command(
+    after_help = "Example:\n  signoff config limits\n  signoff config --schema > .signoff/signoff.schema.json"
+)]
 pub struct Args {
+    /// Show only this setting, or those of this table: `jobs`, `limits`, `presets.task.gates.review`
+    key: Option<String>,
     /// Show the settings, which is also what happens without it
     #[arg(long)]
     show: bool,
+    /// Print the JSON Schema of signoff.toml, for editors
+    #[arg(long, conflicts_with_all = ["key", "show"])]
+    schema: bool,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let Args { show: _ } = args;
+    if args.schema {
+        console.text(&super::init::schema_text())?;
+        return Ok(Exit::Done);
+    }
     let settings = settings::load(Some(&settings::place()?))?;
-    let rows = settings.origins();
+    let mut rows = settings.origins();
+    if let Some(key) = &args.key {
+        rows = below(rows, key)?;
+    }
     if console.json {
         console.json(&ConfigReport::of(rows))?;
     } else {
@@ -33,6 +46,18 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.note(&format!("warning: {said}"));
     }
     Ok(Exit::Done)
+}
+
+/// The settings under a key: itself, or all of its table.
+fn below(rows: Vec<Row>, key: &str) -> Result<Vec<Row>, Failure> {
+    let table = format!("{key}.");
+    let found: Vec<_> =
+        rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
+    if found.is_empty() {
+        return Err(Failure::usage(format!("nothing is set under `{key}`"))
+            .hint("`signoff config` lists every setting that holds"));
+    }
+    Ok(found)
 }
 
 /// No value is moved further to the right than this by the longest key.

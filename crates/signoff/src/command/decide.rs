@@ -11,6 +11,7 @@ use signoff_engine::board::{Board, Worked};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
 use signoff_engine::occupied::Occupied;
+use signoff_engine::place::apart::{Beside, Needed, forget_all};
 use signoff_store::Store;
 
 use crate::desk::Desk;
@@ -35,10 +36,23 @@ pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Resul
             let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
             let facts = facts(&board, loop_id, wish, by_hand)?;
             desk.store.append(&lease, clock::now(), &facts)?;
+            clear_apart(desk, run, loop_id)?;
             Ok(Taken::Recorded)
         }
         None => hand_over(desk, run, loop_id, &wish),
     }
+}
+
+/// Takes away what fixers had beside the loop's worktree, where it goes on without it.
+fn clear_apart(desk: &Desk, run: RunId, loop_id: &LoopId) -> Result<(), Failure> {
+    let board = Board::of(run, &desk.store.log(run)?);
+    let Some(worked) = board.loops.get(loop_id) else { return Ok(()) };
+    let Some(own) = worked.place.as_ref().map(|place| Path::new(&place.worktree)) else { return Ok(()) };
+    if Needed::by(&worked.state.stage) == Needed::Nothing && !Beside::of(own).is_empty() {
+        let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
+        forget_all(&repository, (run, loop_id), own);
+    }
+    Ok(())
 }
 
 /// Whether agents go on after it.

@@ -4,7 +4,7 @@ mod file;
 
 use std::path::Path;
 
-use signoff_core::config::AgentKind;
+use signoff_core::config::{self, AgentKind};
 use signoff_engine::detect;
 use signoff_term::json::{Check, InitReport, VERSION};
 
@@ -15,7 +15,8 @@ use crate::settings;
 
 /// Find the agents of this machine and write signoff.toml
 ///
-/// Writes signoff.toml and .signoff/.gitignore at the root of the repository. What is there already is kept.
+/// Writes signoff.toml, its schema for editors and .signoff/.gitignore at the root of the repository. A signoff.toml
+/// that is there already is not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff init")]
 pub struct Args {
@@ -56,6 +57,11 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     let checks = detect::checks(root).into_iter();
     let checks = checks.map(|found| Check { name: found.name, command: found.command }).collect();
     let file = root.join(settings::FILE);
+    if !force && file.symlink_metadata().is_ok() {
+        return Err(Failure::usage("signoff.toml is there already").at(settings::FILE).hint(
+            "`signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it",
+        ));
+    }
     let backup = if force { door::back_up(&file)? } else { None };
     let mut report = InitReport {
         version: VERSION,
@@ -71,7 +77,15 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
             if door::write_new(&root.join(name), text)? { &mut report.written } else { &mut report.kept };
         list.push(name);
     }
+    // The schema is that of this program, whatever lay there.
+    door::write(&root.join(file::SCHEMA), &schema_text())?;
+    report.written.push(file::SCHEMA);
     Ok(report)
+}
+
+/// The schema of a signoff.toml as a file.
+pub fn schema_text() -> String {
+    format!("{:#}\n", config::schema())
 }
 
 fn told(report: &InitReport) -> String {
@@ -88,12 +102,6 @@ fn told(report: &InitReport) -> String {
 
 /// What a person does now.
 fn next(report: &InitReport) -> Vec<String> {
-    if report.kept.contains(&settings::FILE) {
-        return vec![
-            "next: `signoff config` shows what holds; `signoff init --force` writes signoff.toml anew"
-                .to_owned(),
-        ];
-    }
     if report.agents.is_empty() {
         let known = PROGRAMS.map(AgentKind::word).join(", ");
         return vec![

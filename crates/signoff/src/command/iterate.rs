@@ -115,6 +115,10 @@ impl Args {
             .task_workflow(spec, &flags)?
             .in_mode(mode)
             .ok_or_else(|| Failure::usage(format!("workflow {PRESET} has no mode {mode}")))?;
+        // In this mode the main agent reviews, whatever tool of another program is named for it.
+        for gate in workflow.phases.iter_mut().filter(|phase| self.lite && phase.is_gate()) {
+            gate.tool = None;
+        }
         let limits = &mut workflow.limits;
         limits.max_passes = self.max_iterations.unwrap_or(limits.max_passes);
         Ok(workflow)

@@ -70,6 +70,7 @@ fn the_core_depends_on_nothing_that_touches_the_world() {
         "sha2",
         "thiserror",
         "toml",
+        "toml_edit",
         "",
     ];
     for name in names {

@@ -30,7 +30,7 @@ const GROUPS: Story =
     Story { begin: &["run", "SPEC.md", "-j", "3"], resume: &["run", "--resume", "-j", "3"], tasks: 9 };
 
 /// The places where the program can be killed.
-const PLACES: [&str; 14] = [
+const PLACES: [&str; 16] = [
     "append",
     "appended",
     "artifact",
@@ -40,6 +40,8 @@ const PLACES: [&str; 14] = [
     "exit",
     "marked",
     "owned",
+    "phase",
+    "phased",
     "place",
     "placed",
     "prepare",
@@ -210,7 +212,7 @@ impl Ending {
     }
 }
 
-fn artifacts(project: &Project) -> BTreeMap<String, String> {
+pub fn artifacts(project: &Project) -> BTreeMap<String, String> {
     let names = project.list(".signoff/reviews");
     let told = |name: String| {
         let text = project.read(&format!(".signoff/reviews/{name}"));
@@ -234,7 +236,7 @@ fn finished_twice(project: &Project) -> Vec<String> {
 
 /// An agent may be on its way out in the moment the program is killed: then it was ended with it, whatever it
 /// wrote down last.
-fn ended_by_itself(project: &Project, call: &Call) -> bool {
+pub fn ended_by_itself(project: &Project, call: &Call) -> bool {
     let runs = project.env.work().join(".signoff/runs");
     let dirs = fs::read_dir(runs).unwrap().flatten();
     let serves = if call.start.phase == "final_review" { "final" } else { "plan" };
@@ -316,7 +318,7 @@ fn killed_while_a_worktree_is_made() {
 
 #[test]
 fn killed_around_an_agent() {
-    killed_at(QUEUE, &["prepare", "spawn", "exit"], some);
+    killed_at(QUEUE, &["prepare", "spawn", "exit", "phase", "phased"], some);
 }
 
 #[test]

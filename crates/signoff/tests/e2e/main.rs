@@ -2,14 +2,19 @@
 
 mod actors;
 mod app;
+#[cfg(all(test, unix))]
+mod asked_on_terminal;
 mod asking;
 #[cfg(test)]
 mod bad_input;
 mod checkpoints;
 mod config;
+#[cfg(test)]
+mod configure;
 mod cost;
 mod demo;
 mod documentation;
+mod foreign;
 mod groups;
 mod house;
 mod init;
@@ -17,6 +22,9 @@ mod init;
 mod integrity;
 #[cfg(test)]
 mod interrupted;
+mod invalid_config;
+mod iterate;
+mod iterate_killed;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
@@ -30,9 +38,11 @@ mod many_runs;
 #[cfg(test)]
 mod mcp;
 mod merge_reviews;
+#[cfg(test)]
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
+mod own_workflow;
 mod parse;
 mod phases_engine;
 mod plan;

@@ -127,11 +127,12 @@ fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
 
     A review of the work on the task below asks for changes. Deal with the findings, and with nothing else.
 
-    1. **Verify before fixing.** Check each finding against the code as it is now, and reproduce it where you can: a failing test, a command, the line that is wrong.
-    2. **Fix narrowly.** Make the smallest change that resolves the finding at its cause. No refactoring, no renaming, no improvement that no finding asks for.
-    3. **Refute what is wrong.** If a finding does not hold, leave the code alone and give your evidence: the command and its output, or the file and line that show it.
-    4. **Break nothing.** What works keeps working, and what was fixed before stays fixed. Run the project's tests before you finish.
-    5. **Account for each finding.** End with one line for each: its id, then `fixed`, `refuted` or `not fixed`, then the evidence.
+    1. **Plan each fix.** Before you edit anything, write a plan for every finding: what is wrong, where, what was suggested, what you will change, and how it will show that it holds.
+    2. **Verify before fixing.** Check each finding against the code as it is now, and reproduce it where you can: a failing test, a command, the line that is wrong.
+    3. **Fix narrowly.** Make the smallest change that resolves the finding at its cause. No refactoring, no renaming, no improvement that no finding asks for.
+    4. **Refute what is wrong.** If a finding does not hold, leave the code alone and give your evidence: the command and its output, or the file and line that show it.
+    5. **Break nothing.** What works keeps working, and what was fixed before stays fixed. Run the project's tests before you finish.
+    6. **Account for each finding.** End with one line for each: its id, then `fixed`, `refuted` or `not fixed`, then the evidence.
 
     ## Task
     **Add user authentication**

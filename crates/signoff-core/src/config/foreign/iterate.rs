@@ -273,10 +273,10 @@ fn misplaced(member: &At<'_>, at: &At<'_>, names: &[&str]) -> ConfigError {
     let phase = PHASES.iter().find(|phase| phase.number == member.key);
     match (known(at.key, &Key::ALL), phase) {
         (Some(Key::FailOnSeverity), Some(Phase { number: TESTS, .. })) => {
-            at.error(format!("{} does not apply: tests pass or fail", at.name()))
+            at.error(format!("{} does not apply: tests pass or fail; leave it out", at.name()))
         }
         (Some(_), Some(phase)) => at.error(format!(
-            "{} does not apply: phase {}, {}, has {}",
+            "{} does not apply to phase {}, {}: expected {}",
             at.name(),
             phase.number,
             phase.name,

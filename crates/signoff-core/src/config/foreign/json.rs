@@ -1,11 +1,16 @@
 //! JSON with its lines.
 
+use std::collections::HashSet;
+use std::fmt;
+
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::super::ConfigError;
 use super::File;
-use super::node::{Data, Node};
-use crate::source::json::{LineIndex, Members, explained};
+use super::node::{Data, Node, shown};
+use crate::source::json::{LineIndex, explained};
 
 /// Deeper than anything here that has a meaning.
 const DEEPEST: usize = 4;
@@ -18,8 +23,29 @@ pub fn read(file: File<'_>) -> Result<Node, ConfigError> {
     let reading = Reading { file, lines: LineIndex::of(file.text) };
     // The whole must be JSON, also what nobody looks at.
     let text = file.text.trim();
-    reading.part::<serde::de::IgnoredAny>(text)?;
+    reading.part::<serde_json::Value>(text)?;
     reading.node(text, 0)
+}
+
+/// The same object with a member set, and everything else as it was.
+pub fn with(file: File<'_>, key: &str, value: &str) -> Result<String, ConfigError> {
+    let reading = Reading { file, lines: LineIndex::of(file.text) };
+    let members: Members<'_> = reading.part(file.text.trim())?;
+    let begin = file.text.find('{').map_or(0, |brace| brace + 1);
+    let (start, end, text) = match members.0.iter().find(|(known, _)| known == key) {
+        Some((_, old)) => {
+            let start = (old.get().as_ptr() as usize).saturating_sub(file.text.as_ptr() as usize);
+            (start, start + old.get().len(), value.to_owned())
+        }
+        None if members.0.is_empty() => (begin, begin, format!(" \"{key}\": {value} ")),
+        None => (begin, begin, format!("{}\"{key}\": {value},", indent(&file.text[begin..]))),
+    };
+    Ok([&file.text[..start], &text, &file.text[end..]].concat())
+}
+
+/// The blank space before the first member.
+fn indent(members: &str) -> &str {
+    &members[..members.len() - members.trim_start().len()]
 }
 
 struct Reading<'a> {
@@ -31,10 +57,20 @@ impl<'a> Reading<'a> {
     fn part<T: Deserialize<'a>>(&self, part: &'a str) -> Result<T, ConfigError> {
         serde_json::from_str(part).map_err(|error| {
             let line = self.line(part) + error.line().max(1) - 1;
-            let said = explained(&error);
-            // A key that is there twice is JSON all the same.
-            self.file.error(line, if error.is_data() { said } else { format!("this is not JSON: {said}") })
+            self.file.error(line, format!("this is not JSON: {}", self.problem(&error, line)))
         })
+    }
+
+    /// What the reader says, in words for people.
+    fn problem(&self, error: &serde_json::Error, line: usize) -> String {
+        let text = self.file.text.lines().nth(line - 1).unwrap_or_default();
+        if error.is_eof() {
+            "it ends in the middle".to_owned()
+        } else if ["//", "/*", "#"].iter().any(|mark| text.trim_start().starts_with(mark)) {
+            "expected no comments".to_owned()
+        } else {
+            explained(error)
+        }
     }
 
     fn line(&self, part: &str) -> usize {
@@ -58,27 +94,34 @@ impl<'a> Reading<'a> {
 
     fn members(&self, part: &'a str, depth: usize) -> Result<Vec<(String, Node)>, ConfigError> {
         let members: Members<'a> = self.part(part)?;
+        let mut seen = HashSet::new();
+        if let Some((key, value)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
+            let message = format!("this key is there twice: {}; expected it once", shown(key));
+            return Err(self.file.error(self.line(value.get()), message));
+        }
         members.0.into_iter().map(|(key, value)| Ok((key, self.node(value.get(), depth + 1)?))).collect()
     }
 }
 
-/// The same object with a member set, and everything else as it was.
-pub fn with(file: File<'_>, key: &str, value: &str) -> Result<String, ConfigError> {
-    let reading = Reading { file, lines: LineIndex::of(file.text) };
-    let members: Members<'_> = reading.part(file.text.trim())?;
-    let begin = file.text.find('{').map_or(0, |brace| brace + 1);
-    let (start, end, text) = match members.get(key) {
-        Some(old) => {
-            let start = (old.get().as_ptr() as usize).saturating_sub(file.text.as_ptr() as usize);
-            (start, start + old.get().len(), value.to_owned())
-        }
-        None if members.0.is_empty() => (begin, begin, format!(" \"{key}\": {value} ")),
-        None => (begin, begin, format!("{}\"{key}\": {value},", indent(&file.text[begin..]))),
-    };
-    Ok([&file.text[..start], &text, &file.text[end..]].concat())
-}
+/// An object whose values are not looked at yet.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
 
-/// The blank space before the first member.
-fn indent(members: &str) -> &str {
-    &members[..members.len() - members.trim_start().len()]
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Vec<(String, &'de RawValue)>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor).map(Members)
+    }
 }

@@ -129,7 +129,7 @@ impl<'a> At<'a> {
 }
 
 /// The beginning of what may be long.
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     match text.char_indices().nth(2 * SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

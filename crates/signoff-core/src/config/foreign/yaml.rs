@@ -9,10 +9,12 @@ use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::super::ConfigError;
 use super::File;
-use super::node::{Data, Node};
+use super::node::{Data, Node, shown};
 
 /// Deeper than any such file, and shallow enough for every parser.
 const DEEPEST: usize = 16;
+
+const KEY: &str = "a key that is not plain text: expected a word";
 
 /// More values than any such file has, aliases written out.
 const MOST: usize = 10_000;
@@ -67,7 +69,9 @@ impl Reading<'_> {
             }
             Event::Alias(anchor) => {
                 let known = self.anchors.get(&anchor).cloned();
-                let node = known.ok_or_else(|| self.file.error(line, "an alias of what it stands in"))?;
+                let node = known.ok_or_else(|| {
+                    self.file.error(line, "an alias of what it stands in: expected a value")
+                })?;
                 self.put(Node { line, ..node }, 0, None)
             }
         }
@@ -80,11 +84,11 @@ impl Reading<'_> {
         members: Option<Vec<(String, Node)>>,
     ) -> Result<(), ConfigError> {
         if self.open.len() == DEEPEST {
-            return Err(self.file.error(line, format!("nested more than {DEEPEST} deep")));
+            return Err(self.file.error(line, format!("nested too deep: expected at most {DEEPEST} levels")));
         }
         let no_key = self.open.last().is_some_and(|open| open.members.is_some() && open.key.is_none());
         if no_key {
-            return Err(self.file.error(line, "a key that is not plain text"));
+            return Err(self.file.error(line, KEY));
         }
         self.open.push(Open { line, anchor, members, key: None });
         Ok(())
@@ -99,7 +103,9 @@ impl Reading<'_> {
     fn put(&mut self, node: Node, anchor: usize, text: Option<&str>) -> Result<(), ConfigError> {
         self.nodes += size(&node);
         if self.nodes > MOST {
-            return Err(self.file.error(node.line, format!("more than {MOST} values")));
+            return Err(self
+                .file
+                .error(node.line, format!("too many values: expected at most {MOST}, aliases written out")));
         }
         if anchor > 0 {
             self.anchors.insert(anchor, node.clone());
@@ -110,9 +116,9 @@ impl Reading<'_> {
         };
         let Some(members) = &mut open.members else { return Ok(()) };
         match (open.key.take(), text) {
-            (Some((key, _)), _) if members.iter().any(|(known, _)| *known == key) => {
-                Err(self.file.error(node.line, format!("this key is there twice: {key}")))
-            }
+            (Some((key, _)), _) if members.iter().any(|(known, _)| *known == key) => Err(self
+                .file
+                .error(node.line, format!("this key is there twice: {}; expected it once", shown(&key)))),
             (Some((key, line)), _) => {
                 members.push((key, Node { line, ..node }));
                 Ok(())
@@ -121,7 +127,7 @@ impl Reading<'_> {
                 open.key = Some((key.to_owned(), node.line));
                 Ok(())
             }
-            (None, None) => Err(self.file.error(node.line, "a key that is not plain text")),
+            (None, None) => Err(self.file.error(node.line, KEY)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The phases preset: mini-loops, restarts, checks and parallel fixes.
 
-use signoff_core::machine::{Event, Policy};
+use signoff_core::machine::{Event, Job, JobKind, Policy};
 use signoff_core::policy::{Bound, OnExhausted, OnFailure};
 use signoff_core::workflow::preset;
 
@@ -206,4 +206,22 @@ fn unlimited_retries_end_with_the_attempts() {
     }
     let told = story.objects("code", &["a.rs"]).told();
     insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code objects to a.rs               → END failed (attempts_exhausted), CHANGES_REQUESTED");
+}
+
+#[test]
+fn a_list_of_tasks_is_made_again_by_one_planner() {
+    let mut workflow = preset("loops").expect("shipped");
+    workflow.phases = workflow.before.clone();
+    for phase in &mut workflow.phases {
+        if let Some(judge) = phase.judge_mut() {
+            judge.gate.parallel_fixes = true;
+        }
+    }
+    let story = Story::of(Policy::of(workflow)).works();
+    let [Job { kind: JobKind::Review { reviewer, .. }, .. }] = &story.jobs()[..] else {
+        panic!("no reviewer is at work")
+    };
+    let reviewer = reviewer.clone();
+    let story = story.objects(reviewer.as_str(), &["a.rs", "b.rs", "c.rs"]);
+    assert_eq!(story.jobs().len(), 1);
 }

@@ -6,78 +6,150 @@ use signoff_core::config::AgentKind;
 
 use signoff_term::json::Check;
 
-const HEAD: &str = "\
-# How work is done and signed off in this repository.
-# `signoff config` shows every setting that holds, and where it comes from.
+/// Where the schema of the file lies, as the file itself names it.
+pub const SCHEMA: &str = ".signoff/signoff.schema.json";
 
-preset = \"task\"                      # implement, review, fix and review again until signed off
+const HEAD: &str = "\
+#:schema ./.signoff/signoff.schema.json
+
+# How work is done and signed off in this repository. What is left out here is built in; what stands behind a `#` is
+# only an example. `signoff config` shows every setting that holds, and where it comes from.
+
+preset = \"task\"                      # how tasks are worked: task, slots, plan, loops, phases, or one of your own
 jobs = 4                             # tasks at once
+# no_ask = true                      # a question stops its task instead of waiting for a person
+# landing = \"rebase\"                 # signed-off work lands on top, without a merge commit
+";
+
+const AGENTS: &str = "
+# Agents: the programs that do the work.
 ";
 
 const NO_AGENT: &str = "
-# No agent was found on PATH. Any program will do: the prompt comes on stdin, its answer goes to stdout.
+# Agents: the programs that do the work. None was found on PATH.
+";
+
+const OWN_AGENT: &str = "
+# Any program will do: the prompt comes on stdin, its answer goes to stdout.
 # [agents.mine]
 # kind = \"command\"
 # command = [\"./agent.sh\"]
 # timeout = \"30m\"
+";
 
-# [roles]
-# implement = \"mine\"
+const ROLES: &str = "
+# Roles: which agent does what. One that is not named is done by `implement`. There are implement, fix, review,
+# enumerate, plan, brainstorm and simplify.
+";
+
+const REVIEWERS: &str = "
+# Reviewers: what each looks for (spec, code, security, tests or general), and which agent plays it.
+";
+
+const REVIEWER_MORE: &str = "\
+# model = \"opus\"                     # another model than the agent's
+# prompt = \"docs/how-we-review.md\"   # a prompt of your own
 ";
 
 const GATE: &str = "
+# Which tasks are reviewed, where they do not say so themselves.
 [defaults]
-auto_review = true                   # every task is reviewed; false: only those added with --auto-review
+auto_review = true                   # every task; false: only those added with --auto-review
 
+# The gate: who has to sign off, and what happens until they do.
 [gate]
 reviewers = [\"spec\", \"code\"]         # both at once, on the same commit
-fail_on = \"MEDIUM\"                   # LOW, MEDIUM, HIGH, NONE: the least severity that has to be fixed
+fail_on = \"MEDIUM\"                   # the least severity that has to be fixed: LOW, MEDIUM, HIGH, NONE
 max_cycles = 3                       # reviews; one less are fixes
 on_unclear = [\"retry\", \"ask\"]        # an answer that cannot be read
 on_reviewer_failure = [\"retry\", \"ask\"]
-rereview = \"scoped\"                  # the fix first, then once the whole
+rereview = \"scoped\"                  # the fix first, then once the whole; \"full\": the whole each time
 max_same_finding = 3                 # a finding that comes back so often stops the task
 max_noop_fixes = 1                   # so does a fix that changes nothing
+# on_exhausted = \"ask\"               # when the reviews are used up: stop, ask, restart, proceed
+# review_timeout = \"10m\"
+
+# The same words for one preset alone, and for one of its gates.
+# [presets.loops]
+# effort = \"high\"                    # low, medium, high, max
+
+# [presets.loops.gates.final_review]
+# max_fixes = 1
 ";
 
-const LIMITS: &str = "
+const CHECKS: &str = "
+# Checks: commands that judge the work by their exit code.
+";
+
+const REST: &str = "
+# Limits: a task that reaches one pauses, and can go on with a higher one.
 [limits]
 silence = \"10m\"                      # an agent that says nothing for so long is ended
-# max_cost_usd = 20.0                # for each task; [limits.run] for all of them
+# attempt = \"60m\"                    # how long one start of an agent may take
+# max_cost_usd = 20.0                # for each task
+# max_tokens = 1000000
+
+# [limits.run]                       # for all tasks of a run together
+# max_cost_usd = 100.0
+
+# Prompts: files that take the place of the built-in ones, for each role.
+# [prompts]
+# implement = \"docs/how-we-work.md\"
+
+# Worktrees: files that git does not know but every task needs.
+# [worktree]
+# copy = [\".env\"]
+
+# A workflow of your own, in the words the presets are written in (`signoff workflow show task`).
+# [workflows.quick]
+# phases = [
+#   { name = \"implement\", kind = \"agent\" },
+#   { name = \"look\", kind = \"gate\", reviewers = [\"code\"], max_cycles = 1 },
+# ]
 ";
 
 /// The whole file.
 pub fn text(agents: &[AgentKind], checks: &[Check]) -> String {
-    [HEAD, &people(agents), GATE, &commands(checks), LIMITS].concat()
+    [HEAD, &people(agents), GATE, &commands(checks), REST].concat()
 }
 
 /// Who works and who reviews. Where there are two, the code is read by the one that did not write it.
 fn people(agents: &[AgentKind]) -> String {
-    let mut out = String::new();
-    let Some(first) = agents.first() else {
-        return [NO_AGENT, &reviewer("spec", None), &reviewer("code", None)].concat();
-    };
-    for agent in agents {
+    let (first, second) = (agents.first().copied(), agents.get(1).copied());
+    let mut out = if agents.is_empty() { NO_AGENT } else { AGENTS }.to_owned();
+    for (index, agent) in agents.iter().enumerate() {
+        let space = if index == 0 { "" } else { "\n" };
         let word = agent.word();
-        let _ = write!(out, "\n[agents.{word}]\nkind = \"{word}\"\n");
+        let _ = write!(out, "{space}[agents.{word}]\nkind = \"{word}\"\n");
+        if index == 0 {
+            out += "# model = \"opus\"                     # the model it is asked to use\n";
+            let fallback = second.map(|second| format!("# fallback = \"{}\"", second.word()));
+            let _ = fallback.map(|line| writeln!(out, "{line:<36} # who takes over while it is refused"));
+        }
     }
-    let role = format!("implement = \"{}\"", first.word());
-    let _ = write!(out, "\n[roles]\n{role:<36} # a role that is not named here is done by this one\n");
-    out + &reviewer("spec", Some(*first)) + &reviewer("code", agents.get(1).or(Some(first)).copied())
+    [&out, OWN_AGENT, &roles(first), &reviewers(first, second.or(first))].concat()
 }
 
-fn reviewer(kind: &str, agent: Option<AgentKind>) -> String {
-    let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.word())).unwrap_or_default();
-    format!("\n[reviewers.{kind}]\nkind = \"{kind}\"\n{agent}")
+fn roles(first: Option<AgentKind>) -> String {
+    let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.word()));
+    let fix = format!("# fix = {{ agent = \"{name}\", model = \"haiku\" }}");
+    format!("{ROLES}{sign}[roles]\n{sign}implement = \"{name}\"\n{fix} # with a model of its own\n")
+}
+
+fn reviewers(spec: Option<AgentKind>, code: Option<AgentKind>) -> String {
+    let reviewer = |kind: &str, agent: Option<AgentKind>| {
+        let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.word())).unwrap_or_default();
+        format!("[reviewers.{kind}]\nkind = \"{kind}\"\n{agent}")
+    };
+    [REVIEWERS, &reviewer("spec", spec), "\n", &reviewer("code", code), REVIEWER_MORE].concat()
 }
 
 fn commands(checks: &[Check]) -> String {
+    let mut out = CHECKS.to_owned();
     if checks.is_empty() {
-        return "\n# [checks]                           # commands that judge the work by their exit code\n# test = \"make test\"\n".to_owned();
+        return out + "# [checks]\n# test = \"make test\"\n";
     }
-    let mut out =
-        "\n[checks]                             # commands that judge the work by their exit code\n"
-            .to_owned();
+    out += "[checks]\n";
     for check in checks {
         let _ = writeln!(out, "{} = \"{}\"", check.name, check.command);
     }
@@ -106,29 +178,47 @@ mod tests {
                 let known = new_project().unwrap();
                 assert_eq!((workflow.phases, workflow.reviewers), (known.phases, known.reviewers));
                 assert_eq!((settings.agents().len(), settings.checks().len()), (agents, checks.len()));
+                check_schema(&text);
             }
+        }
+    }
+
+    fn check_schema(text: &str) {
+        let value: toml::Value = toml::from_str(text).unwrap();
+        let json = serde_json::to_value(value).unwrap();
+        jsonschema::validate(&signoff_core::config::schema(), &json)
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+
+    /// A line behind a `#` that is an example, as it reads without it.
+    fn example(line: &str) -> Option<&str> {
+        let rest = line.strip_prefix("# ")?;
+        let key = rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        (key || rest.starts_with(['[', ']']) || rest.starts_with("  {")).then_some(rest)
+    }
+
+    /// Whoever takes away a `#` has a file that can still be read.
+    #[test]
+    fn the_examples_can_be_taken_as_they_are() {
+        for agents in [&[][..], &[AgentKind::Claude], &[AgentKind::Claude, AgentKind::Codex]] {
+            let text = text(agents, &[]);
+            let all: Vec<_> = text.lines().map(|line| example(line).unwrap_or(line)).collect();
+            let all = all.join("\n");
+            let settings = read(&[Layer::repository("signoff.toml", &all)], &[], &[])
+                .unwrap_or_else(|error| panic!("{error}\n{all}"));
+            assert_eq!(settings.workflow_names().last(), Some(&"quick"));
+            assert_eq!(settings.agents().len(), agents.len() + 1);
+            assert_eq!(settings.checks(), [("test", "make test")]);
+            check_schema(&all);
+            let one_by_one = text
+                .lines()
+                .filter(|line| example(line).is_some_and(|line| !line.starts_with(['[', ' ', ']'])));
+            assert!(one_by_one.count() >= 20);
         }
     }
 
     #[test]
     fn the_code_is_read_by_the_agent_that_did_not_write_it() {
-        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @r#"
-        [agents.claude]
-        kind = "claude"
-
-        [agents.codex]
-        kind = "codex"
-
-        [roles]
-        implement = "claude"                 # a role that is not named here is done by this one
-
-        [reviewers.spec]
-        kind = "spec"
-        agent = "claude"
-
-        [reviewers.code]
-        kind = "code"
-        agent = "codex"
-        "#);
+        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @"");
     }
 }

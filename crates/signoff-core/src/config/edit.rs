@@ -1,0 +1,116 @@
+//! Changes of a configuration file that leave the rest of it as it was: comments, order, blank lines.
+
+mod imported;
+mod layout;
+mod sheet;
+mod typed;
+
+use serde::Serialize;
+use toml_edit::{Document, Key, Value};
+
+pub use imported::imported;
+
+use super::ConfigError;
+use super::value::without_password;
+use sheet::Sheet;
+
+/// A wish to set one key.
+#[derive(Debug, Clone)]
+pub struct Change {
+    key: Vec<String>,
+    value: Value,
+    note: Option<String>,
+}
+
+/// What became of a key. Values are as they stand in the file; none: it is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Changed {
+    /// The dotted key.
+    pub key: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+impl Changed {
+    fn of(key: &[String], old: Option<String>, new: Option<String>) -> Self {
+        let told = |value: Option<String>| value.map(|value| told(key, value));
+        Self { key: dotted(key), old: told(old), new: told(new) }
+    }
+}
+
+/// A value as it may be shown: variables of agents may be secrets, and an address may have a password.
+fn told(key: &[String], value: String) -> String {
+    let names: Vec<_> = key.iter().map(String::as_str).collect();
+    match names.as_slice() {
+        ["agents", _, "env", ..] => "(hidden)".to_owned(),
+        ["store"] => without_password(&value),
+        _ => value,
+    }
+}
+
+/// A file after its changes.
+#[derive(Debug, Clone)]
+pub struct Edited {
+    pub text: String,
+    /// What is not as it was.
+    pub changed: Vec<Changed>,
+    set: Vec<Vec<String>>,
+}
+
+impl Change {
+    /// Sets the key under these names.
+    pub fn new(key: &[&str], value: impl Into<Value>) -> Self {
+        let key = key.iter().map(|name| (*name).to_owned()).collect();
+        Self { key, value: value.into(), note: None }
+    }
+
+    /// The dotted key.
+    pub fn key(&self) -> String {
+        dotted(&self.key)
+    }
+}
+
+fn dotted(names: &[String]) -> String {
+    let shown: Vec<_> =
+        names.iter().map(|name| Key::new(name.as_str()).display_repr().into_owned()).collect();
+    shown.join(".")
+}
+
+/// Sets keys of a file. Whether the result makes sense is for [`super::read`] to say.
+pub fn set(file: &str, text: &str, changes: &[Change]) -> Result<Edited, ConfigError> {
+    let mut sheet = Sheet::open(file, text)?;
+    let is_set = |key: &[String]| changes.iter().any(|change| change.key == key);
+    for change in changes {
+        sheet.set(change, &is_set).map_err(|message| ConfigError::Given { name: change.key(), message })?;
+    }
+    Ok(sheet.close(changes.iter().map(|change| change.key.clone()).collect()))
+}
+
+/// Removes a table with all that is in it.
+pub fn remove(file: &str, text: &str, table: &[&str]) -> Result<Edited, ConfigError> {
+    let mut sheet = Sheet::open(file, text)?;
+    sheet.remove(table);
+    Ok(sheet.close(Vec::new()))
+}
+
+impl Edited {
+    /// Which of the changes a line of the new text comes from, by its dotted key. Lines are counted from one.
+    pub fn key_at(&self, line: usize) -> Option<String> {
+        let document = Document::parse(self.text.as_str()).ok()?;
+        let line_of = |offset: usize| self.text.get(..offset).map(|before| before.matches('\n').count() + 1);
+        let here = |key: &&Vec<String>| {
+            let mut item = document.as_item();
+            key.iter().any(|name| {
+                let Some((key, inside)) = item.as_table_like().and_then(|table| table.get_key_value(name))
+                else {
+                    return false;
+                };
+                item = inside;
+                let end = inside.as_value().and_then(Value::span).or(key.span()).map(|span| span.end);
+                let range = key.span().and_then(|span| line_of(span.start)).zip(end.and_then(line_of));
+                range.is_some_and(|(first, last)| (first..=last).contains(&line))
+            })
+        };
+        self.set.iter().find(here).map(|key| dotted(key))
+    }
+}

@@ -1,0 +1,213 @@
+//! The questions about review phases, without a terminal.
+
+use signoff_core::config::dialogue::{Ask, Dialogue};
+use signoff_core::config::edit;
+use signoff_core::config::questions::{Question, retries};
+use signoff_core::config::{self, Layer, Settings};
+
+fn settings(text: &str) -> Settings {
+    config::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
+}
+
+fn dialogue(text: &str) -> Dialogue {
+    Dialogue::new(&settings(text)).unwrap()
+}
+
+/// What is asked, in a line.
+fn asked(dialogue: &Dialogue) -> String {
+    match dialogue.ask() {
+        Ask::Choose { heading, words, options, chosen } => {
+            format!("{} | {words} | {}", heading.unwrap_or_default(), options[chosen])
+        }
+        Ask::Number { heading, words, now } => {
+            format!(
+                "{} | {words} | {}",
+                heading.unwrap_or_default(),
+                now.map(|now| now.to_string()).unwrap_or_default()
+            )
+        }
+        Ask::Confirm { summary } => summary.join("\n"),
+        Ask::Nothing => "nothing".to_owned(),
+    }
+}
+
+/// Takes what is chosen already, to the end.
+fn enter(dialogue: &mut Dialogue) -> Vec<String> {
+    let mut all = Vec::new();
+    while let Ask::Choose { chosen, .. } = dialogue.ask() {
+        all.push(asked(dialogue));
+        dialogue.choose(chosen);
+    }
+    all
+}
+
+fn written(text: &str, dialogue: &Dialogue) -> String {
+    edit::set("signoff.toml", text, &dialogue.changes()).unwrap().text
+}
+
+#[test]
+fn the_questions_come_in_their_order_with_what_holds() {
+    let mut dialogue =
+        dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
+    insta::assert_snapshot!(enter(&mut dialogue).join("\n"), @"
+     | Which phases do you want to configure? | All review phases
+    Phase 3: Plan Review | What should happen when issues are found? | Restart iteration (go back to Phase 1)
+    Phase 3: Plan Review | Minimum severity that causes failure? | LOW (any issue fails) [default]
+    Phase 3: Plan Review | Enable parallel agents for fixing issues? | Yes (recommended)
+    Phase 3: Plan Review | Retry limit for mini-loop? | 10 retries (default)
+    Phase 3: Plan Review | What happens when retry limit is reached? | Stop workflow (default)
+    Phase 5: Code Review | What should happen when issues are found? | Mini-loop (fix and re-review within phase)
+    Phase 5: Code Review | Minimum severity that causes failure? | LOW (any issue fails) [default]
+    Phase 5: Code Review | Enable parallel agents for fixing issues? | Yes (recommended)
+    Phase 5: Code Review | Retry limit for mini-loop? | 3 retries
+    Phase 5: Code Review | What happens when retry limit is reached? | Ask me what to do
+    Phase 6: Test | What should happen when issues are found? | Restart iteration (go back to Phase 1)
+    Phase 6: Test | Enable parallel agents for fixing issues? | Yes (recommended)
+    Phase 6: Test | Retry limit for mini-loop? | 10 retries (default)
+    Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)
+    Phase 8: Final Review | What should happen when issues are found? | Restart iteration (go back to Phase 1)
+    Phase 8: Final Review | Minimum severity that causes failure? | LOW (any issue fails) [default]
+    Phase 8: Final Review | Enable parallel agents for fixing issues? | Yes (recommended)
+    Phase 8: Final Review | Retry limit for mini-loop? | 10 retries (default)
+    Phase 8: Final Review | What happens when retry limit is reached? | Stop workflow (default)
+    ");
+    assert_eq!(dialogue.ask(), Ask::Nothing);
+}
+
+#[test]
+fn every_option_of_every_question_is_offered_in_its_words() {
+    let line = |question: Question| {
+        let options: String = question.options().iter().map(|(words, _)| format!("   - {words}\n")).collect();
+        format!("{}\n{options}", question.words())
+    };
+    insta::assert_snapshot!(Question::ALL.map(line).concat(), @"
+    What should happen when issues are found?
+       - Restart iteration (go back to Phase 1)
+       - Mini-loop (fix and re-review within phase)
+       - Proceed (note issues, continue anyway)
+       - Stop (halt workflow)
+    Minimum severity that causes failure?
+       - LOW (any issue fails) [default]
+       - MEDIUM (MEDIUM and HIGH fail)
+       - HIGH (only HIGH fails)
+       - NONE (never fail)
+    Enable parallel agents for fixing issues?
+       - Yes (recommended)
+       - No
+    Retry limit for mini-loop?
+       - 10 retries (default)
+       - 5 retries
+       - 3 retries
+       - No limit
+       - Custom
+    What happens when retry limit is reached?
+       - Stop workflow (default)
+       - Ask me what to do
+       - Restart iteration
+       - Proceed with issues noted
+    ");
+}
+
+#[test]
+fn only_what_is_different_is_written() {
+    let mut dialogue = dialogue("");
+    for option in [2, 1, 2, 1, 3, 1] {
+        dialogue.choose(option);
+    }
+    insta::assert_snapshot!(asked(&dialogue), @"
+    3 Plan Review: unchanged
+    5 Code Review: failOnSeverity LOW → HIGH, parallelFixes true → false, maxRetries 10 → no limit, onMaxRetries stop → ask
+    6 Test: unchanged
+    8 Final Review: unchanged
+    ");
+    insta::assert_snapshot!(written("", &dialogue), @r#"
+    [presets.phases.gates.code_review]
+    fail_on = "HIGH"
+    parallel_fixes = false
+    max_fixes = "unlimited"
+    on_exhausted = "ask"
+    "#);
+}
+
+#[test]
+fn a_limit_of_ones_own_is_asked_for_and_kept() {
+    let text = "[presets.phases.gates.test]\nmax_cycles = 8\n";
+    let mut dialogue = dialogue(text);
+    for option in [3, 0, 0, 4] {
+        dialogue.choose(option);
+    }
+    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | How many retries? | 7");
+    dialogue.number(9);
+    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
+    assert!(dialogue.back());
+    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | How many retries? | 9");
+    dialogue.number(5);
+    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | What happens when retry limit is reached? | Stop workflow (default)");
+    assert!(dialogue.back());
+    insta::assert_snapshot!(asked(&dialogue), @"Phase 6: Test | Retry limit for mini-loop? | 5 retries");
+    dialogue.choose(3);
+    dialogue.choose(0);
+    insta::assert_snapshot!(written(text, &dialogue), @r#"
+    [presets.phases.gates.test]
+    max_fixes = "unlimited"
+    "#);
+}
+
+#[test]
+fn one_can_go_back_to_the_beginning_and_no_further() {
+    let mut dialogue = dialogue("");
+    let mut forwards = Vec::new();
+    while let Ask::Choose { chosen, .. } = dialogue.ask() {
+        forwards.push(asked(&dialogue));
+        dialogue.choose(chosen);
+    }
+    let mut backwards = Vec::new();
+    while dialogue.back() {
+        backwards.push(asked(&dialogue));
+    }
+    backwards.reverse();
+    assert_eq!(forwards, backwards);
+}
+
+/// Every option of every question, written and read again, is what the person finds chosen next time.
+#[test]
+fn what_was_answered_is_what_is_found_next_time() {
+    for phase in 1..=4 {
+        let mut first = dialogue("");
+        first.choose(phase);
+        let mut steps = 0;
+        while let Ask::Choose { options, .. } = first.ask() {
+            for option in 0..options.len() {
+                let mut told = first.clone();
+                told.choose(option);
+                if let Ask::Number { .. } = told.ask() {
+                    told.number(77);
+                }
+                let text = written("", &told);
+                let mut again = dialogue(&text);
+                again.choose(phase);
+                for _ in 0..steps {
+                    if let Ask::Choose { chosen, .. } = again.ask() {
+                        again.choose(chosen);
+                    }
+                }
+                let Ask::Choose { chosen, .. } = again.ask() else { panic!("{again:?}") };
+                assert_eq!(chosen, option, "{text}");
+            }
+            if let Ask::Choose { chosen, .. } = first.ask() {
+                first.choose(chosen);
+            }
+            steps += 1;
+        }
+        assert_eq!(steps, if phase == 3 { 4 } else { 5 });
+    }
+}
+
+#[test]
+fn a_retry_limit_is_a_number() {
+    assert_eq!(retries(" 12 "), Ok(12));
+    assert_eq!(retries("0"), Ok(0));
+    for typed in ["", "ten", "-1", "1.5", "1001", "99999999999"] {
+        assert_eq!(retries(typed).unwrap_err(), "a whole number from 0 to 1000, please", "{typed}");
+    }
+}

@@ -1,0 +1,104 @@
+//! The schema of `signoff.toml` takes what the reader takes, and says what each key is for.
+
+use serde_json::Value;
+use signoff_core::config::{Layer, keys, read, schema};
+use signoff_core::workflow;
+
+const CONFIGURATION: &str = include_str!("../../../../docs/configuration.md");
+const WORKFLOWS: &str = include_str!("../../../../docs/workflows.md");
+const GUIDE: &str = include_str!("../../../../docs/guide.md");
+const README: &str = include_str!("../../../../README.md");
+
+/// Every TOML example of the documentation that is a configuration.
+fn examples() -> Vec<&'static str> {
+    let documents = [CONFIGURATION, WORKFLOWS, GUIDE, README];
+    let fences = documents.into_iter().flat_map(|text| text.split("```toml").skip(1));
+    let bodies = fences.filter_map(|fence| fence.split_once('\n')?.1.split("```").next());
+    bodies.filter(|text| read(&[Layer::repository("signoff.toml", *text)], &[], &[]).is_ok()).collect()
+}
+
+fn check(text: &str) {
+    let validator = jsonschema::validator_for(&schema()).expect("a schema");
+    let value = toml::from_str::<toml::Value>(text).expect("TOML");
+    let json = serde_json::to_value(value).expect("plain data");
+    let problems: Vec<_> =
+        validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(problems.is_empty(), "{problems:#?}\n{text}");
+}
+
+#[test]
+fn what_the_documentation_shows_is_taken() {
+    let examples = examples();
+    assert!(examples.len() >= 3, "{} examples", examples.len());
+    examples.into_iter().for_each(check);
+}
+
+/// The presets are written in the words of workflows: one's own may be written like them.
+#[test]
+fn presets_are_taken_as_workflows_of_ones_own() {
+    for name in workflow::PRESETS {
+        let file = format!("{}/src/workflow/presets/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&file).expect("a preset");
+        let whole: toml::Table = toml::from_str(&text).expect("TOML");
+        let mine = toml::Table::from_iter([("mine".to_owned(), toml::Value::Table(whole))]);
+        let file = toml::Table::from_iter([("workflows".to_owned(), toml::Value::Table(mine))]);
+        check(&toml::to_string(&file).expect("TOML"));
+    }
+}
+
+#[test]
+fn roles_may_be_names_or_tables() {
+    check(
+        "[roles]\nimplement = \"claude\"\nfix = { agent = \"claude\", model = \"haiku\" }\nreview = { model = \"opus\" }\n",
+    );
+}
+
+/// Calls `look` with every property of the schema and the path to it.
+fn walk(schema: &Value, path: &str, look: &mut impl FnMut(&str, &Value)) {
+    match schema {
+        Value::Object(words) => {
+            for (word, inside) in words {
+                if let (true, Some(properties)) = (word == "properties", inside.as_object()) {
+                    for (key, property) in properties {
+                        look(&format!("{path}.{key}"), property);
+                        walk(property, &format!("{path}.{key}"), look);
+                    }
+                } else {
+                    walk(inside, path, look);
+                }
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|inside| walk(inside, path, look)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() {
+    let mut known = Vec::new();
+    walk(&schema(), "", &mut |path, property| {
+        let about = property["description"].as_str().unwrap_or_default();
+        assert!(about.len() > 5 && !about.ends_with(' '), "{path}: {about:?}");
+        let mut alone = property.clone();
+        if let Some(default) = alone.as_object_mut().and_then(|words| words.remove("default")) {
+            assert!(jsonschema::is_valid(&alone, &default), "{path}: {default}");
+            known.push(path.to_owned());
+        }
+    });
+    assert!(
+        known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()),
+        "{known:?}"
+    );
+}
+
+/// No table of the reader is left out.
+#[test]
+fn the_schema_has_every_key() {
+    let mut paths = Vec::new();
+    walk(&schema(), "", &mut |path, _| paths.push(path.to_owned()));
+    let known = keys().into_iter().flat_map(|(_, keys)| keys);
+    let of_workflows = workflow::keys().into_iter().flat_map(|(_, keys)| keys);
+    for key in known.chain(of_workflows) {
+        assert!(paths.iter().any(|path| path.ends_with(&format!(".{key}"))), "{key}");
+    }
+}

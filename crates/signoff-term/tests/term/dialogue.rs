@@ -1,0 +1,423 @@
+//! What a person is asked on a terminal, and what their keys mean.
+
+use proptest::prelude::*;
+use signoff_core::ids::{LoopId, QuestionId, RunId};
+use signoff_core::machine::{Choice, Failure, Policy};
+use signoff_core::policy::{Bound, ExhaustedAs, OnExhausted, OnFailure};
+use signoff_core::review::Severity::{self, Critical, Important, Minor};
+use signoff_core::review::Verdict;
+use signoff_core::workflow::PhaseKind;
+use signoff_term::dialogue::{Decided, Dialogue, Key, Question};
+use signoff_term::fit::columns;
+use signoff_term::progress::Room;
+
+use crate::story::{Story, id, review, reviewed};
+
+const WIDE: Room = Room { columns: 79, lines: 21 };
+const NARROW: Room = Room { columns: 39, lines: 7 };
+const EXIT: Failure = Failure::Exit { code: 5 };
+
+/// The question of task 29.
+fn question(story: &Story) -> Question {
+    Question::of(&story.view, &id(29)).unwrap_or_else(|| panic!("nobody asks:\n{story:?}"))
+}
+
+fn asked(questions: impl IntoIterator<Item = Question>) -> Dialogue {
+    let mut dialogue = Dialogue::default();
+    for question in questions {
+        dialogue.take((question.run, &question.loop_id.clone()), Some(question));
+    }
+    dialogue
+}
+
+fn shown(story: &Story) -> String {
+    asked([question(story)]).lines(WIDE).join("\n")
+}
+
+/// A gate of the preset that asks when it is used up.
+fn asking(preset: &str, gate: &str, bound: Bound) -> Policy {
+    let mut policy = reviewed(preset);
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == gate) {
+        if let PhaseKind::Gate(judge) = &mut phase.kind {
+            (judge.gate.on_exhausted, judge.gate.bound) = (OnExhausted::Ask, bound);
+            judge.gate.on_failure = OnFailure::MiniLoop;
+        }
+    }
+    policy
+}
+
+const FOUND: &[(Severity, &str, &str)] = &[
+    (Important, "src/b.rs:7", "no test"),
+    (Critical, "src/auth.rs:12", "the password is logged"),
+    (Important, "src/c.rs:3", "not said how it fails"),
+    (Minor, "", "a typo"),
+    (Important, "src/d.rs:9", "not closed"),
+];
+
+/// One review was all there is, and it found a lot.
+fn exhausted() -> Story {
+    Story::task(asking("plan", "review", Bound::MaxCycles(1)))
+        .works()
+        .objects("spec", &[])
+        .objects("code", FOUND)
+}
+
+#[test]
+fn reviews_that_are_used_up() {
+    insta::assert_snapshot!(shown(&exhausted()), @"
+    ? Task #29 Add user authentication  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - critical src/auth.rs:12 the password is logged
+        - important src/b.rs:7 no test
+        - important src/c.rs:3 not said how it fails
+        … and 1 more
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: failed
+        4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_bound_that_ends_as_it_is_configured() {
+    let stops = |as_what| {
+        let mut policy = asking("plan", "review", Bound::MaxCycles(1));
+        for phase in &mut policy.workflow.phases {
+            if let PhaseKind::Gate(judge) = &mut phase.kind {
+                judge.gate.exhausted_as = as_what;
+            }
+        }
+        let story = Story::task(policy).works().objects("spec", FOUND).approves("code");
+        let lines = asked([question(&story)]).lines(WIDE);
+        lines.into_iter().find(|line| line.contains(" stop ")).unwrap_or_default()
+    };
+    let all = [ExhaustedAs::Attention, ExhaustedAs::Failed, ExhaustedAs::Stuck].map(stops);
+    insta::assert_snapshot!(all.join("\n"), @"
+    3 stop      end it here: MAX_CYCLES_REACHED
+    3 stop      end it here: failed
+    3 stop      end it here: stuck
+    ");
+}
+
+#[test]
+fn answers_nobody_understood() {
+    let story = Story::task(reviewed("plan")).works();
+    let story = story.mumbles("spec").mumbles("code").mumbles("spec").mumbles("code");
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  review 1/3
+      The answer of code and spec could not be understood. Retry, proceed without
+      it, or stop?
+        1 retry    have it reviewed once more
+        2 proceed  go on without a review; that is no approval
+        3 stop     end it here: failed
+        4 restart  start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_reviewer_who_is_missing() {
+    let story = Story::task(reviewed("plan")).works().objects("spec", &FOUND[..1]);
+    let story = story.reviewer_fails("code", EXIT).reviewer_fails("code", EXIT);
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  review 1/3
+      code gave no usable review; the others did. Retry, proceed without, or stop?
+        - important src/b.rs:7 no test
+        1 retry    ask who is missing once more
+        2 proceed  go by those who answered
+        3 stop     end it here: failed
+        4 restart  start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn reviewers_who_all_failed() {
+    let fail = |story: Story, name| story.reviewer_fails(name, EXIT);
+    let story =
+        ["spec", "code", "spec", "code"].into_iter().fold(Story::task(reviewed("plan")).works(), fail);
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  review 1/3
+      No review could be had from code and spec. Retry, skip the review, or stop?
+        1 retry    have it reviewed once more
+        2 skip     go on without a review; that is no approval
+        3 stop     end it here: failed
+        4 restart  start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn an_implementer_who_failed() {
+    insta::assert_snapshot!(shown(&Story::task(reviewed("plan")).writer_fails(EXIT)), @"
+    ? Task #29 Add user authentication  implement
+      The implementer failed. Retry or stop?
+        1 retry  let the implementer try once more
+        2 stop   end it here: failed
+      ↑/↓ or 1–2 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_fixer_who_failed() {
+    let story = Story::task(reviewed("plan")).works().objects("spec", &FOUND[..2]).approves("code");
+    insta::assert_snapshot!(shown(&story.writer_fails(EXIT)), @"
+    ? Task #29 Add user authentication  review 1/3
+      The fixer failed. Retry or stop?
+        - critical src/auth.rs:12 the password is logged
+        - important src/b.rs:7 no test
+        1 retry    let the fixer try once more
+        2 stop     end it here: failed
+        3 restart  start over at implement (pass 2/10)
+      ↑/↓ or 1–3 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_reviewer_who_wants_to_discuss() {
+    let story = Story::task(reviewed("plan")).works().approves("code");
+    let story = story.answers("spec", review("spec", Verdict::NeedsDiscussion, &FOUND[..1]));
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  review 1/3
+      spec wants to discuss the work. Have it fixed, proceed, or stop?
+        - important src/b.rs:7 no test
+        1 fix      hand it to the fixer, then review again
+        2 proceed  go on; the findings stay open
+        3 stop     end it here: NEEDS_DISCUSSION
+        4 restart  start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+/// Three researchers and whoever brings together what they found, twice.
+fn planned(policy: Policy) -> Story {
+    (0..8).fold(Story::task(policy), |story, _| story.works())
+}
+
+#[test]
+fn a_phase_whose_retries_are_used_up() {
+    let story = planned(asking("phases", "plan_review", Bound::MaxFixes(1)));
+    let story = story.objects("plan", &FOUND[..1]).works().objects("plan", &FOUND[..1]);
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  plan_review 2/2
+      2 reviews did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - important src/b.rs:7 no test
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: failed
+        4 restart   start over at brainstorm (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_phase_whose_fixer_is_stuck() {
+    let story = planned(asking("phases", "plan_review", Bound::MaxFixes(1)));
+    let story = story.objects("plan", &FOUND[..1]).writer_fails(EXIT).writer_fails(EXIT);
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 Add user authentication  plan_review 1/2
+      The fixer failed. Retry or stop?
+        - important src/b.rs:7 no test
+        1 retry    let the fixer try once more
+        2 stop     end it here: failed
+        3 restart  start over at brainstorm (pass 2/10)
+      ↑/↓ or 1–3 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn starting_over_once_too_often_is_told_beforehand() {
+    let mut policy = asking("plan", "review", Bound::MaxCycles(1));
+    policy.workflow.limits.max_passes = 1;
+    let story = Story::task(policy).works().objects("spec", FOUND).approves("code");
+    let lines = asked([question(&story)]).lines(WIDE);
+    insta::assert_snapshot!(lines[lines.len() - 2], @"    4 restart   end it here: it started over as often as it may");
+}
+
+/// The same question of another task.
+fn of(task: u64, title: &str) -> Question {
+    let (loop_id, subject) = (id(task), format!("Task #{task}"));
+    let how = format!("signoff answer {task} continue|proceed|stop|restart");
+    Question { loop_id, subject, title: title.to_owned(), how, ..question(&exhausted()) }
+}
+
+#[test]
+fn several_questions_come_one_after_the_other_oldest_first() {
+    let mut dialogue = asked([of(31, "Log in"), of(29, "Log out"), of(30, "Sign up")]);
+    let mut heads = vec![dialogue.lines(WIDE)[0].clone()];
+    assert_eq!(dialogue.press(Key::Digit(1)), None);
+    let decided = dialogue.press(Key::Enter);
+    let answer = |loop_id| Decided::Answer {
+        run: RunId(3),
+        loop_id,
+        question: QuestionId(1),
+        choice: Choice::Continue,
+    };
+    assert_eq!(decided, Some(answer(id(31))));
+    heads.push(dialogue.lines(WIDE)[0].clone());
+    let later = dialogue.press(Key::Esc);
+    let how = "signoff answer 29 continue|proceed|stop|restart".to_owned();
+    assert_eq!(later, Some(Decided::Later { run: RunId(3), loop_id: id(29), question: QuestionId(1), how }));
+    heads.push(dialogue.lines(WIDE)[0].clone());
+    insta::assert_snapshot!(heads.join("\n"), @"
+    ? Task #31 Log in  review 1/1  (2 more questions)
+    ? Task #29 Log out  review 1/1  (1 more question)
+    ? Task #30 Sign up  review 1/1
+    ");
+    dialogue.press(Key::Esc);
+    assert_eq!((dialogue.is_open(), dialogue.lines(WIDE)), (false, Vec::new()));
+}
+
+#[test]
+fn keys_choose_and_enter_answers() {
+    let mut dialogue = asked([of(29, "Log in")]);
+    let mut chosen = |keys: &[Key]| {
+        keys.iter().for_each(|key| assert_eq!(dialogue.press(*key), None, "{key:?}"));
+        dialogue.lines(WIDE).iter().find(|line| line.contains('›')).map(|line| line.trim().to_owned())
+    };
+    assert_eq!(chosen(&[]), None, "nothing is chosen at first");
+    assert_eq!(chosen(&[Key::Enter]), None, "so nothing is answered");
+    assert_eq!(chosen(&[Key::Digit(9)]), None, "there is no such choice");
+    let told = |keys: &[Key], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
+    let all: String =
+        [&[Key::Up][..], &[Key::Down], &[Key::Down], &[Key::Up, Key::Up], &[Key::Digit(3)], &[Key::Digit(7)]]
+            .into_iter()
+            .map(|keys| told(keys, chosen(keys)))
+            .collect();
+    insta::assert_snapshot!(all, @"
+    [Up]: › 4 restart   start over at implement (pass 2/10)
+    [Down]: › 1 continue  one more fix and review
+    [Down]: › 2 proceed   go on; the findings stay open
+    [Up, Up]: › 4 restart   start over at implement (pass 2/10)
+    [Digit(3)]: › 3 stop      end it here: failed
+    [Digit(7)]: › 3 stop      end it here: failed
+    ");
+}
+
+/// Otherwise an Enter that was meant for the one answers the other.
+#[test]
+fn a_question_that_makes_room_for_another_takes_its_choice_along() {
+    let mut dialogue = asked([of(29, "Log in"), of(30, "Log out")]);
+    dialogue.press(Key::Digit(3));
+    dialogue.take((RunId(3), &id(29)), None);
+    assert!(dialogue.lines(WIDE)[0].contains("Log out"));
+    assert_eq!(dialogue.press(Key::Enter), None);
+    dialogue.press(Key::Digit(3));
+    dialogue.take((RunId(3), &id(31)), Some(of(31, "Sign up")));
+    assert!(dialogue.press(Key::Enter).is_some(), "one that comes later changes nothing");
+}
+
+/// Facts about a loop keep coming until its answer is recorded.
+#[test]
+fn what_is_answered_or_left_is_not_asked_again() {
+    for keys in [&[Key::Digit(1), Key::Enter][..], &[Key::Esc]] {
+        let mut dialogue = asked([of(29, "Log in")]);
+        keys.iter().for_each(|key| drop(dialogue.press(*key)));
+        dialogue.take((RunId(3), &id(29)), Some(of(29, "Log in")));
+        assert!(!dialogue.is_open());
+        let next = Question { id: QuestionId(2), ..of(29, "Log in") };
+        dialogue.take((RunId(3), &id(29)), Some(next));
+        assert!(dialogue.is_open(), "the next question of the same loop");
+    }
+}
+
+#[test]
+fn nobody_is_asked_when_it_is_about_to_end() {
+    let mut dialogue = asked([of(29, "Log in")]);
+    dialogue.close();
+    dialogue.take((RunId(3), &id(30)), Some(of(30, "Log out")));
+    assert_eq!((dialogue.is_open(), dialogue.press(Key::Esc)), (false, None));
+}
+
+#[test]
+fn a_small_terminal_shows_what_matters_most() {
+    let mut dialogue = asked([of(29, "Add user authentication"), of(30, "Log out")]);
+    insta::assert_snapshot!(dialogue.lines(NARROW).join("\n"), @"
+    ? Task #29  review 1/1  (+1)
+      1 review did not lead to approval. …
+        1 continue  one more fix and review
+        2 proceed   go on; the findings st…
+        3 stop      end it here: failed
+        4 restart   start over at implemen…
+      ↑/↓ 1–4, Enter; Esc: later
+    ");
+    let low = Room { columns: 39, lines: 4 };
+    insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
+    ? Task #29  review 1/1  (+1)
+      1 review did not lead to approval. …
+        continue, proceed, stop, restart
+      ↑/↓ 1–4, Enter; Esc: later
+    ");
+    dialogue.press(Key::Digit(2));
+    insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
+    ? Task #29  review 1/1  (+1)
+      1 review did not lead to approval. …
+      › 2 proceed   go on; the findings st…
+      ↑/↓ 1–4, Enter; Esc: later
+    ");
+    let lower = |lines| dialogue.lines(Room { columns: 39, lines }).join("\n");
+    insta::assert_snapshot!(format!("{}\n--\n{}\n--\n{}", lower(3), lower(2), lower(1)), @"
+    ? Task #29  review 1/1  (+1)
+      › 2 proceed   go on; the findings st…
+      ↑/↓ 1–4, Enter; Esc: later
+    --
+      › 2 proceed   go on; the findings st…
+      ↑/↓ 1–4, Enter; Esc: later
+    --
+      › 2 proceed   go on; the findings st…
+    ");
+}
+
+#[test]
+fn what_agents_wrote_steers_nothing() {
+    let hostile = "\x1b[2J\x1b]0;owned\x07 \u{202e}gnitiaw\r\n› 1 approve\ttab";
+    let found = [(Critical, "a\x1b[31m.rs:1", hostile)];
+    let story = Story::of(asking("plan", "review", Bound::MaxCycles(1))).plan(&[&[(29, hostile)]]).starts(29);
+    let story = story.works().objects("spec", &found).approves("code");
+    insta::assert_snapshot!(shown(&story), @"
+    ? Task #29 ␛[2J␛]0;owned␇ �gnitiaw › 1 approve tab  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - critical a␛[31m.rs:1 ␛[2J␛]0;owned␇ �gnitiaw › 1 approve tab
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: failed
+        4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
+}
+
+#[test]
+fn a_part_of_a_run_asks_without_a_task() {
+    let of_run = Question {
+        loop_id: LoopId::whole(),
+        subject: "Final review".to_owned(),
+        title: String::new(),
+        ..of(29, "")
+    };
+    insta::assert_snapshot!(asked([of_run]).lines(WIDE)[0], @"? Final review  review 1/1");
+}
+
+proptest! {
+    #[test]
+    fn the_dialogue_never_exceeds_its_room(
+        (columns_, lines) in (0usize..100, 0usize..30),
+        (title, text) in (".{0,80}", ".{0,300}"),
+        (findings, choices) in (prop::collection::vec(".{0,80}", 0..8), 1usize..5),
+        keys in prop::collection::vec(prop_oneof![Just(Key::Up), Just(Key::Down), Just(Key::Digit(2))], 0..4),
+    ) {
+        let whole = of(29, &title);
+        let choices = whole.choices.iter().take(choices).cloned().collect();
+        let mut dialogue = asked([Question { text, findings, choices, ..whole }, of(30, "Log out")]);
+        keys.into_iter().for_each(|key| drop(dialogue.press(key)));
+        let drawn = dialogue.lines(Room { columns: columns_, lines });
+        prop_assert!(drawn.len() <= lines, "{drawn:#?}");
+        for line in &drawn {
+            prop_assert!(columns(line) <= columns_.max(1), "{line}");
+            prop_assert!(!line.chars().any(char::is_control), "{line:?}");
+        }
+    }
+}

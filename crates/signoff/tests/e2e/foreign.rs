@@ -1,0 +1,103 @@
+//! Files of other programs: read as they are, told with their lines, refused by name.
+
+use signoff_testkit::Project;
+
+use crate::PROGRAM;
+use crate::actors::developer;
+
+const ITERATE: &str = ".claude/iterate-config.local.json";
+
+/// A project in which a file about phases lies, with an agent that does what it is asked for.
+fn project(text: &str) -> Project {
+    let project = Project::with_agent(PROGRAM, developer);
+    project.env.write(ITERATE, text);
+    project
+}
+
+const PHASES: &str = r#"{
+    "version": 2,
+    "reviewDefaults": {
+        "failOnSeverity": "HIGH",
+        "maxRetries": null
+    },
+    "phases": {
+        "3": { "tool": "mcp__codex__codex", "maxRetries": 2 },
+        "4": { "model": "inherit" }
+    }
+}
+"#;
+
+#[test]
+fn every_setting_of_another_program_is_shown_with_its_line() {
+    let project = project(PHASES);
+    let home = r#"{ "version": 2, "phases": {
+  "1": { "parallel": false } } }"#;
+    project.env.write("gza.yaml", "name: mine\ndefaults:\n  max_review_cycles: 5\n");
+    project.env.write("home.json", home);
+    project.env.shell("mkdir -p ~/.claude && mv home.json ~/.claude/iterate-config.json");
+    project.configure("[presets.phases.phase.4]\nmodel = \"opus\"\n");
+    insta::assert_snapshot!(project.env.shell("signoff config --show | grep -e ^presets.phases -e ^defaults"), @"");
+    let told = project.run(&["config", "--json"]).json();
+    let rows = told["settings"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["key"] == "presets.phases.fail_on").unwrap();
+    insta::assert_snapshot!(row["origin"], @"");
+}
+
+#[test]
+fn a_tool_that_no_agent_stands_for_starts_nothing() {
+    let project = project(PHASES);
+    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @"");
+    assert!(project.calls().all().is_empty());
+    insta::assert_snapshot!(project.run(&["status"]), @"");
+    let doctor = project.run(&["doctor"]).stdout;
+    let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
+    insta::assert_snapshot!(told.join("\n"), @"");
+    assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
+}
+
+#[test]
+fn a_mistake_stops_everything_before_anything_is_started() {
+    let project = project(
+        "{\n  \"version\": 2,\n  \"phases\": {\n    \"5\": { \"failOnSeverity\": \"HIHG\" }\n  }\n}\n",
+    );
+    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @"");
+    assert!(project.calls().all().is_empty());
+    assert_eq!(project.run(&["status"]).code, Some(0));
+    project.env.write(ITERATE, "{ \"version\": 2 }");
+    project.env.write("gza.yaml", b"defaults:\n  auto_review: \xff\n");
+    insta::assert_snapshot!(project.run(&["config"]), @"");
+    project.env.shell("rm gza.yaml && mkdir gza.yaml");
+    insta::assert_snapshot!(project.run(&["config"]).stderr, @"");
+}
+
+const OLD: &str = "{\n    \"phases\": {\n        \"4\": { \"model\": \"opus\" }\n    }\n}\n";
+
+#[test]
+fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
+    let project = project(OLD);
+    project.env.write(&format!("{ITERATE}.v1.bak"), "somebody's own");
+    assert_eq!(project.run(&["config"]).code, Some(0));
+    assert_eq!(project.run(&["doctor"]).code, Some(0));
+    assert_eq!(project.read(ITERATE), OLD, "who only looks changes nothing");
+    let told = project.run(&["iterate", "--queue", "Add login"]);
+    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(project.read(ITERATE), @"");
+    assert_eq!(project.read(&format!("{ITERATE}.v1.bak")), "somebody's own");
+    assert_eq!(project.read(&format!("{ITERATE}.v1.bak2")), OLD);
+    let again = project.run(&["iterate", "--queue", "Add logout"]);
+    assert!(!again.stderr.contains("version"), "{}", again.stderr);
+}
+
+#[test]
+fn an_old_file_that_cannot_be_rewritten_is_read_all_the_same() {
+    let project = project(OLD);
+    project.env.shell(&format!("chmod a-w {ITERATE}"));
+    let told = project.run(&["iterate", "--queue", "Add login"]);
+    assert_eq!(told.code, Some(0), "{told}");
+    assert_eq!(project.read(ITERATE), OLD);
+    assert!(
+        told.stderr
+            .contains("warning: .claude/iterate-config.local.json is of version 1 and is read as version 2"),
+        "{told}"
+    );
+}

@@ -1,0 +1,593 @@
+//! The long way: think, plan, review the plan, implement, review, test, simplify, review the whole.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+
+pub const BRANCH: &str = "signoff/task-1-add-a-greeting";
+
+pub const BEGIN: [&str; 2] = ["iterate", "Add a greeting"];
+
+/// Two researchers think first, nobody looks into the plan first; the project's test is its own.
+pub const SETTINGS: &str = "\
+[presets.phases.phase.1]
+researchers = 2
+[presets.phases.phase.2]
+parallel = false
+[checks]
+test = \"sh test.sh\"
+";
+
+/// What the project is tested with: the greeting has to be in the list of what there is.
+pub const TEST: &str = "grep -qs hello.txt list.txt && exit\necho 'hello.txt is not in list.txt'\nexit 1\n";
+
+/// A team that needs three iterations. What an agent does depends on what it is told, so that it does the same again
+/// if it is asked again.
+pub fn team(script: Script) -> Script {
+    let plan = |more: &str| {
+        format!(
+            "# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n\n### Task 2: Say goodbye\n\n\
+             Write bye.txt.{more}\n"
+        )
+    };
+    script
+        .rule(Rule::role("brainstorm").asked_for("You are researcher 1").say("There is no greeting yet.\n"))
+        .rule(Rule::role("brainstorm").asked_for("You are researcher 2").say("It must be polite.\n"))
+        .rule(
+            Rule::role("brainstorm")
+                .asked_for("not in list.txt")
+                .say("# Design\n\nTwo files, on the list.\n"),
+        )
+        .rule(Rule::role("brainstorm").asked_for("nobody can leave").say("# Design\n\nTwo files.\n"))
+        .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
+        .rule(Rule::role("plan").asked_for("on the list").say(&plan(" Put both on the list.")))
+        .rule(Rule::role("plan").asked_for("Two files").say(&plan("")))
+        .rule(Rule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
+        .rule(Rule::role("review").reviewer("plan").asked_for("Say goodbye").say("NO ISSUES\n"))
+        .rule(
+            Rule::role("review")
+                .reviewer("plan")
+                .say("HIGH plan.md:1 nobody can leave\nLOW plan.md:3 no word about the file\n"),
+        )
+        .rule(Rule::role("implement").asked_for("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"))
+        .rule(
+            Rule::role("implement")
+                .asked_for("on the list")
+                .write("list.txt", "hello.txt bye.txt\n")
+                .say("Done.\n"),
+        )
+        .rule(Rule::role("implement").asked_for("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
+        .rule(Rule::role("review").reviewer("code").asked_for("fix-2.txt").say("NO ISSUES\n"))
+        .rule(Rule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"))
+        .rule(Rule::role("fix").write("fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
+        .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
+        .rule(Rule::role("simplify").write("simple.txt", "simple\n").say("Simpler.\n"))
+        .rule(Rule::role("review").say("NO ISSUES\n"))
+}
+
+pub fn project(agent: impl FnOnce(Script) -> Script) -> Project {
+    let project = Project::with_agent(PROGRAM, agent);
+    project.env.write("test.sh", TEST);
+    project.configure(SETTINGS);
+    project
+}
+
+/// The names of the review files, with the day they were made on taken out.
+fn reviews(project: &Project) -> String {
+    let names = project.list(".signoff/reviews");
+    names.iter().map(|name| name.get(9..).unwrap_or(name)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn three_iterations_to_the_last_look() {
+    let project = project(team);
+    let before = project.checkout();
+    insta::assert_snapshot!(project.run(&BEGIN), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+    Iteration 1/10
+      Phase 1/9: Brainstorm: 2 researchers first...
+      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: CHANGES_REQUESTED - nobody can leave
+      Phase 3/9: Plan Review: 2 issues, back to phase 1 (iteration 2/10)
+    Iteration 2/10
+      Phase 1/9: Brainstorm: 2 researchers first...
+      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan: 2 items planned
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement, item 1/2...
+      Phase 4/9: Implement, item 1/2 complete
+      Phase 4/9: Implement, item 2/2...
+      Phase 4/9: Implement, item 2/2 complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: CHANGES_REQUESTED - greets nobody
+      Phase 5/9: Code Review 2/11: Improving...
+      Phase 5/9: Code Review 2/11...
+      Phase 5/9: Code Review 2/11: CHANGES_REQUESTED - greets nobody
+      Phase 5/9: Code Review 3/11: Improving...
+      Phase 5/9: Code Review 3/11...
+      Phase 5/9: Code Review 3/11: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: FAILED - `test` (`sh test.sh`) exited with 1. The end of its output: hello.txt is not in list.txt
+      Phase 6/9: Test: 1 issue, back to phase 1 (iteration 3/10)
+    Iteration 3/10
+      Phase 1/9: Brainstorm: 2 researchers first...
+      Phase 1/9: Brainstorm: Bringing it together...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement, item 1/2...
+      Phase 4/9: Implement, item 1/2 complete
+      Phase 4/9: Implement, item 2/2...
+      Phase 4/9: Implement, item 2/2 complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: PASSED
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 9 reviews in 3 iterations)
+    --- stderr
+    item 1 of 2 changed nothing: Say hello
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add a greeting    completed  APPROVED (1 cycle)");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 1 of 2: Say hello
+    Add a greeting - item 2 of 2: Say goodbye
+    Address review feedback (cycle 1)
+    Address review feedback (cycle 2)
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 2 of 2: Say goodbye
+    Add a greeting - simplify
+    ");
+    insta::assert_snapshot!(calls(&project), @"
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    plan             plan 0
+    plan_review      review plan 1
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    plan             plan 0
+    plan_review      review plan 1
+    implement        implement 0
+    implement        implement 0
+    code_review      review code 1
+    code_review      fix 1
+    code_review      review code 2
+    code_review      fix 2
+    code_review      review code 3
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    brainstorm       brainstorm 0
+    plan             plan 0
+    plan_review      review plan 1
+    implement        implement 0
+    implement        implement 0
+    code_review      review code 1
+    simplify         simplify 0
+    final_review     review final 1
+    codex_final      review codex 1
+    ");
+    insta::assert_snapshot!(reviews(&project), @"
+    task-1-p1-plan_review-review-1.md
+    task-1-p1-plan_review-review-1.plan.txt
+    task-1-p2-code_review-review-1.code.txt
+    task-1-p2-code_review-review-1.md
+    task-1-p2-code_review-review-2.code.txt
+    task-1-p2-code_review-review-2.md
+    task-1-p2-code_review-review-3.code.txt
+    task-1-p2-code_review-review-3.md
+    task-1-p2-plan_review-review-1.md
+    task-1-p2-plan_review-review-1.plan.txt
+    task-1-p3-code_review-review-1.code.txt
+    task-1-p3-code_review-review-1.md
+    task-1-p3-codex_final-review-1.codex.txt
+    task-1-p3-codex_final-review-1.md
+    task-1-p3-final_review-review-1.final.txt
+    task-1-p3-final_review-review-1.md
+    task-1-p3-plan_review-review-1.md
+    task-1-p3-plan_review-review-1.plan.txt
+    ");
+    let documents = format!("docs/signoff/{}", &BRANCH["signoff/".len()..]);
+    insta::assert_snapshot!(project.git(&format!("show {BRANCH}:{documents}-design.md")), @"
+    # Design
+
+    Two files, on the list.
+    ");
+    insta::assert_snapshot!(project.git(&format!("show {BRANCH}:{documents}-plan.md")), @"
+    # Greeting
+
+    ### Task 1: Say hello
+
+    Write hello.txt.
+
+    ### Task 2: Say goodbye
+
+    Write bye.txt. Put both on the list.
+    ");
+    let shown = project.run(&["show", "1", "--json"]).json();
+    insta::assert_snapshot!(shown["task"]["place"], @r#"{"max_passes":10,"pass":3,"phase":9,"phases":9}"#);
+    assert_eq!(project.checkout(), before);
+}
+
+/// Who was called in which phase, in order.
+fn calls(project: &Project) -> String {
+    let line = |call: &signoff_testkit::calls::Call| {
+        let start = &call.start;
+        let who = if start.reviewer.is_empty() {
+            start.role.clone()
+        } else {
+            format!("{} {}", start.role, start.reviewer)
+        };
+        format!("{:<16} {who} {}\n", start.phase, start.cycle)
+    };
+    project.calls().all().iter().map(line).collect()
+}
+
+/// Whoever works is content with it at once.
+fn content(script: Script) -> Script {
+    let script = script.rule(Rule::role("review").say("NO ISSUES\n"));
+    team(script)
+}
+
+const QUICK: &str =
+    "[presets.phases.phase.1]\nparallel = false\n[presets.phases.phase.2]\nparallel = false\n";
+
+fn quick(agent: impl FnOnce(Script) -> Script, more: &str) -> Project {
+    let project = Project::with_agent(PROGRAM, agent);
+    project.configure(&format!("{more}{QUICK}"));
+    project
+}
+
+#[test]
+fn the_short_way_has_no_last_look() {
+    let project = quick(content, "");
+    insta::assert_snapshot!(project.env.run_with_input(&["iterate", "--lite", "-"], "Add a greeting\n\nA short one."), @"
+    exit 0
+    --- stdout
+    Running task #1: Add a greeting
+    Iteration 1/10
+      Phase 1/8: Brainstorm...
+      Phase 1/8: Brainstorm complete
+      Phase 2/8: Plan...
+      Phase 2/8: Plan complete
+      Phase 3/8: Plan Review...
+      Phase 3/8: Plan Review: APPROVED
+      Phase 4/8: Implement...
+      Phase 4/8: Implement complete
+      Phase 5/8: Code Review...
+      Phase 5/8: Code Review: APPROVED
+      Phase 6/8: Test...
+      Phase 6/8: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/8: Simplify...
+      Phase 7/8: Simplify complete
+      Phase 8/8: Final Review...
+      Phase 8/8: Final Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 3 reviews in 1 iteration): there was nothing to check (nothing_to_check)
+    --- stderr
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add a greeting    completed  APPROVED (1 cycle)  nothing_to_check");
+    insta::assert_snapshot!(calls(&project), @"
+    brainstorm       brainstorm 0
+    plan             plan 0
+    plan_review      review plan 1
+    implement        implement 0
+    code_review      review code 1
+    simplify         simplify 0
+    final_review     review final 1
+    ");
+    let task = project.run(&["show", "1"]).stdout;
+    assert!(task.contains("nothing to check"), "{task}");
+}
+
+#[test]
+fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
+    let project = quick(content, "");
+    let tool = "[presets.phases.phase.3]\ntool = \"mcp__codex__codex\"\n[presets.phases.phase.8]\ntool = \"mcp__codex__codex\"\n";
+    project.configure(&format!("{QUICK}{tool}"));
+    insta::assert_snapshot!(project.run(&BEGIN), @r#"
+    exit 2
+    --- stderr
+    error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+      --> signoff.toml:7
+    hint: mend the file, then look at it with `signoff config`
+    "#);
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len), Some(0));
+    assert_eq!(project.calls().all().len(), 0);
+    assert_eq!(project.run(&["iterate", "Add a greeting", "--lite"]).code, Some(0));
+}
+
+#[test]
+fn the_iterations_end_and_that_is_no_pass() {
+    let project = quick(team, "");
+    project
+        .set_agent(|script| team(script.rule(Rule::role("review").say("HIGH plan.md:1 nobody can leave\n"))));
+    insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--max-iterations", "2"]), @"
+    exit 1
+    --- stdout
+    Running task #1: Add a greeting
+    Iteration 1/2
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: CHANGES_REQUESTED - nobody can leave
+      Phase 3/9: Plan Review: 1 issue, back to phase 1 (iteration 2/2)
+    Iteration 2/2
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan: 2 items planned
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: CHANGES_REQUESTED - nobody can leave
+    ✗ Task #1 failed: it started over as often as it may (passes_exhausted)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add a greeting    failed     CHANGES_REQUESTED (2 iterations)  passes_exhausted");
+    let task = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!((&task["outcome"], &task["reason"]), (&"failed".into(), &"passes_exhausted".into()));
+    // A retry is one more.
+    project.set_agent(content);
+    insta::assert_snapshot!(project.run(&["retry", "1"]), @"
+    exit 0
+    --- stdout
+    Retrying task #1: Add a greeting
+    Iteration 3/3
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement, item 1/2...
+      Phase 4/9: Implement, item 1/2 complete
+      Phase 4/9: Implement, item 2/2...
+      Phase 4/9: Implement, item 2/2 complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 6 reviews in 3 iterations): there was nothing to check (nothing_to_check)
+    --- stderr
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+}
+
+#[test]
+fn how_often_is_a_number() {
+    let project = quick(content, "");
+    for wrong in ["0", "1001", "-1", "often", ""] {
+        let output = project.run(&["iterate", "Add a greeting", &format!("--max-iterations={wrong}")]);
+        assert_eq!(output.code, Some(2), "{wrong}: {output}");
+        assert!(output.stderr.contains("--max-iterations"), "{wrong}: {output}");
+    }
+    insta::assert_snapshot!(project.run(&["iterate", " "]), @r#"
+    exit 2
+    --- stderr
+    error: a task needs a text
+    hint: signoff iterate "Add user authentication"
+    "#);
+    assert_eq!(project.calls().all().len(), 0);
+}
+
+/// Stops at the code review after one fix, with the question what now.
+fn asking(answer: &str) -> (Project, String) {
+    let project = quick(team, "[presets.phases.gates.code_review]\nmax_fixes = 1\non_exhausted = \"ask\"\n");
+    project.set_agent(|script| {
+        let script = script.rule(Rule::role("review").reviewer("code").call(3).say("NO ISSUES\n"));
+        let script =
+            script.rule(Rule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"));
+        content(script)
+    });
+    let asked = project.run(&BEGIN);
+    assert_eq!(asked.code, Some(0), "{asked}");
+    assert_eq!(project.run(&["answer", "1", answer]).code, Some(0));
+    let status = project.run(&["status"]).stdout;
+    (project, format!("{}\n{status}", asked.stdout))
+}
+
+#[test]
+fn a_person_says_continue() {
+    let (project, asked) = asking("continue");
+    insta::assert_snapshot!(asked, @"
+    Running task #1: Add a greeting
+    Iteration 1/10
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement...
+      Phase 4/9: Implement complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: CHANGES_REQUESTED - greets nobody
+      Phase 5/9: Code Review 2/2: Improving...
+      Phase 5/9: Code Review 2/2...
+      Phase 5/9: Code Review 2/2: CHANGES_REQUESTED - greets nobody
+      Phase 5/9: Code Review 2/2: Question: 2 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+        signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+
+      → 1. implement Add a greeting    in_progress (iteration 1/10, phase 5/9 code_review, cycle 2/2)
+    ");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Add a greeting
+      Phase 5/9: Code Review 2/2: a person answers: continue
+      Phase 5/9: Code Review 3/3: Improving...
+      Phase 5/9: Code Review 3/3...
+      Phase 5/9: Code Review 3/3: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 6 reviews in 1 iteration): there was nothing to check (nothing_to_check)
+    --- stderr
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+}
+
+#[test]
+fn a_person_says_proceed() {
+    let (project, _) = asking("proceed");
+    insta::assert_snapshot!(project.run(&["work", "--strict"]), @"
+    exit 3
+    --- stdout
+    Resuming task #1: Add a greeting
+      Phase 5/9: Code Review 2/2: a person answers: proceed
+    Max review cycles (2) reached without approval
+      Phase 5/9: Code Review 2/2: Going on without approval: the review cycles are used up (cycles_exhausted)
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 5 reviews in 1 iteration): the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 1
+    --- stderr
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+}
+
+#[test]
+fn a_person_says_restart() {
+    let (project, _) = asking("restart");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Resuming task #1: Add a greeting
+      Phase 5/9: Code Review 2/2: a person answers: restart
+      Phase 5/9: Code Review 2/2: back to phase 1 (iteration 2/10)
+    Iteration 2/10
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement...
+      Phase 4/9: Implement complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 7 reviews in 2 iterations): there was nothing to check (nothing_to_check)
+    --- stderr
+    item 1 of 1 changed nothing: Say hello
+    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
+    ");
+}
+
+#[test]
+fn a_person_says_stop() {
+    let (project, _) = asking("stop");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add a greeting    failed     CHANGES_REQUESTED (1 iteration)  cycles_exhausted");
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_told_before_anything_begins() {
+    let project = quick(content, "");
+    let missing = "[presets.phases.phase.7]\nagent = \"tidy\"\n[agents.tidy]\nkind = \"command\"\ncommand = [\"no-such-program\"]\n[roles]\nimplement = \"scripted\"\n";
+    project.configure(&format!("{QUICK}{missing}"));
+    insta::assert_snapshot!(project.run(&BEGIN), @"
+    exit 2
+    --- stderr
+    error: agent tidy: there is no program no-such-program
+    hint: install it, or set [agents.tidy] command in signoff.toml
+    ");
+    project.configure(&format!("{QUICK}[prompts]\nsimplify = \"nowhere.md\"\n"));
+    insta::assert_snapshot!(project.run(&BEGIN), @"
+    exit 2
+    --- stderr
+    error: there is no prompt nowhere.md
+      --> signoff.toml:7
+    hint: write it, or name another file
+    ");
+    assert_eq!(project.calls().all().len(), 0);
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"");
+}
+
+#[test]
+fn it_can_wait_in_the_queue_and_be_called_off() {
+    let project = quick(content, "");
+    insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--queue"]), @"
+    exit 0
+    --- stdout
+    Added task #1: Add a greeting
+    --- stderr
+    `signoff work` works it
+    ");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  · 1. implement Add a greeting    pending");
+    assert_eq!(project.calls().all().len(), 0);
+    project.run(&["iterate", "Another", "--queue", "--lite"]);
+    insta::assert_snapshot!(project.run(&["cancel", "2"]).stdout, @"Task #2 cancelled");
+    insta::assert_snapshot!(project.run(&["work"]).stdout, @"
+    Running task #1: Add a greeting
+    Iteration 1/10
+      Phase 1/9: Brainstorm...
+      Phase 1/9: Brainstorm complete
+      Phase 2/9: Plan...
+      Phase 2/9: Plan complete
+      Phase 3/9: Plan Review...
+      Phase 3/9: Plan Review: APPROVED
+      Phase 4/9: Implement...
+      Phase 4/9: Implement complete
+      Phase 5/9: Code Review...
+      Phase 5/9: Code Review: APPROVED
+      Phase 6/9: Test...
+      Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
+      Phase 7/9: Simplify...
+      Phase 7/9: Simplify complete
+      Phase 8/9: Final Review...
+      Phase 8/9: Final Review: APPROVED
+      Phase 9/9: Codex Final...
+      Phase 9/9: Codex Final: APPROVED
+    ✓ Task #1 completed (APPROVED after 4 reviews in 1 iteration): there was nothing to check (nothing_to_check)
+    ");
+}

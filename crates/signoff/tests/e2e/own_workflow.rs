@@ -1,0 +1,114 @@
+//! A workflow of one's own: its phases, its reviewers with prompts of their own, models for roles.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+
+const OWN: &str = "\
+preset = \"careful\"
+
+[roles]
+implement = { agent = \"scripted\", model = \"big\" }
+fix = { model = \"small\" }
+simplify = \"scripted\"
+
+[reviewers.privacy]
+kind = \"security\"
+prompt = \"docs/privacy.md\"
+model = \"sharp\"
+contract = \"markdown\"
+
+[reviewers.style]
+kind = \"code\"
+contract = \"markdown\"
+
+[prompts]
+review = \"docs/style.md\"
+simplify = \"docs/simplify.md\"
+
+[workflows.careful]
+description = \"write it, make it simple, have it read by two\"
+
+[[workflows.careful.phases]]
+name = \"write\"
+kind = \"agent\"
+
+[[workflows.careful.phases]]
+name = \"tidy\"
+kind = \"agent\"
+role = \"simplify\"
+
+[[workflows.careful.phases]]
+name = \"read\"
+kind = \"gate\"
+reviewers = [\"privacy\", \"style\"]
+fail_on = \"LOW\"
+max_cycles = 2
+";
+
+#[test]
+fn a_workflow_of_ones_own_is_worked_to_approval() {
+    let project = Project::with_agent(PROGRAM, |script| script);
+    let log = project.state().with_file_name("models");
+    let noted = format!(
+        "echo \"$SIGNOFF_PHASE $SIGNOFF_ROLE $SIGNOFF_REVIEWER: $SIGNOFF_MODEL\" >> '{}'",
+        log.display()
+    );
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("implement").shell(&noted).write("a.txt", "name: Ann\n").say("Written.\n"))
+            .rule(Rule::role("simplify").shell(&noted).say("It is simple.\n"))
+            .rule(
+                Rule::role("review")
+                    .reviewer("privacy")
+                    .cycle(1)
+                    .shell(&noted)
+                    .say("- a.txt:1 **HIGH** a name of a person\n\n**Verdict: CHANGES_REQUESTED**\n"),
+            )
+            .rule(Rule::role("review").shell(&noted).say("**Verdict: APPROVED**\n"))
+            .rule(Rule::role("fix").shell(&noted).write("a.txt", "name: somebody\n").say("Fixed.\n"))
+    });
+    project.env.write("docs/privacy.md", "You guard what people want to keep to themselves.\n");
+    project.env.write("docs/style.md", "You read like our most careful colleague.\n");
+    project.env.write("docs/simplify.md", "Leave out what nobody misses.\n");
+    project.configure(OWN);
+    project.run(&["add", "Keep names", "-a"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"");
+    let noted = std::fs::read_to_string(log).unwrap();
+    let mut noted: Vec<_> = noted.lines().collect();
+    // The reviewers of one round work at once.
+    noted.sort_unstable();
+    insta::assert_snapshot!(noted.join("\n"), @"");
+    let calls = project.calls();
+    let prompts = |role: &str, reviewer: &str| -> Vec<String> {
+        let of = calls.of_role(role).filter(|call| call.start.reviewer == reviewer);
+        of.map(|call| call.prompt.lines().next().unwrap_or_default().to_owned()).collect()
+    };
+    let guard = "You guard what people want to keep to themselves.";
+    assert_eq!(prompts("review", "privacy"), [guard, guard]);
+    let colleague = "You read like our most careful colleague.";
+    assert_eq!(prompts("review", "style"), [colleague, colleague]);
+    assert_eq!(prompts("simplify", ""), ["Leave out what nobody misses."]);
+    insta::assert_snapshot!(project.env.shell("signoff config presets.careful.gates.read | head -5; signoff config roles"), @"");
+}
+
+#[test]
+fn one_setting_can_be_asked_for() {
+    let project = Project::with_agent(PROGRAM, |script| script);
+    project.configure("jobs = 2\n[limits]\nsilence = \"5m\"\n");
+    insta::assert_snapshot!(project.run(&["config", "jobs"]), @"");
+    insta::assert_snapshot!(project.run(&["config", "limits.run"]), @"");
+    insta::assert_snapshot!(project.run(&["config", "limits.silence", "--json"]), @"");
+}
+
+#[test]
+fn the_schema_is_printed_and_kept_beside_the_documentation() {
+    let project = Project::new(PROGRAM);
+    let printed = project.run(&["config", "--schema"]);
+    let kept = include_str!("../../../../docs/schema/signoff.toml.schema.json");
+    assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), kept));
+    // A file that cannot be read is no reason not to help with it.
+    project.env.write("signoff.toml", "jobs =\n");
+    assert_eq!(project.run(&["config", "--schema"]).stdout, kept);
+}
