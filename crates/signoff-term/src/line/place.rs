@@ -49,10 +49,8 @@ fn phase(this: &Loop, policy: &Policy) -> Option<String> {
     let phase = policy.workflow.phases.get(this.at.phase)?;
     let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
     let again = again.map(|again| format!(" {}", counted(again))).unwrap_or_default();
-    let item = match phase.per_item && this.items > 1 {
-        true => format!(", item {}/{}", this.at.item + 1, this.items),
-        false => String::new(),
-    };
+    let item = phase.per_item && this.items > 1;
+    let item = if item { format!(", item {}/{}", this.at.item + 1, this.items) } else { String::new() };
     let name = words::phase(&phase.name);
     Some(format!("Phase {}/{}: {name}{again}{item}", place.phase, place.phases))
 }
