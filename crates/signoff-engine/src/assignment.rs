@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use signoff_core::config;
 use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Failure, Job, JobKind, Loop, Policy, Stage};
+use signoff_core::machine::{Job, JobKind, Loop, Policy, Stage};
 use signoff_core::policy::Gate;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::{TaskSpec, TaskType};

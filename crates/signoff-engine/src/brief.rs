@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::FindingId;
-use signoff_core::ledger::{Entry, State};
+use signoff_core::ledger::{Entry, Round, State};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::merge::merge;
 use signoff_core::prompt::{
@@ -378,7 +378,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
     let (open, settled) = (open(task), settled(task));
     let shown = documents(task);
     let again = Rereview {
-        attempt: task.job.cycle.saturating_sub(1),
+        attempt: task.job.cycle.saturating_sub(1).max(task.state.tally.fixes),
         extent: extent(task),
         open: &open,
         settled: &settled,
@@ -397,7 +397,15 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
 /// Whether it is not the first review. Those of all items of a plan are numbered together.
 fn is_again(task: &Assignment) -> bool {
     let of_item = task.phase().is_some_and(|phase| phase.per_item);
-    task.job.cycle > 1 && (!of_item || task.state.tally.fixes > 0)
+    let again = task.job.cycle > 1 && (!of_item || task.state.tally.fixes > 0);
+    again || was_begun_elsewhere(task)
+}
+
+/// Whether the gate was at work in another program before.
+fn was_begun_elsewhere(task: &Assignment) -> bool {
+    let here = (task.job.pass, task.job.phase, 0);
+    let found = |round: &Round| (round.pass, round.phase, round.cycle) == here;
+    task.state.ledger.entries().iter().any(|entry| entry.seen.iter().any(found))
 }
 
 /// The design or the plan, where that is what a reviewer judges.

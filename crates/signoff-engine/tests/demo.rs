@@ -46,6 +46,7 @@ impl Demo {
         let prompt = prompt::implement(&ImplementContext {
             opening: None,
             task: self.brief(),
+            item: None,
             worktree: "worktree",
             other_loops: &[],
             agents_at_once: 2,
@@ -62,6 +63,7 @@ impl Demo {
         let ask = ask(kind);
         let work = Work {
             task: self.brief(),
+            item: None,
             worktree: "worktree",
             other_loops: &[],
             agents_at_once: 2,

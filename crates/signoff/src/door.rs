@@ -5,8 +5,6 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use signoff_engine::failpoint;
-
 use crate::console::read_at_most;
 use crate::failure::Failure;
 
@@ -104,46 +102,6 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Writes a file as a whole: whatever happens, what was there before is there, or all of the new one is.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| {
-        let failure = Failure::failed(format!("cannot write {}: {error}", path.display()));
-        failure.at(path.display().to_string()).hint("what was there before is as it was")
-    };
-    // What a link leads to is written, not the link.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match path.metadata() {
-        // A terminal, a pipe: there is nothing to keep whole.
-        Ok(found) if !found.is_file() => fs::write(&path, bytes).map_err(failed),
-        Ok(found) => replace(&path, bytes, Some(found.permissions())).map_err(failed),
-        Err(_) => replace(&path, bytes, None).map_err(failed),
-    }
-}
-
-fn replace(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
-    let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?.to_string_lossy();
-    let draft = path.with_file_name(format!(".{name}.signoff-{}", std::process::id()));
-    let written = write_draft(&draft, bytes, permissions).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        fs::remove_file(&draft).ok();
-        return written;
-    }
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
-fn write_draft(draft: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> std::io::Result<()> {
-    let mut file = File::create_new(draft)?;
-    let (first, rest) = bytes.split_at(bytes.len() / 2);
-    file.write_all(first)?;
-    failpoint::pass("export");
-    file.write_all(rest)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    file.sync_all()
-}
-
 /// Writes a file of our own, whatever lay there, with the directory it lies in.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
@@ -188,37 +146,6 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
-}
-
-/// Puts a text in the place of a file, as a whole or not at all; who may read it stays as it was. A link stays a link.
-pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(failed)?;
-    }
-    let place = match path.symlink_metadata() {
-        Ok(_) => path.canonicalize().map_err(|error| {
-            Failure::failed(format!("cannot write {}: {error}", path.display()))
-                .hint("it is a link that leads nowhere: remove it, or make the file it names")
-        })?,
-        Err(_) => path.to_owned(),
-    };
-    let known = fs::metadata(&place).ok();
-    if known.as_ref().is_some_and(|known| known.permissions().readonly()) {
-        return Err(Failure::failed(format!("cannot write {}: it is read-only", path.display()))
-            .hint("make it writable, then type the same again"));
-    }
-    let draft = beside(&place, ".new");
-    fs::remove_file(&draft).or_else(|error| not_found(error).map_err(failed))?;
-    let mut file = File::create_new(&draft).map_err(failed)?;
-    known.map_or(Ok(()), |known| file.set_permissions(known.permissions())).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    failpoint::pass("replace");
-    fs::rename(&draft, &place).map_err(failed)
-}
-
-fn not_found(error: std::io::Error) -> std::io::Result<()> {
-    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 /// A variable of the environment, unless it is empty.

@@ -11,6 +11,7 @@ mod landing;
 mod live;
 mod part;
 mod preflight;
+mod replace;
 mod settings;
 mod show;
 mod words;

@@ -66,7 +66,7 @@ impl PhaseSettings {
         ];
         match rivals.into_iter().find(|(_, both, _)| *both) {
             Some((key, _, other)) => {
-                Err(source.table.error(key, format!("a phase sets `{other}` or `{key}`, not both")))
+                Err(source.table.error(key, format!("write `{other}` or `{key}`, not both")))
             }
             None => Ok(()),
         }
@@ -111,10 +111,10 @@ impl PhaseSettings {
                 "`{name}` is a gate and has no `timeout`: write `review_timeout` in its gate's table"
             )),
             PhaseKind::Gate(_) if OF_WORK.contains(&key) => {
-                Some(format!("`{name}` is a gate and has no `{key}`, which belongs to agent phases"))
+                Some(format!("`{name}` is a gate and has no `{key}`: expected it only in agent phases"))
             }
             PhaseKind::Check(_) if !none => Some(format!(
-                "`{name}` is a check and has no such `{key}`: the project's commands judge it, no agent"
+                "`{name}` is a check, which the project's commands judge, no agent: expected no such `{key}`"
             )),
             PhaseKind::Agent { .. } | PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
         }
@@ -199,7 +199,7 @@ fn no_such_phase(workflow: &Workflow, word: &str) -> String {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
             let all: Vec<_> = workflow.phases.iter().enumerate().map(numbered).collect();
-            format!("its phases are {}", all.join(", "))
+            format!("expected one of {}", all.join(", "))
         }
     };
     format!("workflow `{}` has no phase `{word}`: {expected}", workflow.name)

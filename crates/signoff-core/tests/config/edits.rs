@@ -146,6 +146,7 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     let file = "# Our project.\n\n# Who works.\n[agents.claude]\n";
     insta::assert_snapshot!(told(&set(file, &["jobs=8", "preset=phases"])), @r#"
     # Our project.
+
     jobs = 8
     preset = "phases"
 
@@ -157,6 +158,7 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     "#);
     insta::assert_snapshot!(told(&set("# Our project.\n", &["jobs=8"])), @"
     # Our project.
+
     jobs = 8
     ---
     jobs: nothing → 8
@@ -183,7 +185,7 @@ fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
     insta::assert_snapshot!(told(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
-    limits = { attempt = "30m" , silence = "1m", run = { max_tokens = 5 } } # enough
+    limits = { attempt = "30m", silence = "1m" , run = { max_tokens = 5 } } # enough
     [checks]
     "a.b" = "make test"
     ---
@@ -247,7 +249,7 @@ fn what_cannot_be_typed_or_set_is_said() {
     insta::assert_snapshot!(refused(FILE, "gate=3"), @"gate: `gate` is a table: set one of its keys");
     insta::assert_snapshot!(refused(FILE, "jobs.many=3"), @"jobs.many: `jobs` is not a table here: change it in the file");
     insta::assert_snapshot!(refused("[[a]]\nb = 1\n", "a.b=3"), @"a.b: `a` is not a table here: change it in the file");
-    insta::assert_snapshot!(refused("jobs = \n", "jobs=3"), @"signoff.toml:1: this is not TOML: texts must be quoted");
+    insta::assert_snapshot!(refused("jobs = \n", "jobs=3"), @r#"signoff.toml:1: this is not TOML: texts must be quoted; expected lines such as jobs = 4, preset = "task" or [gate]"#);
 }
 
 #[test]

@@ -202,21 +202,21 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
         writeln!(told, "{}", try_configured(&text).map(drop).unwrap_err()).unwrap();
     }
     insta::assert_snapshot!(told, @r#"
-    signoff.toml:1: workflow `phases` has no phase `10`: its phases are 1 brainstorm, 2 plan, 3 plan_review, 4 implement, implement_review, 5 code_review, 6 test, 7 simplify, 8 final_review, 9 codex_final
+    signoff.toml:1: workflow `phases` has no phase `10`: expected one of 1 brainstorm, 2 plan, 3 plan_review, 4 implement, implement_review, 5 code_review, 6 test, 7 simplify, 8 final_review, 9 codex_final
     signoff.toml:1: workflow `phases` has no phase `code_reveiw`: did you mean `code_review`?
-    signoff.toml:1: workflow `task` has no phase `3`: its phases are 1 implement, 2 review
-    signoff.toml:2: `code_review` is a gate and has no `parallel`, which belongs to agent phases
+    signoff.toml:1: workflow `task` has no phase `3`: expected one of 1 implement, 2 review
+    signoff.toml:2: `code_review` is a gate and has no `parallel`: expected it only in agent phases
     signoff.toml:2: `code_review` is a gate and has no `timeout`: write `review_timeout` in its gate's table
     signoff.toml:2: `model` is "none", but `code_review` is no check: expected the name of a model or "inherit"
     signoff.toml:2: `model` is "none", but `implement` is no check: expected the name of a model or "inherit"
-    signoff.toml:2: `test` is a check and has no such `model`: the project's commands judge it, no agent
-    signoff.toml:2: `test` is a check and has no such `agent`: the project's commands judge it, no agent
-    signoff.toml:3: a phase sets `parallel` or `researchers`, not both
-    signoff.toml:3: a phase sets `agent` or `tool`, not both
+    signoff.toml:2: `test` is a check, which the project's commands judge, no agent: expected no such `model`
+    signoff.toml:2: `test` is a check, which the project's commands judge, no agent: expected no such `agent`
+    signoff.toml:3: write `parallel` or `researchers`, not both
+    signoff.toml:3: write `agent` or `tool`, not both
     signoff.toml:2: `researchers` is 33: expected a whole number from 0 to 32
     signoff.toml:2: unknown key `modle` in a phase: did you mean `model`?
     signoff.toml:2: `agent` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
-    signoff.toml:2: `agent` names `tests`, which only runs checks: it can be a reviewer's `agent`, not do this
+    signoff.toml:2: `agent` names `tests`, which only runs checks and can be a reviewer's `agent`: expected one of another kind
     signoff.toml:2: `1` is "opus": expected a table
     signoff.toml:2: `tools` names the agent `nobody`, which is not configured: expected claude or tests, or write a table [agents.nobody]
     signoff.toml:2: `x` is 3: expected text in quotes that is not empty

@@ -17,9 +17,9 @@ use signoff_term::json;
 
 use crate::console::Console;
 use crate::desk::{Desk, not_started};
-use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
+use crate::replace::replace;
 
 /// Write a task down for other programs
 ///
@@ -67,7 +67,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         Format::JsonLines => lines(&desk, args.task)?,
     };
     match &args.output {
-        Some(path) => door::write_whole(path, text.as_bytes())?,
+        Some(path) => replace(path, &text)?,
         None => console.data(&text)?,
     }
     Ok(Exit::Done)

@@ -220,7 +220,12 @@ fn a_restart_does_not_begin_blind() {
         assert!(told.contains("nobody greets the cat"), "{phase}: {told}");
     }
     assert!(calls(&project, "plan")[1].prompt.contains("## The Last Plan"));
-    insta::assert_snapshot!(project.subjects(BRANCH), @"");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - item 1 of 2: Say hello
+    Add a greeting - item 2 of 2: Say goodbye
+    ");
 }
 
 #[test]
@@ -291,7 +296,11 @@ fn a_plan_without_tasks_is_worked_as_a_whole() {
     whoever wrote the plan changed other files too, which are kept: stray.txt
     ");
     assert_eq!(on_branch(&project, PLAN), "Just do it.\n");
-    insta::assert_snapshot!(project.subjects(BRANCH), @"");
+    insta::assert_snapshot!(project.subjects(BRANCH), @"
+    Add a greeting - design
+    Add a greeting - plan
+    Add a greeting - initial implementation
+    ");
 }
 
 #[test]

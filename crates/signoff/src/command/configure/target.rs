@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::door;
 use crate::failure::Failure;
+use crate::replace::replace;
 use crate::settings;
 
 /// A configuration file as it was found.
@@ -50,6 +51,6 @@ impl Target {
             return Err(Failure::failed(format!("{} was changed by somebody else meanwhile", self.name))
                 .hint("nothing was written: look at it, then type the same again"));
         }
-        door::replace(&self.path, text)
+        replace(&self.path, text)
     }
 }
