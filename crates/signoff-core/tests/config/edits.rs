@@ -146,6 +146,7 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     let file = "# Our project.\n\n# Who works.\n[agents.claude]\n";
     insta::assert_snapshot!(told(&set(file, &["jobs=8", "preset=phases"])), @r#"
     # Our project.
+
     jobs = 8
     preset = "phases"
 
@@ -157,6 +158,7 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
     "#);
     insta::assert_snapshot!(told(&set("# Our project.\n", &["jobs=8"])), @"
     # Our project.
+
     jobs = 8
     ---
     jobs: nothing → 8
@@ -183,7 +185,7 @@ fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
     insta::assert_snapshot!(told(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
-    limits = { attempt = "30m" , silence = "1m", run = { max_tokens = 5 } } # enough
+    limits = { attempt = "30m", silence = "1m", run = { max_tokens = 5 } } # enough
     [checks]
     "a.b" = "make test"
     ---
