@@ -2,7 +2,9 @@
 
 mod assigned;
 mod bad;
+#[cfg(test)]
 mod dialogue;
+#[cfg(test)]
 mod edits;
 mod foreign;
 mod guide;
