@@ -3,7 +3,7 @@
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Event, Failure, JobKind, WorkReport};
 use signoff_core::source::planner::{Planned, PlannedTask};
-use signoff_core::source::{self, TaskFile};
+use signoff_core::source::{self, Format, TaskFile};
 use signoff_core::wire::LoopFact;
 
 use super::conclude::failed;
@@ -66,9 +66,11 @@ fn writes(task: &Assignment) -> bool {
     !task.is_reading()
 }
 
-/// The tasks of a plan, in the order in which they are to be worked. A text that has none is worked as a whole.
+/// The tasks of a plan, in the order in which they are to be worked: as the prompt asks for them, in any format that is
+/// known, or at least as a list with boxes. A text that has none is worked as a whole.
 fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
-    let Ok(plan) = source::read_plan(path, text, None) else { return Ok(Vec::new()) };
+    let boxes = |_| source::read_as(Format::OpenSpec, path, text, None);
+    let Ok(plan) = source::read_plan(path, text, None).or_else(boxes) else { return Ok(Vec::new()) };
     let items = in_order(&plan);
     let count = items.len();
     if count > MOST_ITEMS {
@@ -87,4 +89,24 @@ fn in_order(plan: &TaskFile) -> Vec<PlannedTask> {
             depends_on: task.depends_on.clone(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    fn titles(text: &str) -> Vec<String> {
+        let items = read("docs/plan.md", text.as_bytes()).expect("few items");
+        items.into_iter().map(|item| item.title).collect()
+    }
+
+    #[test]
+    fn a_plan_is_read_as_it_was_asked_for_or_as_a_list_with_boxes() {
+        assert_eq!(
+            titles("# Plan\n\n### Task 1: Parse\n\n- [ ] a step\n\n### Task 2: Print\n"),
+            ["Parse", "Print"]
+        );
+        assert_eq!(titles("# Plan\n\n- [ ] Parse\n- [ ] Print\n"), ["Parse", "Print"]);
+        assert_eq!(titles("# Plan\n\nFirst parse, then print.\n"), [""; 0]);
+    }
 }
