@@ -18,6 +18,7 @@ mod integrity;
 #[cfg(test)]
 mod interrupted;
 mod iterate;
+#[cfg(test)]
 mod iterate_killed;
 #[cfg(test)]
 mod killed;
