@@ -24,6 +24,7 @@ mod integrity;
 mod interrupted;
 mod invalid_config;
 mod iterate;
+#[cfg(test)]
 mod iterate_killed;
 #[cfg(test)]
 mod killed;
