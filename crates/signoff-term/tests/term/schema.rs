@@ -24,11 +24,11 @@ use crate::story::{Story, reviewed};
 #[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 writes the files instead of comparing them")]
 fn the_files_are_those_of_the_types() {
     let update = std::env::var_os("UPDATE_SCHEMA").is_some();
-    let printed = schemas().into_iter().map(|(name, schema)| (name, json!(schema)));
-    let read = [("signoff.toml", signoff_core::config::schema())];
-    for (name, schema) in printed.chain(read) {
+    let printed = schemas().into_iter().map(|(name, schema)| (name, serde_json::to_string_pretty(&schema)));
+    let read = ("signoff.toml", serde_json::to_string_pretty(&signoff_core::config::schema()));
+    for (name, text) in printed.chain([read]) {
         let path = directory().join(format!("{name}.schema.json"));
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let text = text.unwrap() + "\n";
         if update {
             fs::write(&path, &text).unwrap();
         }
