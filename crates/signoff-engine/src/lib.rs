@@ -12,7 +12,7 @@ mod combine;
 pub mod confine;
 pub mod detect;
 pub mod dispatcher;
-pub mod draft;
+mod draft;
 pub mod error;
 pub mod failpoint;
 pub mod git;

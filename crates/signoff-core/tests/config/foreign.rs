@@ -38,7 +38,7 @@ fn written(settings: &Settings) -> String {
     for row in settings.origins() {
         let origin = row.origin.to_string();
         if origin != "built in" && !origin.starts_with("preset ") {
-            writeln!(out, "{} = {}  # {origin}", row.key, row.value).unwrap();
+            writeln!(out, "{} = {}  # {origin}", row.key, row.value).expect("written");
         }
     }
     out

@@ -26,7 +26,7 @@ fn players(settings: &Settings, workflow: &Workflow) -> String {
             }),
             PhaseKind::Check(_) => continue,
         };
-        writeln!(out, "{}: {}", phase.name, told.unwrap_or_else(|error| error.to_string())).unwrap();
+        writeln!(out, "{}: {}", phase.name, told.unwrap_or_else(|error| error.to_string())).expect("written");
     }
     out
 }
@@ -132,7 +132,7 @@ const TOOLS: &str = r#"{
 
 /// The settings of a file with tools, and of one `signoff.toml`.
 fn with_tools(text: &str) -> Result<Settings, ConfigError> {
-    let foreign = translate(Format::Iterate, "iterate.json", TOOLS).unwrap().layer;
+    let foreign = translate(Format::Iterate, "iterate.json", TOOLS).expect("a file that can be read").layer;
     read(&[foreign, Layer::repository("signoff.toml", text)], &[], &[])
 }
 

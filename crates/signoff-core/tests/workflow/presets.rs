@@ -276,7 +276,7 @@ fn phases_restarts_at_most_gates_and_loops_at_the_code_review() {
             "max_passes": 10,
             "max_attempts": 50, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
             "attempts_exhausted_as": "failed", "checkpoint_interval": null,
-            "modes": ["full", "lite"],
+            "modes": ["full", "lite"], "tools_in": "full",
         })
     );
 }
@@ -332,7 +332,7 @@ fn the_gates_of_phases() {
         said("codex_final"),
         gate(json!({
             "name": "codex_final", "number": 9, "reviewers": ["codex"], "on_failure": "proceed",
-            "mode": "full", "once": true,
+            "mode": "full", "once": true, "prefers": "codex",
         }))
     );
     // Implementing has no gate of its own until somebody configures one.

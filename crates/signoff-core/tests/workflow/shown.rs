@@ -237,6 +237,7 @@ fn phases() {
       max_recoveries          5
       max_conflicts           3
       modes                   full, lite
+      tools_in                full: in other modes nobody works with a tool of another program
 
     phases
       1. brainstorm — agent (brainstorm)
@@ -343,6 +344,7 @@ fn phases() {
            review_timeout          1h
            fix_timeout             1h
       9. codex_final — gate, once, only in mode full
+           prefers                 an agent of kind codex
            reviewers               codex (general, severity)
            fail_on                 LOW
            on_failure              proceed

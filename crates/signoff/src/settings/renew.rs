@@ -1,15 +1,13 @@
 //! Files of other programs that are of an old version are brought up to date, once, when work begins.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use signoff_core::config::foreign::{self, File};
-use signoff_engine::draft::{self, Care};
 
 use crate::console::Console;
 use crate::door;
 use crate::failure::Failure;
+use crate::replace::replace;
 
 /// Rewrites the files about phases that are of an old version, each beside a copy of what it was. What cannot be
 /// rewritten stays as it is, and is read all the same.
@@ -37,18 +35,13 @@ fn outdated(path: &Path, name: &str) -> Option<(String, String)> {
     Some((text, new))
 }
 
-/// Writes the new text in the place of the old one; gives where the old one is kept. A link is followed: the file it
-/// leads to is the one people have.
+/// Writes the new text in the place of the old one; gives where the old one is kept.
 fn rewrite(path: &Path, old: &str, new: &str) -> Result<PathBuf, Failure> {
-    let failed = |error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    let path = path.canonicalize().map_err(failed)?;
-    let mode = path.metadata().map_err(failed)?.permissions();
-    if mode.readonly() {
-        return Err(failed(io::ErrorKind::PermissionDenied.into()));
+    if path.metadata().is_ok_and(|found| found.permissions().readonly()) {
+        return Err(Failure::failed(format!("{} is read-only", path.display())));
     }
-    let backup = keep(&path, old)?;
-    draft::write(&path, new.as_bytes(), Care::Durable).map_err(failed)?;
-    fs::set_permissions(&path, mode).map_err(failed)?;
+    let backup = keep(path, old)?;
+    replace(path, new)?;
     Ok(backup)
 }
 

@@ -36,22 +36,45 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     project.env.write("home.json", home);
     project.env.shell("mkdir -p ~/.claude && mv home.json ~/.claude/iterate-config.json");
     project.configure("[presets.phases.phase.4]\nmodel = \"opus\"\n");
-    insta::assert_snapshot!(project.env.shell("signoff config --show | grep -e ^presets.phases -e ^defaults"), @"");
+    insta::assert_snapshot!(project.env.shell("signoff config --show | grep -e ^presets.phases -e ^defaults"), @r#"
+    exit 0
+    --- stdout
+    presets.phases.gates.plan_review.max_fixes = 2                # .claude/iterate-config.local.json:8
+    presets.phases.phase.1.parallel = false                       # ~/.claude/iterate-config.json:2
+    presets.phases.phase.3.tool = "mcp__codex__codex"             # .claude/iterate-config.local.json:8
+    presets.phases.phase.4.model = "opus"                         # signoff.toml:3
+    presets.phases.fail_on = "HIGH"                               # .claude/iterate-config.local.json:4
+    presets.phases.max_fixes = "unlimited"                        # .claude/iterate-config.local.json:5
+    defaults.auto_review = false                                  # built in
+    defaults.max_review_cycles = 5                                # gza.yaml:3
+    --- stderr
+    warning: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+    "#);
     let told = project.run(&["config", "--json"]).json();
     let rows = told["settings"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == "presets.phases.fail_on").unwrap();
-    insta::assert_snapshot!(row["origin"], @"");
+    insta::assert_snapshot!(row["origin"], @r#"{"file":".claude/iterate-config.local.json","from":"foreign","line":4}"#);
 }
 
 #[test]
 fn a_tool_that_no_agent_stands_for_starts_nothing() {
     let project = project(PHASES);
-    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @"");
+    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @r#"
+    exit 2
+    --- stderr
+    error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
+      --> .claude/iterate-config.local.json:8
+    hint: mend the file, then look at it with `signoff config`
+    "#);
     assert!(project.calls().all().is_empty());
-    insta::assert_snapshot!(project.run(&["status"]), @"");
+    insta::assert_snapshot!(project.run(&["status"]), @r#"
+    exit 0
+    --- stderr
+    No tasks yet: `signoff add "…"` adds one
+    "#);
     let doctor = project.run(&["doctor"]).stdout;
     let told: Vec<_> = doctor.lines().filter(|line| line.contains("mcp__")).collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"! settings: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]"#);
     assert_eq!(project.run(&["add", "Add login"]).code, Some(0), "other workflows need no such tool");
     assert_eq!(project.run(&["iterate", "--lite", "--queue", "Add login"]).code, Some(0), "nor does lite");
 }
@@ -61,14 +84,30 @@ fn a_mistake_stops_everything_before_anything_is_started() {
     let project = project(
         "{\n  \"version\": 2,\n  \"phases\": {\n    \"5\": { \"failOnSeverity\": \"HIHG\" }\n  }\n}\n",
     );
-    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @"");
+    insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @r#"
+    exit 2
+    --- stderr
+    error: `phases.5.failOnSeverity` is "HIHG": expected LOW, MEDIUM, HIGH or NONE
+      --> .claude/iterate-config.local.json:4
+    hint: mend the file, then look at it with `signoff config`
+    "#);
     assert!(project.calls().all().is_empty());
     assert_eq!(project.run(&["status"]).code, Some(0));
     project.env.write(ITERATE, "{ \"version\": 2 }");
     project.env.write("gza.yaml", b"defaults:\n  auto_review: \xff\n");
-    insta::assert_snapshot!(project.run(&["config"]), @"");
+    insta::assert_snapshot!(project.run(&["config"]), @"
+    exit 2
+    --- stderr
+    error: gza.yaml is not UTF-8 text
+      --> gza.yaml:2
+    hint: save it as UTF-8
+    ");
     project.env.shell("rm gza.yaml && mkdir gza.yaml");
-    insta::assert_snapshot!(project.run(&["config"]).stderr, @"");
+    insta::assert_snapshot!(project.run(&["config"]).stderr, @"
+    error: cannot read [ROOT]/work/gza.yaml: Is a directory (os error 21)
+      --> [ROOT]/work/gza.yaml
+    hint: check the path, and that you may read it
+    ");
 }
 
 const OLD: &str = "{\n    \"phases\": {\n        \"4\": { \"model\": \"opus\" }\n    }\n}\n";
@@ -81,8 +120,22 @@ fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
     assert_eq!(project.run(&["doctor"]).code, Some(0));
     assert_eq!(project.read(ITERATE), OLD, "who only looks changes nothing");
     let told = project.run(&["iterate", "--queue", "Add login"]);
-    insta::assert_snapshot!(told, @"");
-    insta::assert_snapshot!(project.read(ITERATE), @"");
+    insta::assert_snapshot!(told, @"
+    exit 0
+    --- stdout
+    Added task #1: Add login
+    --- stderr
+    .claude/iterate-config.local.json was of version 1 and is now of version 2; as it was it is in .claude/iterate-config.local.json.v1.bak2
+    `signoff work` works it
+    ");
+    insta::assert_snapshot!(project.read(ITERATE), @r#"
+    {
+        "version": 2,
+        "phases": {
+            "4": { "model": "opus" }
+        }
+    }
+    "#);
     assert_eq!(project.read(&format!("{ITERATE}.v1.bak")), "somebody's own");
     assert_eq!(project.read(&format!("{ITERATE}.v1.bak2")), OLD);
     let again = project.run(&["iterate", "--queue", "Add logout"]);
