@@ -14,6 +14,7 @@ pub use read::{StateError, read};
 pub use resume::resume;
 pub use told::{NotAnIteration, told};
 
+use crate::merge::render::plain_text::escaped_json;
 use crate::review::{Finding, Severity};
 
 /// The version that is written, and the only one that is read.
@@ -263,9 +264,8 @@ impl Phases {
 impl State {
     /// The JSON, as a file holds it.
     pub fn to_json(&self) -> String {
-        let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
-        json.push('\n');
-        json
+        let json = serde_json::to_string_pretty(self).unwrap_or_default();
+        escaped_json(&json) + "\n"
     }
 
     /// The status of a phase of the current iteration.

@@ -3,6 +3,7 @@
 //! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
 //! that a program that was killed in between does it after the restart.
 
+mod checks;
 mod conclude;
 mod document;
 mod environment;
@@ -15,10 +16,11 @@ mod research;
 mod reviewed;
 mod usage;
 
+pub(crate) use checks::checks_launch;
 pub(crate) use conclude::{Checks, checked};
 pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
-pub(crate) use prepare::{checks_launch, make_directory};
+pub(crate) use prepare::make_directory;
 pub use reading::Readings;
 pub use usage::told_usage;
 

@@ -4,23 +4,27 @@ use std::sync::Arc;
 
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::FindingId;
-use signoff_core::ledger::{Entry, State};
+use signoff_core::ledger::{Entry, Round, State};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::merge::merge;
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext,
-    Extent, FixContext, ImplementContext, Item, LeftOut, OtherLoop, PlanContext, PlanDocumentContext,
-    Rereview, ResearchContext, ReviewContext, SecondTry, SimplifyContext, Subject, SynthesisContext,
+    self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
+    ImplementContext, LeftOut, OtherLoop, PlanContext, Rereview, ReviewContext, SecondTry, Subject,
     TaskBrief, Work,
 };
 use signoff_core::review::{Bar, Finding};
-use signoff_core::source::planner::{Planned, PlannedTask};
-use signoff_core::workflow::{Completion, PhaseKind, Role};
+use signoff_core::source::planner::Planned;
+use signoff_core::workflow::{Completion, Role};
 
 use crate::assignment::{Assignment, Neighbour, Part};
 use crate::attempt::DocumentKind as Written;
 use crate::git::Diff;
 use crate::place;
+
+mod thinking;
+
+pub use thinking::researcher;
+use thinking::{beside, design, item, of_last_pass, plan, simplify};
 
 /// What is read from files for a prompt.
 #[derive(Debug, Clone, Default)]
@@ -174,106 +178,6 @@ fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> S
     })
 }
 
-/// The titles of the items before the one at hand, and of those after it.
-fn beside(task: &Assignment) -> (Vec<&str>, Vec<&str>) {
-    let Some((index, _)) = task.item() else { return Default::default() };
-    let later = task.items.get(index + 1..).map(titles).unwrap_or_default();
-    (task.items.get(..index).map(titles).unwrap_or_default(), later)
-}
-
-fn titles(items: &[PlannedTask]) -> Vec<&str> {
-    items.iter().map(|item| item.title.as_str()).collect()
-}
-
-/// The item of the plan at hand, as agents are told of it.
-fn item<'a>(task: &'a Assignment, (done, later): (&'a [&'a str], &'a [&'a str])) -> Option<Item<'a>> {
-    let (index, item) = task.item()?;
-    let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-    Some(Item { number, title: &item.title, description: &item.description, done, later })
-}
-
-/// What is open when a pass begins that is not the first: whatever ended the one before is among it.
-fn of_last_pass(task: &Assignment) -> Vec<&Finding> {
-    if task.job.pass > 1 { open(task) } else { Vec::new() }
-}
-
-/// What is known before a design or a plan is written.
-fn thinking<'a>(
-    task: &'a Assignment,
-    material: &'a Material,
-    (called, findings, document): (&'a Called, &'a [&'a Finding], Option<&'a str>),
-) -> BrainstormContext<'a> {
-    BrainstormContext {
-        opening: material.opening.as_deref(),
-        task: brief(task, called),
-        worktree: &task.place.worktree,
-        pass: task.job.pass,
-        findings,
-        last_review: material.last_pass.as_deref(),
-        refused: task.refused.as_deref().filter(|_| document.is_some()),
-        document,
-    }
-}
-
-/// The prompt of one of the helpers of a phase.
-pub fn researcher(task: &Assignment, material: &Material, number: usize) -> String {
-    let (called, findings) = (called(task), of_last_pass(task));
-    let researchers = match task.phase().map(|phase| &phase.kind) {
-        Some(PhaseKind::Agent { researchers, .. }) => *researchers,
-        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 1,
-    };
-    prompt::research(&ResearchContext {
-        base: thinking(task, material, (&called, &findings, None)),
-        number: u32::try_from(number + 1).unwrap_or(u32::MAX),
-        researchers,
-        question: None,
-    })
-}
-
-fn design(task: &Assignment, material: &Material) -> String {
-    let (called, findings) = (called(task), of_last_pass(task));
-    let path = task.document().and_then(|kind| task.document_path(kind));
-    let base = thinking(task, material, (&called, &findings, path.as_deref()));
-    let reports: Vec<&str> = material.reports.iter().map(String::as_str).collect();
-    if reports.is_empty() {
-        return prompt::brainstorm(&base);
-    }
-    prompt::synthesis(&SynthesisContext { base, reports: &reports })
-}
-
-fn plan(task: &Assignment, material: &Material) -> String {
-    let (called, findings) = (called(task), of_last_pass(task));
-    let path = task.document().and_then(|kind| task.document_path(kind));
-    let reports: Vec<&str> = material.reports.iter().map(String::as_str).collect();
-    prompt::plan_document(&PlanDocumentContext {
-        opening: material.opening.as_deref(),
-        task: brief(task, &called),
-        worktree: &task.place.worktree,
-        preparation: material.design.as_deref(),
-        pass: task.job.pass,
-        previous_plan: material.plan.as_deref(),
-        findings: &findings,
-        last_review: material.last_pass.as_deref(),
-        refused: task.refused.as_deref().filter(|_| path.is_some()),
-        reports: &reports,
-        document: path.as_deref(),
-    })
-}
-
-fn simplify(task: &Assignment, material: &Material) -> String {
-    let called = called(task);
-    let empty = Diff::default();
-    let diff = material.diff.as_deref().unwrap_or(&empty);
-    let left_out = left_out(diff);
-    prompt::simplify(&SimplifyContext {
-        opening: material.opening.as_deref(),
-        task: brief(task, &called),
-        worktree: &task.place.worktree,
-        agents_at_once: task.at_once,
-        diff: context(task, diff, &left_out),
-    })
-}
-
 fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {
     let called = called(task);
     let merged = task.last_round.as_ref().map(|round| merge(&round.reviews, Bar::Low));
@@ -378,7 +282,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
     let (open, settled) = (open(task), settled(task));
     let shown = documents(task);
     let again = Rereview {
-        attempt: task.job.cycle.saturating_sub(1),
+        attempt: task.job.cycle.saturating_sub(1).max(task.state.tally.fixes),
         extent: extent(task),
         open: &open,
         settled: &settled,
@@ -397,7 +301,15 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
 /// Whether it is not the first review. Those of all items of a plan are numbered together.
 fn is_again(task: &Assignment) -> bool {
     let of_item = task.phase().is_some_and(|phase| phase.per_item);
-    task.job.cycle > 1 && (!of_item || task.state.tally.fixes > 0)
+    let again = task.job.cycle > 1 && (!of_item || task.state.tally.fixes > 0);
+    again || was_begun_elsewhere(task)
+}
+
+/// Whether the gate was at work in another program before.
+fn was_begun_elsewhere(task: &Assignment) -> bool {
+    let here = (task.job.pass, task.job.phase, 0);
+    let found = |round: &Round| (round.pass, round.phase, round.cycle) == here;
+    task.state.ledger.entries().iter().any(|entry| entry.seen.iter().any(found))
 }
 
 /// The design or the plan, where that is what a reviewer judges.

@@ -46,13 +46,13 @@ impl Demo {
         let prompt = prompt::implement(&ImplementContext {
             opening: None,
             task: self.brief(),
-            item: None,
             worktree: "worktree",
             other_loops: &[],
             agents_at_once: 2,
             attempt: 1,
             previous_message: None,
             findings: &[],
+            item: None,
             ends_with_marker: false,
             may_stop_picking: false,
         });
@@ -63,11 +63,11 @@ impl Demo {
         let ask = ask(kind);
         let work = Work {
             task: self.brief(),
-            item: None,
             worktree: "worktree",
             other_loops: &[],
             agents_at_once: 2,
             diff: DiffContext { base: None, stat: "", diff: "", left_out: &[] },
+            item: None,
             author_output: None,
         };
         let prompt = prompt::review(&ReviewContext {

@@ -181,7 +181,8 @@ pub fn place(row: &LoopView) -> String {
         Some(place) => format!("phase {}/{} {}", place.phase, place.phases, cut(&row.phase, TITLE)),
         None => cut(&row.phase, TITLE),
     };
-    let attempt = if row.badge == Badge::Work && row.attempt > 1 {
+    // Researchers and what they are brought together by are all attempts of one phase: a number would say nothing.
+    let attempt = if row.badge == Badge::Work && row.attempt > 1 && row.place.is_none() {
         format!(", attempt {}", row.attempt)
     } else {
         String::new()

@@ -34,7 +34,7 @@ pub mod key {
 }
 
 /// How long something on the screen is waited for before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many lines that scrolled away are remembered.
 const REMEMBERED: usize = 1000;
@@ -143,20 +143,16 @@ impl Terminal {
     /// Waits until the screen is so, and gives it.
     ///
     /// # Panics
-    /// If it is not so when the program has ended, or after two minutes.
+    /// If it is not so when the program has ended, or after a minute.
     pub fn wait_until(&self, what: &str, mut is_so: impl FnMut(&Screen) -> bool) -> Screen {
-        let mut drawn = self.seen.drawn();
-        loop {
-            let screen = drawn.screen();
-            if is_so(&screen) {
-                return screen;
-            }
-            assert!(!drawn.is_over, "{what}: the program ended before\n{screen}");
-            let (next, waited) =
-                self.seen.news.wait_timeout(drawn, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            drawn = next;
-            assert!(!waited.timed_out(), "{what}: waited in vain\n{screen}");
-        }
+        let go_on = |drawn: &mut Drawn| !drawn.is_over && !is_so(&drawn.screen());
+        let waited = self.seen.news.wait_timeout_while(self.seen.drawn(), PATIENCE, go_on);
+        let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (screen, is_over) = (drawn.screen(), drawn.is_over);
+        drop(drawn);
+        let why = if is_over { "the program ended before" } else { "waited in vain" };
+        assert!(is_so(&screen), "{what}: {why}\n{screen}");
+        screen
     }
 
     /// Waits until this text is on the screen.
@@ -233,7 +229,7 @@ impl Drop for Terminal {
 
 impl Seen {
     fn drawn(&self) -> MutexGuard<'_, Drawn> {
-        // A test that waited in vain panics with it in its hands; the reader goes on.
+        // A test whose question about the screen panics does so with it in its hands; the reader goes on.
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -59,10 +59,8 @@ fn swap(path: &Path, text: &str, permissions: Option<Permissions>) -> io::Result
 
 fn write(draft: &Path, text: &str, permissions: Option<Permissions>) -> io::Result<()> {
     // One that a program with our number left when it was killed.
-    fs::remove_file(draft).or_else(|error| match error.kind() {
-        ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
-    })?;
+    let gone = |error: io::Error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) };
+    fs::remove_file(draft).or_else(gone)?;
     let mut file = File::create_new(draft)?;
     let (first, rest) = text.as_bytes().split_at(text.len() / 2);
     file.write_all(first)?;

@@ -57,6 +57,15 @@ impl PhaseRow {
     }
 }
 
+/// What follows from a review, in the order in which it is shown: when, how often, what then, how.
+const ORDER: [Question; 5] = [
+    Question::OnFailure,
+    Question::FailOn,
+    Question::Retries,
+    Question::OnExhausted,
+    Question::ParallelFixes,
+];
+
 impl Settings {
     /// The phases of the preset `phases`, in their order. A gate that is off is left out.
     pub fn phase_rows(&self) -> Result<Vec<PhaseRow>, ConfigError> {
@@ -126,7 +135,7 @@ impl Settings {
 
     fn policy(&self, phase: &Phase) -> Vec<PhaseSetting> {
         let Some(policy) = phase.judge() else { return Vec::new() };
-        let questions = Question::ALL.into_iter().filter(|question| question.concerns(phase));
+        let questions = ORDER.into_iter().filter(|question| question.concerns(phase));
         let one = |question: Question| {
             let by = |key: &str| self.gate_origin(PHASES, phase.gate_name(), key);
             let origin = by(question.key()).or_else(|| by(other_bound(question.key())?));

@@ -35,7 +35,7 @@ pub fn implement(context: &ImplementContext<'_>) -> String {
     let mut pieces = Pieces::opening(context.opening, text::IMPLEMENT);
     pieces.add(context.task.assignment());
     pieces.add_some(context.task.plan_to_follow());
-    pieces.add_some(context.item.map(|item| item.to_do()));
+    pieces.add_some(context.item.map(|item| item.assignment()));
     pieces.add(text::OtherLoops { summary: &other_loops::summary(context.other_loops) }.fill());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);

@@ -16,7 +16,7 @@ pub struct Item<'a> {
 }
 
 impl Item<'_> {
-    pub(super) fn to_do(&self) -> String {
+    pub(super) fn assignment(&self) -> String {
         let (number, count) = self.place();
         text::ItemToDo {
             number: &number,

@@ -262,3 +262,27 @@ fn roles_are_laid_over_each_other() {
     "#);
     insta::assert_snapshot!(shown("[roles]\nfix = \"other\"\n"), @r#"roles.fix = "other" # signoff.toml:2"#);
 }
+
+#[test]
+fn researchers_have_a_model_of_their_own() {
+    let settings = configured(
+        r#"preset = "mine"
+[workflows.mine]
+phases = [
+  { name = "think", kind = "agent", role = "brainstorm", researchers = 2, model = "sonnet", parallel_model = "haiku" },
+  { name = "plan", kind = "agent", role = "plan", researchers = 2, model = "sonnet" },
+  { name = "work", kind = "agent", researchers = 2 },
+]
+[agents.claude]
+model = "opus"
+"#,
+    );
+    let asked = Asked::of(&settings);
+    let researcher = |role, phase| {
+        asked.at(phase, |place| settings.researcher_in_turn(role, place, 0)).expect("an agent").model
+    };
+    assert_eq!(researcher(Role::Brainstorm, "think").as_deref(), Some("haiku"));
+    assert_eq!(researcher(Role::Plan, "plan").as_deref(), Some("sonnet"));
+    assert_eq!(researcher(Role::Implement, "work").as_deref(), Some("opus"));
+    assert_eq!(asked.writer(Role::Brainstorm, "think").expect("an agent").model.as_deref(), Some("sonnet"));
+}

@@ -185,7 +185,7 @@ fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
     insta::assert_snapshot!(told(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
-    limits = { attempt = "30m", silence = "1m" , run = { max_tokens = 5 } } # enough
+    limits = { attempt = "30m", silence = "1m", run = { max_tokens = 5 } } # enough
     [checks]
     "a.b" = "make test"
     ---

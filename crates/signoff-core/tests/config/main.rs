@@ -3,7 +3,9 @@
 mod assigned;
 mod bad;
 mod corpus;
+#[cfg(test)]
 mod dialogue;
+#[cfg(test)]
 mod edits;
 mod foreign;
 mod guide;

@@ -2,12 +2,12 @@
 
 use signoff_core::contract::Contract;
 use signoff_core::prompt::{
-    self, Depth, Document, DocumentKind, Extent, Rereview, ReviewContext, Subject, TaskBrief, Work,
+    self, Depth, Document, DocumentKind, Extent, Item, Rereview, ReviewContext, Subject, TaskBrief, Work,
 };
 use signoff_core::review::ReviewerKind;
 
 use crate::fixture::{
-    CONTRACTS, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work,
+    CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work,
 };
 
 /// The prompt with the contract's own instructions named instead of shown: their words are told in
@@ -85,6 +85,15 @@ fn a_run_is_judged_as_one_piece_with_the_tool_for_runs() {
 }
 
 #[test]
+fn one_item_of_a_plan_is_judged_by_itself() {
+    let ask = ask(ReviewerKind::Code);
+    let item = Item { number: 1, title: "Begin", description: "Redirect.", done: &[], later: &["End"] };
+    let subject = Subject::Task(Work { item: Some(item), ..work() });
+    let context = ReviewContext { subject, contract: Contract::Severity, ..review(&ask) };
+    insta::assert_snapshot!("review_item", told(&context));
+}
+
+#[test]
 fn documents_are_judged_by_what_they_were_made_from() {
     let ask = ask(ReviewerKind::General);
     let tasks = r#"{"tasks":[{"id":"login","title":"Login","description":"OAuth","depends_on":[]}]}"#;
@@ -92,10 +101,12 @@ fn documents_are_judged_by_what_they_were_made_from() {
         ("task_list", DocumentKind::TaskList { specification: "A shop with a login." }, tasks),
         ("groups", DocumentKind::Groups { tasks }, r#"{"groups":[["login"]]}"#),
         ("plan", DocumentKind::Plan { task: TASK }, PLAN),
+        ("design", DocumentKind::Design { task: TASK }, "Use the library that is there.\n"),
     ];
     for (name, kind, text) in documents {
-        let subject =
-            Subject::Document(Document { kind, text, worktree: WORKTREE, design: None, diff: None });
+        let written = matches!(kind, DocumentKind::Plan { .. });
+        let (design, diff) = (written.then_some("Use the library.\n"), written.then_some(DIFF));
+        let subject = Subject::Document(Document { kind, text, worktree: WORKTREE, design, diff });
         let context = ReviewContext {
             subject,
             contract: Contract::Severity,

@@ -2,7 +2,7 @@
 
 use signoff_core::prompt::{
     self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext,
-    ImplementContext, PlanContext, PlanDocumentContext, PlannedTask, ResearchContext, SecondTry,
+    ImplementContext, Item, PlanContext, PlanDocumentContext, PlannedTask, ResearchContext, SecondTry,
     SimplifyContext, SynthesisContext, TaskBrief,
 };
 
@@ -39,6 +39,20 @@ fn a_later_attempt_that_ends_with_a_marker() {
         ..implement()
     };
     insta::assert_snapshot!("implement_marker", prompt::implement(&context));
+}
+
+#[test]
+fn one_item_of_a_plan() {
+    let item = Item {
+        number: 2,
+        title: "End the session",
+        description: "After 30 minutes.\n\nAcceptance criteria:\n- a test waits",
+        done: &["Begin the flow"],
+        later: &["Log out", "Say so\n## Section"],
+    };
+    let task = TaskBrief { design_file: "docs/design.md", plan_file: "docs/plan.md", ..TASK };
+    let context = ImplementContext { task, item: Some(item), ..implement() };
+    insta::assert_snapshot!("implement_item", prompt::implement(&context));
 }
 
 #[test]
@@ -152,6 +166,24 @@ fn a_plan_document_after_a_failed_pass() {
         ..PlanDocumentContext::default()
     };
     insta::assert_snapshot!("plan_document", prompt::plan_document(&context));
+}
+
+#[test]
+fn documents_are_written_to_their_files() {
+    let document = Some("docs/signoff/task-29-design.md");
+    let last_review = Some("I do not like it.\n");
+    let design = BrainstormContext { document, pass: 2, last_review, ..brainstorm() };
+    insta::assert_snapshot!("design_file", prompt::brainstorm(&design));
+    let plan = PlanDocumentContext {
+        task: TASK,
+        worktree: WORKTREE,
+        pass: 1,
+        reports: &["Sessions live in src/session.ts:12."],
+        refused: Some("it has 201 tasks; at most 200 are worked"),
+        document: Some("docs/signoff/task-29-plan.md"),
+        ..PlanDocumentContext::default()
+    };
+    insta::assert_snapshot!("plan_file", prompt::plan_document(&plan));
 }
 
 #[test]

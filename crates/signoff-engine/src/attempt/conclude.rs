@@ -14,11 +14,12 @@ use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
+use super::checks::detected;
 use super::document::Kind;
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, undo};
 use super::usage::usage;
-use super::{End, Workshop, document, items, limited, planner, prepare, research};
+use super::{End, Workshop, document, items, limited, planner, research};
 use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -224,7 +225,7 @@ fn nothing_done(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool,
 
 /// Which checks were run, where nobody configured any.
 fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let found = prepare::detected(Path::new(&task.place.worktree));
+    let found = detected(Path::new(&task.place.worktree));
     let commands: Vec<String> = found.into_iter().map(|(_, command)| command).collect();
     let named = shop.settings.checks().is_empty() && !commands.is_empty();
     named.then(|| format!("no [checks] are configured; found and run: {}", commands.join(", ")))

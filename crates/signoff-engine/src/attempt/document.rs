@@ -80,10 +80,20 @@ impl Assignment {
     pub fn written_document(&self, kind: Kind) -> Option<String> {
         let writes = |(index, phase): (usize, &Phase)| {
             let is_it = matches!(&phase.kind, PhaseKind::Agent { role, .. } if Kind::of(*role) == Some(kind));
-            is_it && !phase.is_off() && (index < self.job.phase || self.job.pass > 1)
+            is_it && !phase.is_off() && self.has_run(index)
         };
         let written = self.policy.workflow.phases.iter().enumerate().any(writes);
         self.document_path(kind).filter(|_| written)
+    }
+
+    /// Whether a phase was gone through here. Of what another program did, only the commits are known.
+    fn has_run(&self, index: usize) -> bool {
+        let state = self.spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let (first, number) = state.map_or((1, 0), |state| (state.current_iteration, state.current_phase));
+        let (pass, from_here) = (self.job.pass, self.policy.workflow.number(index) >= number);
+        let before = pass > first && (from_here || pass > first + 1);
+        let now = index < self.job.phase && (from_here || pass > first);
+        before || now
     }
 
     /// The document that a gate judges: that of the last agent before it, if it was to write one.

@@ -19,12 +19,11 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::document::{self, Kind};
 use super::environment::{self, Told};
-use super::{Unstarted, Workshop, directory, research};
+use super::{Unstarted, Workshop, checks, directory, research};
 use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
-use crate::detect;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::place::apart;
@@ -64,7 +63,7 @@ pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineErr
             let seat = (reviewer, *scope, commit);
             prepare_review(shop, task, place, seat, dir)
         }
-        JobKind::Check => prepare_check(shop, task, dir),
+        JobKind::Check => checks::of_phase(shop, task, dir),
         JobKind::Research { role, number } => research::prepare(shop, task, (place, *role, *number), dir),
         JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
             prepare_work(shop, task, (place, *role), dir)
@@ -132,7 +131,7 @@ fn prepare_review(
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
     let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
     if assigned.agent.kind == AgentKind::Checks {
-        return prepare_checks(shop, task, dir);
+        return checks::of_reviewer(shop, task, dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
@@ -208,85 +207,6 @@ pub(super) fn restarted(shop: &Workshop, task: &Assignment) -> Result<Material, 
     Ok(Material { last_pass, ..documents(shop, task)? })
 }
 
-/// The checks of a phase: those that are configured, or else those that are found in the worktree.
-fn prepare_check(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let list = match shop.settings.checks() {
-        known if known.is_empty() => detected(Path::new(&task.place.worktree)),
-        known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
-    };
-    if list.is_empty() {
-        return Ok(Err(Unstarted::NothingToCheck));
-    }
-    let (timeout, environment) = check_terms(shop, task, &dir);
-    let directory = Path::new(&task.place.worktree);
-    let launch = launch_of(shop, &dir, (directory, &list), (timeout, environment))?;
-    Ok(Ok((launch, dir)))
-}
-
-/// The checks that are found in a worktree.
-pub(super) fn detected(worktree: &Path) -> Vec<(String, String)> {
-    detect::checks(worktree).into_iter().map(|one| (one.name.to_owned(), one.command)).collect()
-}
-
-/// The project's own commands, run by signoff itself under the same keeper.
-fn prepare_checks(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let terms = check_terms(shop, task, &dir);
-    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), terms)?;
-    let none =
-        || Unstarted::Failed("no checks are configured: name them in [checks] of signoff.toml".to_owned());
-    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
-}
-
-/// How long checks may take, and what they are told.
-fn check_terms(
-    shop: &Workshop,
-    task: &Assignment,
-    dir: &AttemptDir,
-) -> (Span, Vec<(String, Option<String>)>) {
-    let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
-    (timeout, environment::of(task, dir, &Told::default()))
-}
-
-/// How the project's checks are started in a directory; none if there are none.
-pub fn checks_launch(
-    shop: &Workshop,
-    dir: &AttemptDir,
-    directory: &Path,
-    (timeout, environment): (Span, Vec<(String, Option<String>)>),
-) -> Result<Option<Launch>, EngineError> {
-    let list: Vec<_> = shop
-        .settings
-        .checks()
-        .into_iter()
-        .map(|(name, command)| (name.to_owned(), command.to_owned()))
-        .collect();
-    if list.is_empty() {
-        return Ok(None);
-    }
-    launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
-}
-
-fn launch_of(
-    shop: &Workshop,
-    dir: &AttemptDir,
-    (directory, list): (&Path, &[(String, String)]),
-    (timeout, environment): (Span, Vec<(String, Option<String>)>),
-) -> Result<Launch, EngineError> {
-    let list: Vec<_> =
-        list.iter().map(|(name, command)| serde_json::json!({"name": name, "command": command})).collect();
-    let path = dir.path().join("checks.json");
-    let text = serde_json::Value::from(list).to_string();
-    fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
-    write_prompt(dir, "", &Memo::default())?;
-    let line = CommandLine {
-        program: shop.program.display().to_string(),
-        arguments: vec!["__checks".to_owned(), path.display().to_string()],
-        environment,
-    };
-    Ok(assemble(shop, directory, line, timeout))
-}
-
 /// What a reviewer is asked, as far as reading its answer depends on it.
 pub fn ask(task: &Assignment, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> Ask {
     let JobKind::Review { reviewer, .. } = &task.job.kind else {
@@ -344,7 +264,7 @@ pub(super) fn launch(
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 
-fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
+pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
     let CommandLine { program, arguments, environment } = line;
     let limits = shop.settings.limits();
     Launch {

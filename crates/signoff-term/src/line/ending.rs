@@ -1,6 +1,6 @@
 //! Questions, gates passed by, starting over, and the end.
 
-use signoff_core::machine::{Ending, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
 use signoff_core::view::LoopView;
 
 use super::{Line, place};
@@ -18,7 +18,8 @@ pub fn passed_by(step: &Step, round: Option<&Round>, goes_on: bool) -> Vec<Line>
     if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
         lines.extend(went_on(step, &end));
     }
-    if goes_on && step.after.at.pass > step.before.at.pass {
+    let taken_over = matches!(step.event, Event::Imported { .. });
+    if goes_on && !taken_over && step.after.at.pass > step.before.at.pass {
         let place = place::left(step);
         // Where nothing was left, the iteration that begins says enough.
         let told = !place.is_empty() || place::iteration(step.after, step.policy).is_none();

@@ -50,7 +50,7 @@ fn phase(this: &Loop, policy: &Policy) -> Option<String> {
     let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
     let again = again.map(|again| format!(" {}", counted(again))).unwrap_or_default();
     let item = phase.per_item && this.items > 1;
-    let item = item.then(|| format!(", item {}/{}", this.at.item + 1, this.items)).unwrap_or_default();
+    let item = if item { format!(", item {}/{}", this.at.item + 1, this.items) } else { String::new() };
     let name = words::phase(&phase.name);
     Some(format!("Phase {}/{}: {name}{again}{item}", place.phase, place.phases))
 }

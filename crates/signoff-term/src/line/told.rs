@@ -38,17 +38,13 @@ fn left(step: &Step, text: impl Into<String>) -> Vec<Line> {
     vec![Line::Step { place: place::left(step), text: text.into() }]
 }
 
-fn reached(step: &Step, text: impl Into<String>) -> Vec<Line> {
-    vec![Line::Step { place: place::reached(step), text: text.into() }]
-}
-
 fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
     match step.event {
         Event::Started { .. }
         | Event::LandingGranted
         | Event::LandingEnded { .. }
         | Event::PersonRetried { .. } => Vec::new(),
-        Event::Imported { .. } => reached(step, format!("Taken over at {}", row.phase)),
+        Event::Imported { .. } => vec![Line::Margin(format!("Taken over at {}", row.phase))],
         Event::ItemsPlanned { count: items } => left(step, format!("{} planned", count(*items, "item"))),
         Event::WorkEnded { report, .. } => worked(step, report),
         Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => {

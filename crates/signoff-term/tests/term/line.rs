@@ -2,5 +2,6 @@
 
 mod groups;
 mod mishaps;
+mod phases;
 mod runs;
 mod task;

@@ -48,6 +48,23 @@ fn a_line_says_what_a_loop_is_doing() {
 }
 
 #[test]
+fn where_phases_are_counted_a_line_says_which() {
+    let mut story = Story::task(reviewed("phases"));
+    let mut lines = vec![shown(&story, 100)];
+    for _ in 0..8 {
+        story = story.works();
+    }
+    lines.push(shown(&story, 100));
+    story = story.approves("plan").works().objects("code", &[(Critical, "a.rs:1", "wrong")]);
+    lines.push(shown(&story, 100));
+    insta::assert_snapshot!(lines.join("\n"), @"
+    WORK     #29 Add user authentication  phase 1/9 brainstorm, iteration 1/10  02:53
+    REVIEW   #29 Add user authentication  phase 3/9 plan_review 1/11, iteration 1/10  $0.96  02:33
+    FIX 1    #29 Add user authentication  phase 5/9 code_review 1/11, iteration 1/10  $1.32  02:33
+    ");
+}
+
+#[test]
 fn a_line_never_exceeds_its_width() {
     for title in ["Add user authentication", "ユーザー認証を追加する 🚀🚀", "❤️❤️❤️ and e\u{301}\u{301}"]
     {

@@ -4,7 +4,7 @@ mod ask;
 mod change;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use signoff_core::config::PhaseRow;
 use signoff_core::config::edit::{self, Change};
@@ -26,7 +26,7 @@ use target::Target;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("way").multiple(false),
-    after_help = "Examples:\n  \
+    after_help = "Example:\n  \
                   signoff configure\n  \
                   signoff configure --show\n  \
                   signoff configure --set presets.phases.gates.code_review.max_fixes=5 --set jobs=8\n  \
@@ -99,12 +99,7 @@ fn set(words: &[String], target: &Target, dry_run: bool, console: &Console) -> R
     Proposal::new(target, edited)?.carry_out(dry_run, console)
 }
 
-fn import(
-    file: &std::path::Path,
-    target: &Target,
-    dry_run: bool,
-    console: &Console,
-) -> Result<Exit, Failure> {
+fn import(file: &Path, target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
     let name = file.display().to_string();
     let bytes = door::read(file)?;
     let text = door::utf8(&name, &bytes)?;
@@ -121,9 +116,6 @@ fn import(
     let translated = translate(format, &name, text)?;
     let edited = edit::set(&target.name, &target.text, &edit::imported(&translated.layer))?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
-    if translated.migrated.is_some() {
-        proposal.note(format!("{name} is of version 1; it was read as what it means in version 2"));
-    }
     translated.notes.into_iter().for_each(|note| proposal.note(note));
     proposal.carry_out(dry_run, console)
 }

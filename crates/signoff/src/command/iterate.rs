@@ -20,9 +20,10 @@ use crate::{preflight, settings};
 /// The preset that is iterated.
 pub const PRESET: &str = "phases";
 
-/// Think, plan, review the plan, implement, review, test, simplify, review the whole
+/// Work one task the long way: think, plan, implement, test, review the whole
 ///
-/// It is one task on a branch of its own, worked at once. Findings in the code are fixed where they are found. What the
+/// The phases are brainstorm, plan, plan review, implement, code review, test, simplify, final review, and once more a last
+/// look. It is one task on a branch of its own, worked at once. Findings in the code are fixed where they are found. What the
 /// reviews of the plan and of the whole or the tests find begins the next iteration, at the first phase. Ctrl-C ends the
 /// phase at work, twice stops it; `signoff work` goes on.
 #[derive(Debug, clap::Args)]

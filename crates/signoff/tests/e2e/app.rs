@@ -36,6 +36,7 @@ fn help_lists_the_commands() {
       add            Add a task to the queue
       work           Work the queue
       run            Work the tasks of a plan file, a specification, a tracker or the queue
+      iterate        Work one task the long way: think, plan, implement, test, review the whole
       review         Review a task's work, or your checkout; nothing is fixed
       improve        Have a task's work improved from its last review
       status         List the tasks and the open questions
@@ -51,7 +52,10 @@ fn help_lists_the_commands() {
       land           Bring everything that is approved into the default branch
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
+      configure      Set how the review phases behave, by questions; or any key, by name
       doctor         Look whether everything is in order here
+      export         Write a task down for other programs
+      import         Go on with an iteration from a state file, version 4
       parse          Read a reviewer's answer from stdin and show it in the normal form
       merge-reviews  Merge what `signoff parse` read from several reviewers
       workflow       Show how the presets work, or check a workflow of your own

@@ -56,20 +56,20 @@ fn task(project: &Project, id: &str) -> String {
     format!("{} {}", task["status"], task["final_verdict"])
 }
 
-/// The screen without how long things take.
-fn shown(screen: &Screen) -> String {
+/// The screen from a line on, without how long things take. Which of two tasks begins first is anyone's guess.
+fn from(start: &str, screen: &Screen) -> String {
     let is_clock =
         |word: &str| word.len() == 5 && word.chars().enumerate().all(|(at, c)| (at == 2) == (c == ':'));
     let told = |line: &str| {
         let words: Vec<_> = line.split(' ').map(|word| if is_clock(word) { "MM:SS" } else { word }).collect();
         words.join(" ")
     };
-    screen.lines().map(told).collect::<Vec<_>>().join("\n")
+    screen.lines().skip_while(|line| !line.starts_with(start)).map(told).collect::<Vec<_>>().join("\n")
 }
 
 /// The question and what belongs to it.
 fn dialogue(screen: &Screen) -> String {
-    screen.lines().skip_while(|line| !line.starts_with("? ")).collect::<Vec<_>>().join("\n")
+    from("? ", screen)
 }
 
 /// Comes to the question, which is shown.
@@ -83,18 +83,52 @@ fn asked(project: &Project) -> Terminal {
 fn one_task_asks_while_the_other_works() {
     let (project, let_go) = beside_another();
     let terminal = project.env.terminal(&["work", "-j", "2"]);
-    let screen =
-        terminal.wait_until("both", |screen| screen.contains(KEYS) && screen.contains("Reading it."));
-    insta::assert_snapshot!(shown(&screen), @"");
+    let screen = terminal.wait_until("both", |screen| {
+        screen.contains(KEYS) && screen.contains("1 at work, 1 waiting") && screen.contains("Reading it.")
+    });
+    insta::assert_snapshot!(from("run 1  ", &screen), @"
+    run 1  1 at work, 1 waiting for you  MM:SS
+    WORK     #2 Log out  implement  MM:SS  Reading it.
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - critical auth.txt:1 missing input validation
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: MAX_CYCLES_REACHED
+        4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
     terminal.send(key::DOWN);
-    insta::assert_snapshot!(dialogue(&terminal.wait_for("› 1 continue")), @"");
+    insta::assert_snapshot!(dialogue(&terminal.wait_for("› 1 continue")), @"
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - critical auth.txt:1 missing input validation
+      › 1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: MAX_CYCLES_REACHED
+        4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
     terminal.send(key::ENTER);
     terminal.wait_for("Task #1 completed (APPROVED");
     assert_eq!(task(&project, "2"), "\"in_progress\" null");
     let_go("");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
-    insta::assert_snapshot!(end.screen, @"");
+    insta::assert_snapshot!(from("  #1 [1/1] a person", &end.screen), @"
+      #1 [1/1] a person answers: continue
+      #1 [2/2] Improving...
+      #1 [2/2] Running review...
+      #1 [2/2] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+      #2 [1/1] Implementation complete
+      #2 [1/1] Running review...
+      #2 [1/1] Review: APPROVED
+    ✓ Task #2 completed (APPROVED after 1 cycle)
+    ✓ Run 1 is through, all approved: 2 tasks, 2 completed
+    ");
     assert_eq!(task(&project, "1"), "\"completed\" \"APPROVED\"");
 }
 
@@ -103,7 +137,17 @@ fn starting_over_is_offered_where_there_is_an_earlier_phase() {
     let project = project();
     let terminal = asked(&project);
     terminal.send("4");
-    insta::assert_snapshot!(dialogue(&terminal.wait_for("› 4 restart")), @"");
+    insta::assert_snapshot!(dialogue(&terminal.wait_for("› 4 restart")), @"
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with the
+      findings open, or stop?
+        - critical auth.txt:1 missing input validation
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: MAX_CYCLES_REACHED
+      › 4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
     terminal.send(key::ENTER);
     terminal.wait_for("Starting over at implement (pass 2/10)");
     terminal.wait_for("? Task #1");
@@ -142,7 +186,18 @@ fn what_is_left_for_later_stays_open() {
     terminal.send(key::ESC);
     let end = terminal.finish();
     assert!(end.sane);
-    insta::assert_snapshot!(end, @"");
+    insta::assert_snapshot!(end, @"
+    exit 0
+    Running task #1: Log in
+      [1/1] Implementing...
+      [1/1] Implementation complete
+      [1/1] Running review...
+      [1/1] Review: CHANGES_REQUESTED - missing input validation
+      [1/1] Question: 1 review did not lead to approval. One more fix and review, pr
+    oceed with the findings open, or stop?
+        signoff answer 1 CHOICE    (continue, proceed, stop, restart)
+    Left for later: signoff answer 1 continue|proceed|stop|restart
+    ");
     assert_eq!(task(&project, "1"), "\"waiting\" null");
     assert_eq!(project.run(&["answer", "1", "continue"]).code, Some(0));
     let terminal = project.env.terminal(&["work"]);
@@ -182,7 +237,15 @@ fn ctrl_c_ends_it_and_the_question_is_asked_again_next_time() {
     let terminal = asked(&project);
     terminal.send(&format!("1{}", key::ENTER));
     let end = terminal.finish();
-    insta::assert_snapshot!(end, @"");
+    insta::assert_snapshot!(end, @"
+    exit 0
+    Resuming task #1: Log in
+      [1/1] a person answers: continue
+      [2/2] Improving...
+      [2/2] Running review...
+      [2/2] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
     assert!(end.sane);
 }
 
@@ -236,7 +299,6 @@ fn a_job_that_was_stopped_asks_again_in_the_foreground() {
     terminal.send(key::CTRL_Z);
     terminal.wait_for("stopped");
     terminal.send("\n");
-    terminal.wait_until("keys one by one", |_| true);
     terminal.send("1");
     terminal.wait_for("› 1 continue");
     terminal.send(key::ENTER);
@@ -269,10 +331,18 @@ fn keys_pressed_before_it_asks_answer_nothing() {
 fn a_small_terminal_is_enough() {
     let (project, let_go) = beside_another();
     let terminal = project.env.terminal_of((40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
-    let screen = terminal.wait_until("both", |screen| {
-        screen.contains("Esc: later") && screen.lines().any(|line| line.starts_with("WORK     #2"))
-    });
-    insta::assert_snapshot!(shown(&screen), @"");
+    let screen = terminal
+        .wait_until("both", |screen| screen.contains("Esc: later") && screen.contains("… and 2 more"));
+    insta::assert_snapshot!(from("…", &screen), @"
+    … and 2 more
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval. …
+        1 continue  one more fix and review
+        2 proceed   go on; the findings st…
+        3 stop      end it here: MAX_CYCLE…
+        4 restart   start over at implemen…
+      ↑/↓ 1–4, Enter; Esc: later
+    ");
     terminal.resize((80, 24));
     terminal.wait_for(KEYS);
     terminal.send(key::ESC);

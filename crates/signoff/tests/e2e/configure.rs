@@ -34,17 +34,66 @@ fn keys_are_set_and_the_rest_of_the_file_stays() {
         "configure", "--set", "presets.phases.gates.code_review.max_fixes=5", "--set", "jobs = 8",
         "--set", "preset=loops", "--set", r#"agents.mine.command=["./a", "b"]"#, "--set", "agents.mine.kind=command",
         "--set", "roles.implement=claude", "--set", "agents.mine.env.TOKEN=secret",
-    ]), @"");
-    insta::assert_snapshot!(project.read("signoff.toml"), @"");
+    ]), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+      presets.phases.gates.code_review.max_fixes: (not set) → 5
+      jobs: 2 → 8
+      preset: (not set) → "loops"
+      agents.mine.command: (not set) → ["./a", "b"]
+      agents.mine.kind: (not set) → "command"
+      roles.implement: (not set) → "claude"
+      agents.mine.env.TOKEN: (not set) → (hidden)
+    "#);
+    insta::assert_snapshot!(project.read("signoff.toml"), @r#"
+    # Ours. Ask Ann.
+    jobs = 8 # enough
+    preset = "loops"
+
+    [agents.claude]
+    model = "opus"
+
+    [agents.mine]
+    command = ["./a", "b"]
+    kind = "command"
+
+    [agents.mine.env]
+    TOKEN = "secret"
+
+    # How strict we are.
+    [presets.phases.gates.code_review]
+    max_fixes = 5 # three rounds
+
+    [roles]
+    implement = "claude"
+    "#);
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
 }
 
 #[test]
 fn a_file_is_made_where_there_is_none_and_not_written_where_it_says_so_already() {
     let project = Project::new(PROGRAM);
-    insta::assert_snapshot!(project.env.shell("mkdir -p below && cd below && signoff configure --set jobs=8"), @"");
+    insta::assert_snapshot!(project.env.shell("mkdir -p below && cd below && signoff configure --set jobs=8"), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      jobs: (not set) → 8
+    ");
     assert_eq!(project.read("signoff.toml"), "jobs = 8\n");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=8", "--json"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=8", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "file": "signoff.toml",
+      "written": false,
+      "backup": null,
+      "changes": [],
+      "notes": []
+    }
+    "#);
 }
 
 #[test]
@@ -54,13 +103,55 @@ fn what_the_reader_refuses_is_never_written() {
         let output = project.run(&["configure", "--set", "sandbox=false", "--set", words]);
         assert_eq!(output.code, Some(2), "{snapshot}: {output}");
     }
-    insta::assert_snapshot!(project.run(&["configure", "--set", "preset=7"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jbos=7"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phasez.max_passes=7"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phases.gates.code_review.fail_on=HIHG"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "agents.mine.command=[\"./a\"]"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "gate.max_fixes=1", "--set", "gate.max_cycles=1"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "preset=7"]), @"
+    exit 2
+    --- stderr
+    error: `preset` is 7: expected the name of a workflow, one of task, slots, plan, loops, phases or your own
+      --> preset
+    hint: nothing was written: `signoff config` lists what holds
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jbos=7"]), @"
+    exit 2
+    --- stderr
+    error: unknown key `jbos` in the configuration: expected some of preset, jobs, store, no_ask, landing, review_workspace, sandbox, reviewEnabled, reviewMaxFixAttempts, developerPromptPath, reviewerPromptPath, agents, roles, reviewers, gate, presets, defaults, task_types, limits, checks, prompts, worktree, workflows
+      --> jbos
+    hint: nothing was written: `signoff config` lists what holds
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phasez.max_passes=7"]), @"
+    exit 2
+    --- stderr
+    error: [presets.phasez] is about no workflow: did you mean `phases`?
+      --> presets.phasez.max_passes
+    hint: nothing was written: `signoff config` lists what holds
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phases.gates.code_review.fail_on=HIHG"]), @r#"
+    exit 2
+    --- stderr
+    error: `fail_on` is "HIHG": expected LOW, MEDIUM, HIGH or NONE
+      --> presets.phases.gates.code_review.fail_on
+    hint: nothing was written: `signoff config` lists what holds
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--set", "agents.mine.command=[\"./a\"]"]), @"
+    exit 2
+    --- stderr
+    error: agent `mine` has no `kind`: expected claude, codex, gemini, opencode, qwen, copilot, acp, command, checks or demo
+      --> agents.mine.command
+    hint: nothing was written: `signoff config` lists what holds
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs"]), @"
+    exit 2
+    --- stderr
+    error: there is no `=` in `jobs`: expected KEY=VALUE, for example jobs=8
+      --> --set jobs
+    hint: `signoff config` lists the keys
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "gate.max_fixes=1", "--set", "gate.max_cycles=1"]), @"
+    exit 2
+    --- stderr
+    error: a gate sets `max_cycles` or `max_fixes`, not both
+      --> gate.max_fixes
+    hint: nothing was written: `signoff config` lists what holds
+    ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
 
@@ -68,10 +159,27 @@ fn what_the_reader_refuses_is_never_written() {
 fn a_broken_file_is_mended_by_a_key_and_told_otherwise() {
     let project = project();
     project.env.write("signoff.toml", "jobs = \"many\"\n# why\n");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "sandbox=false"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "sandbox=false"]), @r#"
+    exit 2
+    --- stderr
+    error: `jobs` is "many": expected a whole number from 1 to 1000
+      --> signoff.toml, where it says `jobs = "many"`
+    hint: nothing was written: mend that first, or with the same command
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      jobs: "many" → 3
+    "#);
     project.env.write("signoff.toml", "jobs = \n");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @"
+    exit 2
+    --- stderr
+    error: this is not TOML: texts must be quoted
+      --> signoff.toml:1
+    hint: mend the file, then look at it with `signoff config`
+    ");
     assert_eq!(project.read("signoff.toml"), "jobs = \n");
 }
 
@@ -80,10 +188,35 @@ fn the_words_of_the_file_about_phases_are_keys_too() {
     let project = project();
     insta::assert_snapshot!(project.run(&[
         "configure", "--set", "phases.5.maxRetries=3", "--set", "phases.3.maxRetries=null", "--set", "phases.8.failOnSeverity=HIGH",
-    ]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "reviewDefaults.onMaxRetries=ask"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "phases.5.onFailure=giveup"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "phases.10.onFailure=stop"]), @"");
+    ]), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+      presets.phases.gates.code_review.max_fixes: (not set) → 3
+      presets.phases.gates.plan_review.max_fixes: (not set) → "unlimited"
+      presets.phases.gates.final_review.fail_on: (not set) → "HIGH"
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--set", "reviewDefaults.onMaxRetries=ask"]), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      presets.phases.on_exhausted: (not set) → "ask"
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--set", "phases.5.onFailure=giveup"]), @r#"
+    exit 2
+    --- stderr
+    error: `phases.5.onFailure` is "giveup": expected mini-loop, restart, proceed or stop
+      --> --set phases.5.onFailure=giveup
+    hint: `signoff config` lists the keys
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--set", "phases.10.onFailure=stop"]), @"
+    exit 2
+    --- stderr
+    error: `phases.10` is no phase: the phases are 1 Brainstorm, 2 Plan, 3 Plan Review, 4 Implement, 5 Code Review, 6 Test, 7 Simplify, 8 Final Review, 9 Codex Final
+      --> --set phases.10.onFailure=stop
+    hint: `signoff config` lists the keys
+    ");
 }
 
 #[test]
@@ -91,28 +224,134 @@ fn every_phase_is_shown_in_a_line() {
     let project = project();
     project.env.shell("mkdir -p ~/.config/signoff; printf '[roles]\\nreview = \"claude\"\\n[presets.phases.gates.test]\\non_exhausted = \"ask\"\\n' > ~/.config/signoff/config.toml");
     project.env.write("signoff.toml", format!("{FILE}\n[presets.phases.phase.1]\nmodel = \"haiku\"\nparallel = false\n\n[checks]\ntest = \"make\"\n"));
-    insta::assert_snapshot!(project.run(&["configure", "--show"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--show"]), @"
+    exit 0
+    --- stdout
+    1 Brainstorm    agent claude, model haiku (signoff.toml:12), parallel false (signoff.toml:13)
+    2 Plan          agent claude, model inherit, parallel true, researchers 3, parallelModel inherit
+    3 Plan Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    4 Implement     agent claude, model inherit, parallel false
+    5 Code Review   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure mini-loop, failOnSeverity LOW, maxRetries 2 (signoff.toml:9), onMaxRetries stop, parallelFixes true
+    6 Test          commands test, onFailure restart, maxRetries 10, onMaxRetries ask (~/.config/signoff/config.toml:4), parallelFixes true
+    7 Simplify      agent claude, model inherit, parallel false
+    8 Final Review  agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    9 Codex Final   agent claude (~/.config/signoff/config.toml:2), model inherit, onFailure proceed, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    ");
     let json = project.run(&["configure", "--show", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["phases"].as_array().unwrap().len(), 9);
-    insta::assert_snapshot!(serde_json::to_string_pretty(&json["phases"][5]).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&json["phases"][5]).unwrap(), @r#"
+    {
+      "name": "Test",
+      "number": 6,
+      "settings": [
+        {
+          "name": "commands",
+          "origin": {
+            "from": "default"
+          },
+          "value": [
+            "test"
+          ]
+        },
+        {
+          "name": "onFailure",
+          "origin": {
+            "from": "preset",
+            "name": "phases"
+          },
+          "value": "restart"
+        },
+        {
+          "name": "maxRetries",
+          "origin": {
+            "from": "preset",
+            "name": "phases"
+          },
+          "value": 10
+        },
+        {
+          "name": "onMaxRetries",
+          "origin": {
+            "file": "~/.config/signoff/config.toml",
+            "from": "person",
+            "line": 4
+          },
+          "value": "ask"
+        },
+        {
+          "name": "parallelFixes",
+          "origin": {
+            "from": "preset",
+            "name": "phases"
+          },
+          "value": true
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
 fn the_phases_are_shown_before_anything_is_configured() {
     let project = Project::new(PROGRAM);
-    insta::assert_snapshot!(project.run(&["configure", "--show"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--show"]), @"
+    exit 0
+    --- stdout
+    1 Brainstorm    model inherit, parallel true, researchers 3, parallelModel inherit
+    2 Plan          model inherit, parallel true, researchers 3, parallelModel inherit
+    3 Plan Review   model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    4 Implement     model inherit, parallel false
+    5 Code Review   model inherit, onFailure mini-loop, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    6 Test          commands as found, onFailure restart, maxRetries 10, onMaxRetries stop, parallelFixes true
+    7 Simplify      model inherit, parallel false
+    8 Final Review  model inherit, onFailure restart, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    9 Codex Final   model inherit, onFailure proceed, failOnSeverity LOW, maxRetries 10, onMaxRetries stop, parallelFixes true
+    ");
 }
 
 #[test]
 fn taking_back_leaves_the_rest_and_a_copy() {
     let project = project();
-    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"");
-    insta::assert_snapshot!(project.read("signoff.toml"), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak
+    wrote signoff.toml
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+    ");
+    insta::assert_snapshot!(project.read("signoff.toml"), @r#"
+    # Ours. Ask Ann.
+    jobs = 2 # enough
+
+    [agents.claude]
+    model = "opus"
+    "#);
     assert_eq!(project.read("signoff.toml.bak"), FILE);
-    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
+    exit 0
+    --- stdout
+    signoff.toml is as you want it; nothing was written
+    ");
     project.env.write("signoff.toml", FILE);
-    insta::assert_snapshot!(project.run(&["configure", "--reset", "--json"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--reset", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "file": "signoff.toml",
+      "written": true,
+      "backup": "signoff.toml.bak2",
+      "changes": [
+        {
+          "key": "presets.phases.gates.code_review.max_cycles",
+          "old": "3",
+          "new": null
+        }
+      ],
+      "notes": []
+    }
+    "#);
     assert_eq!(
         project.list("."),
         [".git", "README.md", "signoff.toml", "signoff.toml.bak", "signoff.toml.bak2"]
@@ -127,8 +366,25 @@ fn what_other_files_say_about_the_phases_still_holds() {
         r#"{"version": 2, "phases": {"5": {"onFailure": "stop"}}}"#,
     );
     project.env.shell("mkdir -p ~/.config/signoff; printf '[presets.phases]\\nmax_fixes = 4\\n' > ~/.config/signoff/config.toml");
-    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--reset", "--global"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak
+    wrote signoff.toml
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+    --- stderr
+    .claude/iterate-config.local.json still says something about the phases
+    ~/.config/signoff/config.toml still says something about the phases
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--reset", "--global"]), @"
+    exit 0
+    --- stdout
+    kept ~/.config/signoff/config.toml as it was as config.toml.bak
+    wrote ~/.config/signoff/config.toml
+      presets.phases.max_fixes: 4 → (not set)
+    --- stderr
+    .claude/iterate-config.local.json still says something about the phases
+    ");
     assert_eq!(project.env.shell("cat ~/.config/signoff/config.toml").stdout, "");
 }
 
@@ -149,14 +405,90 @@ fn files_of_other_programs_are_taken_over() {
         .write("gza.yaml", "defaults:\n  auto_review: true\ntask_types:\n  implement:\n    model: opus\n");
     project.env.write("slots.toml", "reviewEnabled = true\nreviewMaxFixAttempts = 2\nworkers = 3\n");
     let dry = project.run(&["configure", "--import", "iterate.json", "--dry-run"]);
-    insta::assert_snapshot!(dry, @"");
+    insta::assert_snapshot!(dry, @r#"
+    exit 0
+    --- stdout
+    # Ours. Ask Ann.
+    jobs = 2 # enough
+
+    [agents.claude]
+    model = "opus"
+
+    [presets.phases]
+    max_fixes = 7 # iterate.json:3
+
+    # How strict we are.
+    [presets.phases.gates.code_review]
+    on_failure = "restart" # iterate.json:4
+    max_fixes = 4 # three rounds
+
+    [presets.phases.gates.final_review]
+    fail_on = "HIGH" # iterate.json:4
+    "#);
     assert_eq!(project.read("signoff.toml"), FILE);
-    insta::assert_snapshot!(project.run(&["configure", "--import", "iterate.json"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "iterate.json"]), @r#"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak
+    wrote signoff.toml
+      presets.phases.max_fixes: (not set) → 7
+      presets.phases.gates.code_review.on_failure: (not set) → "restart"
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+      presets.phases.gates.code_review.max_fixes: (not set) → 4
+      presets.phases.gates.final_review.fail_on: (not set) → "HIGH"
+    "#);
     assert_eq!(project.read("signoff.toml"), dry.stdout);
-    insta::assert_snapshot!(project.run(&["configure", "--import", "gza.yaml"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"");
-    insta::assert_snapshot!(project.read("signoff.toml"), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "gza.yaml"]), @r#"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak2
+    wrote signoff.toml
+      defaults.auto_review: (not set) → true
+      task_types.implement.model: (not set) → "opus"
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak3
+    wrote signoff.toml
+      reviewEnabled: (not set) → true
+      reviewMaxFixAttempts: (not set) → 2
+    --- stderr
+    `workers` has no meaning here and is left out
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"
+    exit 0
+    --- stdout
+    signoff.toml is as you want it; nothing was written
+    --- stderr
+    `workers` has no meaning here and is left out
+    ");
+    insta::assert_snapshot!(project.read("signoff.toml"), @r#"
+    # Ours. Ask Ann.
+    jobs = 2 # enough
+    reviewEnabled = true # slots.toml:1
+    reviewMaxFixAttempts = 2 # slots.toml:2
+
+    [agents.claude]
+    model = "opus"
+
+    [presets.phases]
+    max_fixes = 7 # iterate.json:3
+
+    # How strict we are.
+    [presets.phases.gates.code_review]
+    on_failure = "restart" # iterate.json:4
+    max_fixes = 4 # three rounds
+
+    [presets.phases.gates.final_review]
+    fail_on = "HIGH" # iterate.json:4
+
+    [defaults]
+    auto_review = true # gza.yaml:2
+
+    [task_types.implement]
+    model = "opus" # gza.yaml:5
+    "#);
     assert!(project.read("iterate.json").starts_with("{\n"));
 }
 
@@ -164,8 +496,20 @@ fn files_of_other_programs_are_taken_over() {
 fn an_old_file_is_taken_over_as_what_it_means_today() {
     let project = Project::new(PROGRAM);
     project.env.write("old.json", r#"{"version": 1, "phases": {"1": {"model": "opus", "parallel": true}}}"#);
-    insta::assert_snapshot!(project.run(&["configure", "--import", "old.json"]), @"");
-    insta::assert_snapshot!(project.read("signoff.toml"), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "old.json"]), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+      presets.phases.phase.1.model: (not set) → "opus"
+      presets.phases.phase.1.parallel: (not set) → true
+    --- stderr
+    old.json is of version 1: it is read as version 2
+    "#);
+    insta::assert_snapshot!(project.read("signoff.toml"), @r#"
+    [presets.phases.phase.1]
+    model = "opus" # old.json:1
+    parallel = true # old.json:1
+    "#);
 }
 
 #[test]
@@ -175,17 +519,45 @@ fn what_cannot_be_taken_over_is_told() {
         .env
         .write("bad.json", "{\n  \"version\": 2,\n  \"phases\": { \"5\": { \"maxRetries\": \"ten\" } }\n}\n");
     project.env.write("what.txt", "hello\n");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "bad.json"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "what.txt"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "gone.json"]), @"");
-    insta::assert_snapshot!(project.run(&["configure", "--import", "signoff.toml"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "bad.json"]), @r#"
+    exit 2
+    --- stderr
+    error: `phases.5.maxRetries` is "ten": expected a whole number from 0 to 1000000, or null for no limit
+      --> bad.json:3
+    hint: mend the file, then look at it with `signoff config`
+    "#);
+    insta::assert_snapshot!(project.run(&["configure", "--import", "what.txt"]), @"
+    exit 2
+    --- stderr
+    error: nobody knows what what.txt is
+      --> what.txt
+    hint: expected gza.yaml, TOML with reviewEnabled and the like, or an iterate-config.json
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "gone.json"]), @"
+    exit 2
+    --- stderr
+    error: cannot read gone.json: No such file or directory (os error 2)
+      --> gone.json
+    hint: check the path, and that you may read it
+    ");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "signoff.toml"]), @"
+    exit 2
+    --- stderr
+    error: signoff.toml is the file that would be written
+    hint: name another one
+    ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
 
 #[test]
 fn without_a_terminal_it_says_what_to_type() {
     let project = project();
-    insta::assert_snapshot!(project.run(&["configure"]), @"");
+    insta::assert_snapshot!(project.run(&["configure"]), @"
+    exit 2
+    --- stderr
+    error: there is no terminal to ask on
+    hint: say what to set: signoff configure --set presets.phases.gates.code_review.max_fixes=5
+    ");
     for flags in [
         &["--show", "--reset"][..],
         &["--set", "a=1", "--reset"],
@@ -198,13 +570,26 @@ fn without_a_terminal_it_says_what_to_type() {
         assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{flags:?}");
     }
     let outside = crate::test_env();
-    insta::assert_snapshot!(outside.run(&["configure", "--set", "jobs=3"]), @"");
+    insta::assert_snapshot!(outside.run(&["configure", "--set", "jobs=3"]), @"
+    exit 2
+    --- stderr
+    error: this is not a git repository
+    hint: go to one, or say --global to change your own file
+    ");
 }
 
 #[test]
 fn a_persons_own_file_is_changed_and_who_wins_is_said() {
     let project = project();
-    insta::assert_snapshot!(project.run(&["configure", "--global", "--set", "jobs=9", "--set", "no_ask=true"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--global", "--set", "jobs=9", "--set", "no_ask=true"]), @"
+    exit 0
+    --- stdout
+    wrote ~/.config/signoff/config.toml
+      jobs: (not set) → 9
+      no_ask: (not set) → true
+    --- stderr
+    `jobs` is also set by signoff.toml:2, which wins
+    ");
     assert_eq!(project.env.shell("cat ~/.config/signoff/config.toml").stdout, "jobs = 9\nno_ask = true\n");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
@@ -221,11 +606,22 @@ fn a_link_stays_a_link_and_rights_stay_as_they_were() {
     assert!(fs::read_to_string(&real).unwrap().contains("jobs = 9"));
     assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
     fs::remove_file(&real).unwrap();
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=9"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=9"]), @"
+    exit 2
+    --- stderr
+    error: cannot read [ROOT]/work/signoff.toml: No such file or directory (os error 2)
+      --> [ROOT]/work/signoff.toml
+    hint: check the path, and that you may read it
+    ");
     fs::remove_file(&file).unwrap();
     fs::write(&file, FILE).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=9"]), @"");
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=9"]), @"
+    exit 1
+    --- stderr
+    error: cannot write [ROOT]/work/signoff.toml: it is read-only
+    hint: make it writable, then type the same again
+    ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
 

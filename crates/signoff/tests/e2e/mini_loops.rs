@@ -468,6 +468,28 @@ fn what_somebody_did_on_the_branch_meanwhile_stays() {
 }
 
 #[test]
+fn a_lock_on_the_branch_is_waited_for_and_then_named() {
+    let lock = ".git/refs/heads/signoff/task-1-three-files.lock";
+    let project = project(|script| {
+        let locks = fixer("a", &["c"]).write(&format!("../../../{lock}"), "").say("Fixed a.\n");
+        wanting(script, &["a.txt:1", "c.txt:1"]).rule(locks).rule(fixer("c", &["a"]).say("Fixed c.\n"))
+    });
+    let worked = project.env.run_with(&["work"], &[("SIGNOFF_TEST_PATIENCE_MS", "200")]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    assert!(worked.stderr.contains(&format!("{lock} is held by another program")), "{worked}");
+    fs::remove_file(project.env.work().join(lock)).unwrap();
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(fixers(&project).len(), 2);
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one
+    c.txt: one, word of c
+    ");
+    tidy(&project);
+}
+
+#[test]
 fn a_worktree_that_is_deleted_meanwhile_is_made_again() {
     let project = project(|script| {
         let script = wanting(script, &["a.txt:1", "c.txt:1"]);

@@ -119,6 +119,9 @@ fn rival(path: &[String], key: &str) -> Option<&'static str> {
 fn table_at<'d>(mut item: &'d mut Item, path: &[String]) -> Result<&'d mut Item, String> {
     for (depth, name) in path.iter().enumerate() {
         let inline = item.is_inline_table();
+        if let Some(table) = item.as_inline_table_mut().filter(|table| !table.contains_key(name)) {
+            make_room(table);
+        }
         let table = item.as_table_like_mut().ok_or_else(|| no_table(path.get(..depth)))?;
         let fresh = || if inline { Item::Value(InlineTable::new().into()) } else { implicit() };
         item = table.entry(name).or_insert_with(fresh);
@@ -141,14 +144,17 @@ fn insert(place: &mut Item, key: &Key, value: Value) {
     match place {
         Item::Table(table) => drop(table.insert_formatted(key, Item::Value(value))),
         Item::Value(Value::InlineTable(table)) => {
-            if let Some((_, last)) = table.iter_mut().last() {
-                last.decor_mut().set_suffix("");
-            }
-            let mut value = bare(value);
-            value.decor_mut().set_suffix(" ");
-            table.insert(key.get(), value);
+            make_room(table);
+            table.insert(key.get(), bare(value));
         }
         Item::Value(_) | Item::ArrayOfTables(_) | Item::None => {}
+    }
+}
+
+/// The gap before the closing brace is not one before a comma.
+fn make_room(table: &mut InlineTable) {
+    if let Some((_, last)) = table.iter_mut().last() {
+        last.decor_mut().set_suffix("");
     }
 }
 

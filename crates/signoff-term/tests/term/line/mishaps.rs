@@ -154,9 +154,6 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
       [1/4] Gave up: the library cannot do this
     ✗ Task #29 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 29; go on: signoff retry 29
-    ▪ Run 3 is blocked by #29 (the agent says it cannot go on)
-        signoff retry 29, signoff edit 29 --verdict APPROVED, or signoff cancel 29
-        then: signoff run --resume 3
     ");
 }
 

@@ -129,6 +129,7 @@ impl Screen {
             .with_starting_cursor(chosen)
             .without_filtering()
             .with_help_message(KEYS)
+            .with_formatter(&|option| without_explanation(option.value).to_owned())
             .with_render_config(self.config);
         reply(select.raw_prompt().map(|option| option.index))
     }
@@ -156,6 +157,11 @@ impl Screen {
             .with_render_config(self.config);
         reply(asked.prompt())
     }
+}
+
+/// An answer that was given needs no explanation, and stays in its line.
+fn without_explanation(option: &str) -> &str {
+    option.split_once(" (").map_or(option, |(answer, _)| answer)
 }
 
 impl<T> Reply<T> {

@@ -1,0 +1,89 @@
+//! The project's own commands, run by signoff itself under the same keeper as any agent.
+
+use std::fs;
+use std::path::Path;
+
+use signoff_core::policy::Span;
+
+use super::environment::{self, Told};
+use super::prepare::{Memo, Prepared, assemble, write_prompt};
+use super::{Unstarted, Workshop};
+use crate::agent::CommandLine;
+use crate::assignment::Assignment;
+use crate::detect;
+use crate::error::EngineError;
+use crate::process::{AttemptDir, Launch};
+
+/// The checks of a phase: those that are configured, or else those that are found in the worktree.
+pub fn of_phase(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let list = match shop.settings.checks() {
+        known if known.is_empty() => detected(Path::new(&task.place.worktree)),
+        known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
+    };
+    if list.is_empty() {
+        return Ok(Err(Unstarted::NothingToCheck));
+    }
+    let (directory, terms) = (Path::new(&task.place.worktree), terms(shop, task, &dir));
+    let launch = launch_of(shop, &dir, (directory, &list), terms)?;
+    Ok(Ok((launch, dir)))
+}
+
+/// The checks that are found in a worktree.
+pub fn detected(worktree: &Path) -> Vec<(String, String)> {
+    detect::checks(worktree).into_iter().map(|one| (one.name.to_owned(), one.command)).collect()
+}
+
+/// The project's own commands, run by signoff itself under the same keeper.
+pub fn of_reviewer(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
+    let terms = terms(shop, task, &dir);
+    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), terms)?;
+    let none =
+        || Unstarted::Failed("no checks are configured: name them in [checks] of signoff.toml".to_owned());
+    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+}
+
+/// How long checks may take, and what they are told.
+fn terms(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> (Span, Vec<(String, Option<String>)>) {
+    let gate = task.gate().and_then(|gate| gate.review_timeout);
+    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
+    (timeout, environment::of(task, dir, &Told::default()))
+}
+
+/// How the project's checks are started in a directory; none if there are none.
+pub fn checks_launch(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    directory: &Path,
+    (timeout, environment): (Span, Vec<(String, Option<String>)>),
+) -> Result<Option<Launch>, EngineError> {
+    let list: Vec<_> = shop
+        .settings
+        .checks()
+        .into_iter()
+        .map(|(name, command)| (name.to_owned(), command.to_owned()))
+        .collect();
+    if list.is_empty() {
+        return Ok(None);
+    }
+    launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
+}
+
+fn launch_of(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    (directory, list): (&Path, &[(String, String)]),
+    (timeout, environment): (Span, Vec<(String, Option<String>)>),
+) -> Result<Launch, EngineError> {
+    let list: Vec<_> =
+        list.iter().map(|(name, command)| serde_json::json!({"name": name, "command": command})).collect();
+    let path = dir.path().join("checks.json");
+    let text = serde_json::Value::from(list).to_string();
+    fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
+    write_prompt(dir, "", &Memo::default())?;
+    let line = CommandLine {
+        program: shop.program.display().to_string(),
+        arguments: vec!["__checks".to_owned(), path.display().to_string()],
+        environment,
+    };
+    Ok(assemble(shop, directory, line, timeout))
+}
