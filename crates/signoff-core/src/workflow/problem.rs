@@ -25,9 +25,14 @@ impl Place<'_> {
 
     /// What the TOML reader says, with its line.
     pub fn unreadable(&self, error: &toml::de::Error) -> WorkflowError {
-        let offset = error.span().map_or(0, |span| span.start);
+        let offset = error.span().map_or_else(|| self.most_nested(), |span| span.start);
         let mut said = error.message().trim().replace(", expected literal string", "");
-        for (jargon, plain) in [("array", "list"), ("basic string", "text"), ("string values", "texts")] {
+        for (jargon, plain) in [
+            ("array", "list"),
+            ("basic string", "text"),
+            ("string values", "texts"),
+            ("recursion limit", "nested too deeply"),
+        ] {
             said = said.replace(jargon, plain);
         }
         let twice = error.span().filter(|_| said == "duplicate key").and_then(|span| self.text.get(span));
@@ -37,6 +42,13 @@ impl Place<'_> {
             said = format!("{said}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
         }
         self.at(offset, format!("this is not TOML: {said}"))
+    }
+
+    /// Where the reader gives up without saying where: only what is nested too deeply makes it do so.
+    fn most_nested(&self) -> usize {
+        let depth = |line: &str| line.bytes().filter(|byte| b"[{.".contains(byte)).count();
+        let deepest = self.text.lines().max_by_key(|line| depth(line));
+        deepest.and_then(|line| self.text.find(line)).unwrap_or(0)
     }
 
     /// The end of a file that ends with a newline still belongs to its last line.

@@ -30,26 +30,44 @@ fn a_new_project_gets_its_files() {
     --- stdout
     wrote signoff.toml
     wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
     agents: claude, codex
     check test: cargo test
     next: look at signoff.toml; `signoff config` shows every setting
     ");
     insta::assert_snapshot!(read(&env, "signoff.toml"), @r#"
-    # How work is done and signed off in this repository.
-    # `signoff config` shows every setting that holds, and where it comes from.
+    #:schema ./.signoff/signoff.schema.json
 
-    preset = "task"                      # implement, review, fix and review again until signed off
+    # How work is done and signed off in this repository. What is left out here is built in; what stands behind a `#` is
+    # only an example. `signoff config` shows every setting that holds, and where it comes from.
+
+    preset = "task"                      # how tasks are worked: task, slots, plan, loops, phases, or one of your own
     jobs = 4                             # tasks at once
+    # no_ask = true                      # a question stops its task instead of waiting for a person
+    # landing = "rebase"                 # signed-off work lands on top, without a merge commit
 
+    # Agents: the programs that do the work.
     [agents.claude]
     kind = "claude"
+    # model = "opus"                     # the model it is asked to use
+    # fallback = "codex"                 # who takes over while it is refused
 
     [agents.codex]
     kind = "codex"
 
-    [roles]
-    implement = "claude"                 # a role that is not named here is done by this one
+    # Any program will do: the prompt comes on stdin, its answer goes to stdout.
+    # [agents.mine]
+    # kind = "command"
+    # command = ["./agent.sh"]
+    # timeout = "30m"
 
+    # Roles: which agent does what. One that is not named is done by `implement`. There are implement, fix, review,
+    # enumerate, plan, brainstorm and simplify.
+    [roles]
+    implement = "claude"
+    # fix = { agent = "claude", model = "haiku" } # with a model of its own
+
+    # Reviewers: what each looks for (spec, code, security, tests or general), and which agent plays it.
     [reviewers.spec]
     kind = "spec"
     agent = "claude"
@@ -57,59 +75,94 @@ fn a_new_project_gets_its_files() {
     [reviewers.code]
     kind = "code"
     agent = "codex"
+    # model = "opus"                     # another model than the agent's
+    # prompt = "docs/how-we-review.md"   # a prompt of your own
 
+    # Which tasks are reviewed, where they do not say so themselves.
     [defaults]
-    auto_review = true                   # every task is reviewed; false: only those added with --auto-review
+    auto_review = true                   # every task; false: only those added with --auto-review
 
+    # The gate: who has to sign off, and what happens until they do.
     [gate]
     reviewers = ["spec", "code"]         # both at once, on the same commit
-    fail_on = "MEDIUM"                   # LOW, MEDIUM, HIGH, NONE: the least severity that has to be fixed
+    fail_on = "MEDIUM"                   # the least severity that has to be fixed: LOW, MEDIUM, HIGH, NONE
     max_cycles = 3                       # reviews; one less are fixes
     on_unclear = ["retry", "ask"]        # an answer that cannot be read
     on_reviewer_failure = ["retry", "ask"]
-    rereview = "scoped"                  # the fix first, then once the whole
+    rereview = "scoped"                  # the fix first, then once the whole; "full": the whole each time
     max_same_finding = 3                 # a finding that comes back so often stops the task
     max_noop_fixes = 1                   # so does a fix that changes nothing
+    # on_exhausted = "ask"               # when the reviews are used up: stop, ask, restart, proceed
+    # review_timeout = "10m"
 
-    [checks]                             # commands that judge the work by their exit code
+    # The same words for one preset alone, and for one of its gates.
+    # [presets.loops]
+    # effort = "high"                    # low, medium, high, max
+
+    # [presets.loops.gates.final_review]
+    # max_fixes = 1
+
+    # Checks: commands that judge the work by their exit code.
+    [checks]
     test = "cargo test"
 
+    # Limits: a task that reaches one pauses, and can go on with a higher one.
     [limits]
     silence = "10m"                      # an agent that says nothing for so long is ended
-    # max_cost_usd = 20.0                # for each task; [limits.run] for all of them
+    # attempt = "60m"                    # how long one start of an agent may take
+    # max_cost_usd = 20.0                # for each task
+    # max_tokens = 1000000
+
+    # [limits.run]                       # for all tasks of a run together
+    # max_cost_usd = 100.0
+
+    # Prompts: files that take the place of the built-in ones, for each role.
+    # [prompts]
+    # implement = "docs/how-we-work.md"
+
+    # Worktrees: files that git does not know but every task needs.
+    # [worktree]
+    # copy = [".env"]
+
+    # A workflow of your own, in the words the presets are written in (`signoff workflow show task`).
+    # [workflows.quick]
+    # phases = [
+    #   { name = "implement", kind = "agent" },
+    #   { name = "look", kind = "gate", reviewers = ["code"], max_cycles = 1 },
+    # ]
     "#);
     insta::assert_snapshot!(env.shell("signoff config | grep -v -e 'built in' -e 'preset task'"), @r#"
     exit 0
     --- stdout
-    preset = "task"                                               # signoff.toml:4
-    jobs = 4                                                      # signoff.toml:5
-    agents.claude.kind = "claude"                                 # signoff.toml:8
-    agents.codex.kind = "codex"                                   # signoff.toml:11
-    roles.implement = "claude"                                    # signoff.toml:14
-    reviewers.code.kind = "code"                                  # signoff.toml:21
-    reviewers.code.agent = "codex"                                # signoff.toml:22
-    reviewers.spec.kind = "spec"                                  # signoff.toml:17
-    reviewers.spec.agent = "claude"                               # signoff.toml:18
-    gate.reviewers = ["spec", "code"]                             # signoff.toml:28
-    gate.fail_on = "MEDIUM"                                       # signoff.toml:29
-    gate.max_cycles = 3                                           # signoff.toml:30
-    gate.on_unclear = ["retry", "ask"]                            # signoff.toml:31
-    gate.on_reviewer_failure = ["retry", "ask"]                   # signoff.toml:32
-    gate.rereview = "scoped"                                      # signoff.toml:33
-    gate.max_same_finding = 3                                     # signoff.toml:34
-    gate.max_noop_fixes = 1                                       # signoff.toml:35
-    defaults.auto_review = true                                   # signoff.toml:25
-    limits.silence = "10m"                                        # signoff.toml:41
-    checks.test = "cargo test"                                    # signoff.toml:38
-    presets.task.gates.review.enabled = true                      # signoff.toml:25
-    presets.task.gates.review.reviewers = ["spec", "code"]        # signoff.toml:28
-    presets.task.gates.review.fail_on = "MEDIUM"                  # signoff.toml:29
-    presets.task.gates.review.max_cycles = 3                      # signoff.toml:30
-    presets.task.gates.review.on_unclear = ["retry", "ask"]       # signoff.toml:31
-    presets.task.gates.review.on_reviewer_failure = ["retry", "ask"]  # signoff.toml:32
-    presets.task.gates.review.rereview = "scoped"                 # signoff.toml:33
-    presets.task.gates.review.max_same_finding = 3                # signoff.toml:34
-    presets.task.gates.review.max_noop_fixes = 1                  # signoff.toml:35
+    preset = "task"                                               # signoff.toml:6
+    jobs = 4                                                      # signoff.toml:7
+    agents.claude.kind = "claude"                                 # signoff.toml:13
+    agents.codex.kind = "codex"                                   # signoff.toml:18
+    roles.implement = "claude"                                    # signoff.toml:29
+    reviewers.code.kind = "code"                                  # signoff.toml:38
+    reviewers.code.agent = "codex"                                # signoff.toml:39
+    reviewers.spec.kind = "spec"                                  # signoff.toml:34
+    reviewers.spec.agent = "claude"                               # signoff.toml:35
+    gate.reviewers = ["spec", "code"]                             # signoff.toml:49
+    gate.fail_on = "MEDIUM"                                       # signoff.toml:50
+    gate.max_cycles = 3                                           # signoff.toml:51
+    gate.on_unclear = ["retry", "ask"]                            # signoff.toml:52
+    gate.on_reviewer_failure = ["retry", "ask"]                   # signoff.toml:53
+    gate.rereview = "scoped"                                      # signoff.toml:54
+    gate.max_same_finding = 3                                     # signoff.toml:55
+    gate.max_noop_fixes = 1                                       # signoff.toml:56
+    defaults.auto_review = true                                   # signoff.toml:45
+    limits.silence = "10m"                                        # signoff.toml:73
+    checks.test = "cargo test"                                    # signoff.toml:69
+    presets.task.gates.review.enabled = true                      # signoff.toml:45
+    presets.task.gates.review.reviewers = ["spec", "code"]        # signoff.toml:49
+    presets.task.gates.review.fail_on = "MEDIUM"                  # signoff.toml:50
+    presets.task.gates.review.max_cycles = 3                      # signoff.toml:51
+    presets.task.gates.review.on_unclear = ["retry", "ask"]       # signoff.toml:52
+    presets.task.gates.review.on_reviewer_failure = ["retry", "ask"]  # signoff.toml:53
+    presets.task.gates.review.rereview = "scoped"                 # signoff.toml:54
+    presets.task.gates.review.max_same_finding = 3                # signoff.toml:55
+    presets.task.gates.review.max_noop_fixes = 1                  # signoff.toml:56
     "#);
 }
 
@@ -135,6 +188,7 @@ fn without_an_agent_people_are_told_what_to_do() {
     --- stdout
     wrote signoff.toml
     wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
     no agent was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
     next: install one and run `signoff init --force`, or describe yours in signoff.toml
     ");
@@ -148,12 +202,11 @@ fn nothing_is_overwritten() {
     env.write("signoff.toml", "jobs = 2\n");
     env.write(".signoff/.gitignore", "mine\n");
     insta::assert_snapshot!(init(&env, &["claude"], ""), @"
-    exit 0
-    --- stdout
-    kept signoff.toml, which was there
-    kept .signoff/.gitignore, which was there
-    agents: claude
-    next: `signoff config` shows what holds; `signoff init --force` writes signoff.toml anew
+    exit 2
+    --- stderr
+    error: signoff.toml is there already
+      --> signoff.toml
+    hint: `signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it
     ");
     assert_eq!(
         (read(&env, "signoff.toml"), read(&env, ".signoff/.gitignore")),
@@ -164,6 +217,7 @@ fn nothing_is_overwritten() {
     --- stdout
     kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
+    wrote .signoff/signoff.schema.json
     kept .signoff/.gitignore, which was there
     agents: claude
     next: look at signoff.toml; `signoff config` shows every setting
@@ -186,7 +240,8 @@ fn programs_are_told_too() {
       "version": 1,
       "written": [
         "signoff.toml",
-        ".signoff/.gitignore"
+        ".signoff/.gitignore",
+        ".signoff/signoff.schema.json"
       ],
       "kept": [],
       "backup": null,

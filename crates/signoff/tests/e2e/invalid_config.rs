@@ -117,11 +117,41 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
-    insta::assert_snapshot!(told("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"");
-    insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"");
-    insta::assert_snapshot!(told("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"");
-    insta::assert_snapshot!(told("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"");
+    insta::assert_snapshot!(told("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
+    exit 2
+    --- stderr
+    error: there is no prompt docs/work.md
+      --> signoff.toml:4
+    hint: write it, or name another file
+    ");
+    insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
+    exit 2
+    --- stderr
+    error: there is no prompt docs
+      --> signoff.toml:3
+    hint: write it, or name another file
+    ");
+    insta::assert_snapshot!(told("[reviewers.general]\nprompt = \"docs/read.md\"\n"), @"
+    exit 2
+    --- stderr
+    error: there is no prompt docs/read.md
+      --> signoff.toml:2
+    hint: write it, or name another file
+    ");
+    insta::assert_snapshot!(told("preset = \"slots\"\nreviewEnabled = true\ndeveloperPromptPath = \"docs/work.md\"\n"), @"
+    exit 2
+    --- stderr
+    error: there is no prompt docs/work.md
+      --> signoff.toml:3
+    hint: write it, or name another file
+    ");
+    insta::assert_snapshot!(told("preset = \"slots\"\nreviewerPromptPath = \"docs/read.md\"\n"), @"
+    exit 2
+    --- stderr
+    error: there is no prompt docs/read.md
+      --> signoff.toml:2
+    hint: write it, or name another file
+    ");
     untouched(&project);
 }
 
@@ -129,11 +159,41 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
 fn variables_and_flags_are_checked_as_well() {
     let project = project();
     let told = |words: &str| project.env.shell(words);
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @"");
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @"");
-    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"");
-    insta::assert_snapshot!(told("SIGNOFF_PRESET=tasks signoff work"), @"");
-    insta::assert_snapshot!(told("signoff work --jobs 0"), @"");
+    insta::assert_snapshot!(told("SIGNOFF_LIMITS_MAX_COST_USD=much signoff work"), @r#"
+    exit 2
+    --- stderr
+    error: `max_cost_usd` is "much": expected an amount of dollars such as 20.0, more than 0 and at most 1000000
+      --> SIGNOFF_LIMITS_MAX_COST_USD
+    hint: give SIGNOFF_LIMITS_MAX_COST_USD another value, or leave it out
+    "#);
+    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
+    exit 2
+    --- stderr
+    error: `attempt` is "30": expected a duration such as "90s", "30m" or "2h"
+      --> SIGNOFF_LIMITS_ATTEMPT
+    hint: give SIGNOFF_LIMITS_ATTEMPT another value, or leave it out
+    "#);
+    insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATEMPT=30m signoff work"), @"
+    exit 2
+    --- stderr
+    error: no such setting: did you mean `SIGNOFF_LIMITS_ATTEMPT`?
+      --> SIGNOFF_LIMITS_ATEMPT
+    hint: give SIGNOFF_LIMITS_ATEMPT another value, or leave it out
+    ");
+    insta::assert_snapshot!(told("SIGNOFF_PRESET=tasks signoff work"), @r#"
+    exit 2
+    --- stderr
+    error: `preset` is "tasks", which is no workflow: did you mean `task`?
+      --> SIGNOFF_PRESET
+    hint: give SIGNOFF_PRESET another value, or leave it out
+    "#);
+    insta::assert_snapshot!(told("signoff work --jobs 0"), @"
+    exit 2
+    --- stderr
+    error: invalid value '0' for '--jobs <N>': 0 is not in 1..=65535
+
+    For more information, try '--help'.
+    ");
     project.env.write("signoff.toml", "");
     untouched(&project);
 }

@@ -74,12 +74,49 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     project.env.write("docs/simplify.md", "Leave out what nobody misses.\n");
     project.configure(OWN);
     project.run(&["add", "Keep names", "-a"]);
-    insta::assert_snapshot!(project.run(&["work"]), @"");
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Keep names
+      [1/2] Implementing...
+      [1/2] Implementation complete
+      [1/2] Simplifying...
+      [1/2] Simplification complete
+      [1/2] Running review...
+      [1/2] Review: CHANGES_REQUESTED - a name of a person
+        Review Results:
+          Style Review: APPROVED
+          Privacy Review: ISSUES
+
+        Issues to Fix (1):
+
+          1. [Privacy Critical] a.txt:1
+             a name of a person
+
+        Action: Fix issues and re-run reviews
+      [2/2] Improving...
+      [2/2] Running review...
+      [2/2] Review: APPROVED
+        Review Results:
+          Style Review: APPROVED
+          Privacy Review: APPROVED
+
+        Action: Proceed
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
     let noted = std::fs::read_to_string(log).unwrap();
     let mut noted: Vec<_> = noted.lines().collect();
     // The reviewers of one round work at once.
     noted.sort_unstable();
-    insta::assert_snapshot!(noted.join("\n"), @"");
+    insta::assert_snapshot!(noted.join("\n"), @"
+    read fix : small
+    read review privacy: sharp
+    read review privacy: sharp
+    read review style: big
+    read review style: big
+    tidy simplify : 
+    write implement : big
+    ");
     let calls = project.calls();
     let prompts = |role: &str, reviewer: &str| -> Vec<String> {
         let of = calls.of_role(role).filter(|call| call.start.reviewer == reviewer);
@@ -90,16 +127,54 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     let colleague = "You read like our most careful colleague.";
     assert_eq!(prompts("review", "style"), [colleague, colleague]);
     assert_eq!(prompts("simplify", ""), ["Leave out what nobody misses."]);
-    insta::assert_snapshot!(project.env.shell("signoff config presets.careful.gates.read | head -5; signoff config roles"), @"");
+    insta::assert_snapshot!(project.env.shell("signoff config presets.careful.gates.read | head -5; signoff config roles"), @r#"
+    exit 0
+    --- stdout
+    presets.careful.gates.read.enabled = true                     # signoff.toml:23
+    presets.careful.gates.read.reviewers = ["privacy", "style"]   # signoff.toml:23
+    presets.careful.gates.read.fail_on = "LOW"                    # signoff.toml:23
+    presets.careful.gates.read.on_failure = "mini-loop"           # signoff.toml:23
+    presets.careful.gates.read.max_cycles = 2                     # signoff.toml:23
+    roles.implement.agent = "scripted"  # signoff.toml:5
+    roles.implement.model = "big"       # signoff.toml:5
+    roles.fix.model = "small"           # signoff.toml:6
+    roles.simplify = "scripted"         # signoff.toml:7
+    "#);
 }
 
 #[test]
 fn one_setting_can_be_asked_for() {
     let project = Project::with_agent(PROGRAM, |script| script);
     project.configure("jobs = 2\n[limits]\nsilence = \"5m\"\n");
-    insta::assert_snapshot!(project.run(&["config", "jobs"]), @"");
-    insta::assert_snapshot!(project.run(&["config", "limits.run"]), @"");
-    insta::assert_snapshot!(project.run(&["config", "limits.silence", "--json"]), @"");
+    insta::assert_snapshot!(project.run(&["config", "jobs"]), @"
+    exit 0
+    --- stdout
+    jobs = 2  # signoff.toml:2
+    ");
+    insta::assert_snapshot!(project.run(&["config", "limits.run"]), @"
+    exit 2
+    --- stderr
+    error: nothing is set under `limits.run`
+    hint: `signoff config` lists every setting that holds
+    ");
+    insta::assert_snapshot!(project.run(&["config", "limits.silence", "--json"]), @r#"
+    exit 0
+    --- stdout
+    {
+      "version": 1,
+      "settings": [
+        {
+          "key": "limits.silence",
+          "value": "5m",
+          "origin": {
+            "from": "repository",
+            "file": "signoff.toml",
+            "line": 4
+          }
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]

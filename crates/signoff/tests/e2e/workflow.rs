@@ -130,14 +130,14 @@ fn mistakes_in_a_workflow_are_named_with_their_line() {
     insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = []"), @r#"
     exit 2
     --- stderr
-    error: gate without reviewers: `read` needs `reviewers = ["…"]`; the workflow's reviewers are careful
+    error: gate without reviewers: `read` needs `reviewers = ["…"]`; expected some of careful, or write a [reviewers.NAME] table for another
       --> mine.toml:15
     hint: `signoff workflow show task` shows the words a workflow is written in
     "#);
     insta::assert_snapshot!(check_with("reviewers = [\"careful\"]", "reviewers = [\"careless\"]"), @"
     exit 2
     --- stderr
-    error: unknown reviewer `careless`: the workflow's reviewers are careful
+    error: unknown reviewer `careless`: expected some of careful, or write a [reviewers.NAME] table for another
       --> mine.toml:15
     hint: `signoff workflow show task` shows the words a workflow is written in
     ");

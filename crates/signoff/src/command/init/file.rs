@@ -219,6 +219,39 @@ mod tests {
 
     #[test]
     fn the_code_is_read_by_the_agent_that_did_not_write_it() {
-        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @"");
+        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @r#"
+
+        # Agents: the programs that do the work.
+        [agents.claude]
+        kind = "claude"
+        # model = "opus"                     # the model it is asked to use
+        # fallback = "codex"                 # who takes over while it is refused
+
+        [agents.codex]
+        kind = "codex"
+
+        # Any program will do: the prompt comes on stdin, its answer goes to stdout.
+        # [agents.mine]
+        # kind = "command"
+        # command = ["./agent.sh"]
+        # timeout = "30m"
+
+        # Roles: which agent does what. One that is not named is done by `implement`. There are implement, fix, review,
+        # enumerate, plan, brainstorm and simplify.
+        [roles]
+        implement = "claude"
+        # fix = { agent = "claude", model = "haiku" } # with a model of its own
+
+        # Reviewers: what each looks for (spec, code, security, tests or general), and which agent plays it.
+        [reviewers.spec]
+        kind = "spec"
+        agent = "claude"
+
+        [reviewers.code]
+        kind = "code"
+        agent = "codex"
+        # model = "opus"                     # another model than the agent's
+        # prompt = "docs/how-we-review.md"   # a prompt of your own
+        "#);
     }
 }
