@@ -191,7 +191,8 @@ fn killed_again_and_again(place: &str, count: usize) {
     let project = project(team);
     let (mut words, trap): (&[&str], _) = (&BEGIN, format!("{place}:{count}"));
     let mut kills = BTreeSet::new();
-    loop {
+    for number in 1.. {
+        assert!(number <= 60, "killed at {trap} it does not come on: {kills:?}");
         let output = project.env.run_with(words, &[("SIGNOFF_FAILPOINT", trap.as_str())]);
         if output.code == Some(0) {
             break;
@@ -213,7 +214,7 @@ fn killed_while_agents_are_at_work() {
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
 fn killed_again_and_again_while_work_is_kept() {
-    for (place, count) in [("exit", 2), ("commit", 2), ("committed", 2), ("artifact", 2), ("append", 3)] {
+    for (place, count) in [("exit", 2), ("commit", 2), ("committed", 2), ("artifact", 3)] {
         killed_again_and_again(place, count);
     }
 }
