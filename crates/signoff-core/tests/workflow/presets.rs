@@ -38,7 +38,7 @@ fn agent(name: &str, role: &str, timeout: Option<&str>) -> Value {
 }
 
 /// Rows that are not there where nothing is said.
-const SAID_BY_FEW: [&str; 2] = ["number", "called"];
+const SAID_BY_FEW: [&str; 3] = ["number", "called", "prefers"];
 
 /// The same rows with some of them said otherwise.
 fn but(mut rows: Value, other: Value) -> Value {
