@@ -113,7 +113,7 @@ fn what_the_reader_refuses_is_never_written() {
     insta::assert_snapshot!(project.run(&["configure", "--set", "jbos=7"]), @"
     exit 2
     --- stderr
-    error: unknown key `jbos` in the configuration: expected some of preset, jobs, store, no_ask, landing, review_workspace, sandbox, reviewEnabled, reviewMaxFixAttempts, developerPromptPath, reviewerPromptPath, agents, roles, reviewers, gate, presets, defaults, task_types, limits, checks, prompts, worktree, workflows
+    error: unknown key `jbos` in the configuration: did you mean `jobs`?
       --> jbos
     hint: nothing was written: `signoff config` lists what holds
     ");
@@ -148,8 +148,8 @@ fn what_the_reader_refuses_is_never_written() {
     insta::assert_snapshot!(project.run(&["configure", "--set", "gate.max_fixes=1", "--set", "gate.max_cycles=1"]), @"
     exit 2
     --- stderr
-    error: a gate sets `max_cycles` or `max_fixes`, not both
-      --> gate.max_fixes
+    error: a gate has one bound: write `max_cycles` or `max_fixes`, not both
+      --> gate.max_cycles
     hint: nothing was written: `signoff config` lists what holds
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
@@ -173,13 +173,13 @@ fn a_broken_file_is_mended_by_a_key_and_told_otherwise() {
       jobs: "many" → 3
     "#);
     project.env.write("signoff.toml", "jobs = \n");
-    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @"
+    insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @r#"
     exit 2
     --- stderr
-    error: this is not TOML: texts must be quoted
+    error: this is not TOML: texts must be quoted; expected lines such as jobs = 4, preset = "task" or [gate]
       --> signoff.toml:1
     hint: mend the file, then look at it with `signoff config`
-    ");
+    "#);
     assert_eq!(project.read("signoff.toml"), "jobs = \n");
 }
 

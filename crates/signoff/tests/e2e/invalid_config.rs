@@ -43,8 +43,8 @@ fn refused(output: &Output, place: &str) {
 fn untouched(project: &Project) {
     assert_eq!(project.calls().all().len(), 0);
     assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
-    fs::remove_file(project.env.work().join("signoff.toml")).unwrap();
-    let tasks = project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().len();
+    fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
+    let tasks = project.run(&["status", "--json"]).json()["tasks"].as_array().expect("a list").len();
     assert_eq!(tasks, 1);
     let worked = project.run(&["work"]);
     assert!(worked.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle)"), "{worked}");
