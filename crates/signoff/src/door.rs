@@ -1,5 +1,7 @@
 //! The one door to the command line, the environment, the clock and files.
 
+pub mod replace;
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};

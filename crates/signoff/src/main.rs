@@ -11,7 +11,6 @@ mod landing;
 mod live;
 mod part;
 mod preflight;
-mod replace;
 mod settings;
 mod show;
 mod words;

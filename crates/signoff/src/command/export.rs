@@ -17,9 +17,9 @@ use signoff_term::json;
 
 use crate::console::Console;
 use crate::desk::{Desk, not_started};
+use crate::door::replace::replace;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
-use crate::replace::replace;
 
 /// Write a task down for other programs
 ///

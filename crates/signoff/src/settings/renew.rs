@@ -6,8 +6,8 @@ use signoff_core::config::foreign::{self, File};
 
 use crate::console::Console;
 use crate::door;
+use crate::door::replace::replace;
 use crate::failure::Failure;
-use crate::replace::replace;
 
 /// Rewrites the files about phases that are of an old version, each beside a copy of what it was. What cannot be
 /// rewritten stays as it is, and is read all the same.

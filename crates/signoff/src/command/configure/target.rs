@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::door;
+use crate::door::replace::replace;
 use crate::failure::Failure;
-use crate::replace::replace;
 use crate::settings;
 
 /// A configuration file as it was found.
