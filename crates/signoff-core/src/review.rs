@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Artifact, Commit, FindingId, ReviewerName};
 
+mod beside;
+mod file;
+
+pub use file::{is_inside, name_files, normal};
+
 /// How bad a finding is. `Ord` goes from harmless to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

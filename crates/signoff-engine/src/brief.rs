@@ -12,7 +12,7 @@ use signoff_core::prompt::{
     ImplementContext, LeftOut, OtherLoop, PlanContext, Rereview, ReviewContext, SecondTry, Subject,
     TaskBrief, Work,
 };
-use signoff_core::review::{Bar, Finding};
+use signoff_core::review::{Bar, Finding, Review};
 use signoff_core::source::planner::Planned;
 use signoff_core::workflow::{Completion, Role};
 
@@ -193,6 +193,8 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         .collect();
     let only_files = if place::apart::is_apart(task) { files(findings) } else { Vec::new() };
     let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
+    let is_first = matches!(task.job.kind, JobKind::Fix { part: 0, .. });
+    let rest = if shared && is_first { rest(task) } else { None };
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
         task: brief(task, &called),
@@ -202,6 +204,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         follow_up: follow_up(task).filter(|_| !shared),
         unread_review: material.unread.as_deref(),
         last_review: material.last_review.as_deref(),
+        rest: rest.as_deref(),
         guidance: task.spec.guidance.as_deref(),
         earlier: &earlier(task),
         settled: &settled(task),
@@ -221,6 +224,20 @@ fn files<'a>(findings: &[&'a Finding]) -> Vec<&'a str> {
 /// What the last review asked for in its own words, where its format has a place for that.
 fn follow_up(task: &Assignment) -> Option<&str> {
     task.last_round.as_ref()?.reviews.iter().find_map(|review| review.follow_up_prompt.as_deref())
+}
+
+/// What the last review asked for beside its findings: follow-ups, and what reviewers say who answer in prose.
+fn rest(task: &Assignment) -> Option<String> {
+    let known = &task.policy.workflow.reviewers;
+    let in_prose = |review: &&Review| {
+        let contract = known.get(&review.reviewer).map(|one| one.contract);
+        contract == Some(Contract::Markdown) && !review.verdict.approves()
+    };
+    let reviews = &task.last_round.as_ref()?.reviews;
+    let follow_ups = reviews.iter().filter_map(|review| review.follow_up_prompt.clone());
+    let prose = reviews.iter().filter(in_prose).filter_map(Review::beside_findings);
+    let texts: Vec<String> = follow_ups.chain(prose).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
 /// The cycles behind us, told from the ledger: earlier prose is summed up, not pasted.

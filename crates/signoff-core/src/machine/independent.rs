@@ -1,15 +1,15 @@
 //! Which findings can be fixed side by side: those that share no file.
 
 use crate::ids::FindingId;
-use crate::review::Finding;
+use crate::review::{Finding, is_inside};
 
-/// Splits findings into groups with disjoint files, in the order given. A finding that names no file could
-/// touch any of them, so with one such everything is one group.
+/// Splits findings into groups with disjoint files, in the order given. A finding that names no file, or
+/// none of the repository, could touch any of them, so with one such everything is one group.
 pub fn independent_groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<FindingId>> {
     let mut groups: Vec<(Option<&str>, Vec<FindingId>)> = Vec::new();
     let mut anywhere = false;
     for finding in findings {
-        let file = finding.file.as_deref();
+        let file = finding.file.as_deref().filter(|file| is_inside(file));
         anywhere |= file.is_none();
         match groups.iter_mut().find(|(of, _)| *of == file) {
             Some((_, group)) => group.push(finding.id.clone()),
@@ -60,5 +60,7 @@ mod tests {
     fn a_finding_without_a_file_is_independent_of_nothing() {
         let findings = [finding("a", Some("x.rs")), finding("b", None), finding("c", Some("y.rs"))];
         assert_eq!(groups(&findings), "a b c");
+        let findings = [finding("a", Some("x.rs")), finding("b", Some("/etc/passwd"))];
+        assert_eq!(groups(&findings), "a b");
     }
 }

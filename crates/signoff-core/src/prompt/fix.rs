@@ -22,6 +22,8 @@ pub struct FixContext<'a> {
     pub unread_review: Option<&'a str>,
     /// The whole last review, where the findings are not known one by one.
     pub last_review: Option<&'a str>,
+    /// What the review asks for beside its findings, where each of several fixers has only a part of those.
+    pub rest: Option<&'a str>,
     /// What a person said to this fix.
     pub guidance: Option<&'a str>,
     pub earlier: &'a [EarlierCycle],
@@ -90,6 +92,7 @@ fn wanted(pieces: &mut Pieces, context: &FixContext<'_>) {
         let files = fenced(&paths(context.only_files), "");
         pieces.add(text::ParallelFixes { files: &files }.fill());
     }
+    pieces.add_some(context.rest.map(|review| text::RestOfReview { review: &fenced(review, "") }.fill()));
 }
 
 impl EarlierCycle {

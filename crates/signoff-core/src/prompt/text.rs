@@ -151,6 +151,7 @@ templates! {
     FollowUpToFix = "follow_up_to_fix" { follow_up }
     UnreadReview = "unread_review" { review }
     LastReview = "last_review" { review }
+    RestOfReview = "rest_of_review" { review }
     Guidance = "guidance" { guidance }
     EarlierCycles = "earlier_cycles" { cycles }
     SettledForFixer = "settled_for_fixer" { findings }

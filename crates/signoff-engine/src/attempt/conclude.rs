@@ -9,7 +9,7 @@ use signoff_core::contract::MAX_BYTES;
 use signoff_core::ids::ReviewerName;
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Finding, Usage};
+use signoff_core::review::{Finding, Usage, name_files};
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
@@ -17,7 +17,7 @@ use signoff_core::workflow::{Completion, Role};
 use super::checks::detected;
 use super::document::Kind;
 use super::prepare::Memo;
-use super::reviewed::{Reading, review, undo};
+use super::reviewed::{Reading, review, roots, undo};
 use super::usage::usage;
 use super::{End, Workshop, document, items, limited, planner, research};
 use crate::agent;
@@ -61,7 +61,12 @@ pub fn conclude(
     }
     let end = match end(shop, task, (dir, ended), &mut notes) {
         // Whatever it did to its worktree, other tasks are none the worse for it.
-        Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => unusable(task, ended, &error),
+        Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => {
+            if apart::is_apart(task) {
+                apart::discard(shop, task)?;
+            }
+            unusable(task, ended, &error)
+        }
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
@@ -100,11 +105,11 @@ fn end(
             let checks = ReviewerName::new("checks");
             undo(shop, &worktree, (&task.state.head.commit, Reading::Review), (&checks, notes))?;
             notes.extend(found_checks(shop, task));
-            Ok(check(task, dir, ended))
+            Ok(check(shop, task, (dir, ended)))
         }
         JobKind::Research { number, .. } => research::conclude(shop, task, (dir, ended), (*number, notes)),
         JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
-            work(shop, task, &shop.worktree_with_files(task)?, (dir, ended))
+            work(shop, task, &shop.worktree_with_files(task)?, (dir, ended), notes)
         }
     }
 }
@@ -151,6 +156,7 @@ fn work(
     task: &Assignment,
     worktree: &Worktree,
     (dir, ended): (&AttemptDir, &Ended),
+    notes: &mut Vec<String>,
 ) -> Result<End, EngineError> {
     if is_stopped(&ended.exit) {
         return Ok(End::Stopped);
@@ -169,7 +175,9 @@ fn work(
     shop.readings.committed(worktree, &committed)?;
     let head = committed.head;
     failpoint::pass("committed");
+    notes.extend(left(shop, task, &head)?);
     if apart::is_apart(task) && !apart::keep(shop, task, &head)? {
+        apart::discard(shop, task)?;
         let message = format!("what it left does not go on from {}", task.place.base);
         return Ok(failed(task, Failure::Unusable { message }));
     }
@@ -187,6 +195,27 @@ fn work(
         return Ok(failed(task, Failure::NothingDone));
     }
     Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report: report(task, dir, head) })))
+}
+
+/// Keeps the work of others that a writer took off the branch, and tells where it is. Whoever amends or rebases means
+/// well; who resets may not know what is lost.
+fn left(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<String>, EngineError> {
+    let (repository, before) = (&shop.repository, &task.state.head.commit);
+    let has_work = *before != head.commit && *before != task.place.base && !apart::is_apart(task);
+    // What git does not have any more cannot be kept.
+    if !has_work || repository.resolve(before.as_str()).is_err() {
+        return Ok(None);
+    }
+    if repository.is_ancestor(before.as_str(), head.commit.as_str())? {
+        return Ok(None);
+    }
+    let name = format!("{}/{}/{}", task.run, task.loop_id, task.job.attempt);
+    let kept = repository.keep_left(&name, before)?;
+    let branch = &task.branch;
+    Ok(Some(format!(
+        "commits that were there before are not on the branch any more; kept as {kept}: \
+         `git log {branch}..{kept}` shows them, `git cherry-pick {branch}..{kept}` brings them back"
+    )))
 }
 
 /// Whether the work is a document, and no file of the repository.
@@ -276,12 +305,15 @@ fn unfinished(task: &Assignment) -> String {
     commit_message::unfinished(&task.spec.title)
 }
 
-fn check(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> End {
+fn check(shop: &Workshop, task: &Assignment, (dir, ended): (&AttemptDir, &Ended)) -> End {
     let report = match checked(dir, ended) {
         Checks::Stopped => return End::Stopped,
         Checks::Failed(failure) => return failed(task, failure),
         Checks::Found(findings) if findings.is_empty() => CheckReport::Passed,
-        Checks::Found(findings) => CheckReport::Failed { findings },
+        Checks::Found(mut findings) => {
+            name_files(&mut findings, &roots(shop, task).each_ref().map(String::as_str));
+            CheckReport::Failed { findings }
+        }
     };
     End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
 }

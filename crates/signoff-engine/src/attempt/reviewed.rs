@@ -1,6 +1,7 @@
 //! The end of a reviewer: its answer is read, and what it changed is put back.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use signoff_core::checks;
 use signoff_core::config::{AgentKind, AssignedReviewer};
@@ -52,6 +53,7 @@ pub fn review(
         Ok(review) => review,
         Err(failure) => return Ok(failed(task, failure)),
     };
+    let review = review.with_files_from(&roots(shop, task).each_ref().map(String::as_str));
     let review = Review {
         usage: usage(dir, ended),
         judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
@@ -60,6 +62,13 @@ pub fn review(
     };
     let review = of_the_commit(shop, task, review, &undone);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
+}
+
+/// Where the files are that a reader speaks of: its worktree first. Both also as the system calls them.
+pub(super) fn roots(shop: &Workshop, task: &Assignment) -> [String; 4] {
+    let (worktree, root) = (Path::new(&task.place.worktree), shop.repository.root());
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    [worktree.to_owned(), real(worktree), root.to_owned(), real(root)].map(|path| path.display().to_string())
 }
 
 /// What a reviewer came up with.

@@ -1,16 +1,17 @@
 //! Worktrees beside a loop's own are taken away when nobody needs them any more.
 
 use signoff_core::ids::{LoopId, RunId};
+use signoff_core::machine::Stage;
 
 use super::Dispatcher;
-use crate::place::apart::{Beside, Needed};
+use crate::board::Place;
+use crate::place::apart::{Beside, Needed, forget_commits, is_possible};
 
 impl Dispatcher<'_> {
     /// Finds what a program left beside a loop's worktree that was killed.
     pub(super) fn look_for_apart(&mut self, run: RunId, loop_id: &LoopId) {
         let Some(driven) = self.runs.get_mut(&run) else { return };
-        let place = driven.board.loops.get(loop_id).and_then(|worked| worked.place.as_ref());
-        if place.is_some_and(|place| !Beside::of(place.worktree.as_ref()).is_empty()) {
+        if driven.board.policy(loop_id).is_some_and(is_possible) {
             driven.apart.insert(loop_id.clone());
             self.clear_apart(run, loop_id);
         }
@@ -30,7 +31,9 @@ impl Dispatcher<'_> {
         }
         driven.apart.remove(loop_id);
         // Those that are there now: soon there may be others.
-        let left = place.map(|place| Beside::of(place.worktree.as_ref())).unwrap_or_default();
+        let beside = |place: Place| Beside::of(&self.shop.repository, place.worktree.as_ref());
+        let left = place.map(beside).unwrap_or_default();
+        let has_ended = matches!(worked.state.stage, Stage::Done(_));
         let (shop, loop_id) = (self.shop.clone(), loop_id.clone());
         self.chores.spawn_blocking(move || {
             for one in left {
@@ -39,6 +42,9 @@ impl Dispatcher<'_> {
                     Needed::Commits => one.clear(&shop.repository),
                     Needed::Nothing => one.forget(&shop.repository, (run, &loop_id)),
                 }
+            }
+            if needed == Needed::Nothing && has_ended {
+                forget_commits(&shop.repository, (run, &loop_id));
             }
         });
     }

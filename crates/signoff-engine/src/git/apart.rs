@@ -1,18 +1,23 @@
 //! Work done side by side: throw-away worktrees, what they left, and that as one line of commits.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
-use super::disk::{is_directory, remove_if_there, settle};
+use super::disk::{content, is_directory, remove_if_there, settle};
 use super::remove::remove_directory;
+use super::repository::path as path_of;
 use super::worktree::{has_head, marked};
 use super::{GitError, Merge, Replay, Repository, Worktree};
 
 /// Below this a ref holds each commit that was made apart, until all are put together.
 const HOME: &str = "refs/signoff/apart";
+
+/// Below this a ref holds what somebody took off a branch.
+const LEFT: &str = "refs/signoff/left";
 
 /// What was done side by side, as far as it fits together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +67,20 @@ impl Repository {
         }
     }
 
+    /// Where git has worktrees, also those whose directories are gone.
+    pub(crate) fn worktree_paths(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.common().join("worktrees")).into_iter().flatten().flatten();
+        let link = entries.filter_map(|entry| content(&entry.path().join("gitdir")));
+        link.filter_map(|link| Some(path_of(link.trim_ascii_end()).parent()?.to_owned())).collect()
+    }
+
+    /// Sees to it that nobody takes away commits that are on no branch any more; under what name they are kept.
+    pub fn keep_left(&self, name: &str, commit: &Commit) -> Result<String, GitError> {
+        let name = format!("{LEFT}/{name}");
+        self.sealed(self.here())?.args(["update-ref", &name, commit.as_str()]).read()?;
+        Ok(name)
+    }
+
     /// Keeps nothing any more under a name, and below it.
     pub fn forget_apart(&self, name: &str) -> Result<(), GitError> {
         let asked = ["for-each-ref", "--format=delete %(refname)%00%(objectname)%00"];
@@ -91,7 +110,12 @@ impl Repository {
             if !touched.is_disjoint(&files) {
                 continue;
             }
-            match self.replay_onto(&together.head, &commit, message)? {
+            let replay = match self.replay_onto(&together.head, &commit, message) {
+                // An agent can make commits that git makes no second time.
+                Err(GitError::Failed { .. }) => continue,
+                replay => replay?,
+            };
+            match replay {
                 // Whether it is right together with the others is for the review that follows.
                 Replay::As(Merge::Clean(head)) | Replay::Different(head) => together.head = head,
                 Replay::As(Merge::Contained) => {}

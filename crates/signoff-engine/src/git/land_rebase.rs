@@ -3,7 +3,7 @@
 //! An approval is of changes. Where they are the same on top of the target, by their patch id, it still holds; where
 //! they are not, somebody has to look again.
 
-use signoff_core::ids::Commit;
+use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::{GitError, Merge, Repository};
@@ -75,18 +75,28 @@ impl Repository {
         Ok(Head { commit, tree: merged.tree.clone() })
     }
 
-    /// Who wrote it, when and why stays; only who commits it is another.
-    fn commit_again(
+    /// Who wrote it, when and why stays; only who commits it is another. An author that git does not take, which a
+    /// commit can have all the same, is us.
+    fn commit_again(&self, tree: &Tree, parent: &Commit, original: &Original) -> Result<Commit, GitError> {
+        match self.commit_by(&original.author, (tree, parent), &original.message) {
+            Err(GitError::Failed { .. } | GitError::Io { .. }) => {
+                self.commit_by(&[], (tree, parent), &original.message)
+            }
+            made => made,
+        }
+    }
+
+    fn commit_by(
         &self,
-        tree: &signoff_core::ids::Tree,
-        parent: &Commit,
-        original: &Original,
+        author: &[(&'static str, String)],
+        (tree, parent): (&Tree, &Commit),
+        message: &str,
     ) -> Result<Commit, GitError> {
         let command = self.sealed(self.here())?;
-        let author = &original.author;
         let command = author.iter().fold(command, |command, (name, value)| command.env(name, value));
-        let asked = ["commit-tree", "--no-gpg-sign", "-p", parent.as_str(), "-m", &original.message];
-        Ok(Commit::new(command.args(asked).args([tree.as_str()]).read_line()?))
+        let asked = ["commit-tree", "--no-gpg-sign", "-p", parent.as_str(), tree.as_str()];
+        // A message may be longer than an argument.
+        Ok(Commit::new(command.args(asked).input(message).read_line()?))
     }
 
     /// The commits that the target does not have, oldest first.

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{Again, Head, Job, JobKind, Order, Stage};
+use signoff_core::machine::{Again, Head, Job, JobKind, Order, Policy, Stage};
+use signoff_core::workflow::Phase;
 
 use crate::assignment::Assignment;
 use crate::attempt::Workshop;
@@ -71,6 +72,13 @@ pub fn keep(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool, Eng
     Ok(true)
 }
 
+/// Takes a worktree away that nobody can go on from: the next attempt gets a new one.
+pub fn discard(shop: &Workshop, task: &Assignment) -> Result<(), EngineError> {
+    let path = Path::new(&task.place.worktree);
+    shop.readings.forget(path);
+    Ok(shop.repository.clear_apart(path)?)
+}
+
 fn kept_as(task: &Assignment) -> String {
     format!("{}/{}", home(task.run, &task.loop_id), number(&task.job).unwrap_or_default())
 }
@@ -88,8 +96,8 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// All there is beside a worktree, as the names tell.
-    pub fn of(own: &Path) -> Vec<Self> {
+    /// All there is beside a worktree, as the names tell: on disk, or known to git alone.
+    pub fn of(repository: &Repository, own: &Path) -> Vec<Self> {
         let (Some(parent), Some(name)) = (own.parent(), own.file_name().and_then(OsStr::to_str)) else {
             return Vec::new();
         };
@@ -99,8 +107,11 @@ impl Beside {
             let is_one = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
             is_one.then_some(Self { path, number })
         };
-        let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-        entries.filter_map(|entry| one(entry.path())).collect()
+        let there = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+        let home = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+        let is_gone = |path: &PathBuf| path.parent() == Some(home.as_path()) && !path.exists();
+        let gone = repository.worktree_paths().into_iter().filter(is_gone);
+        there.chain(gone).filter_map(one).collect()
     }
 
     /// Takes the worktree away. That it cannot be taken away is no reason to fail.
@@ -115,11 +126,21 @@ impl Beside {
     }
 }
 
+/// Whether fixers may have worked side by side somewhere: a worktree of theirs that is gone leaves no trace but refs.
+pub fn is_possible(policy: &Policy) -> bool {
+    policy.workflow.phases.iter().filter_map(Phase::judge).any(|judge| judge.gate.parallel_fixes)
+}
+
 /// Nothing that was made beside a loop's own worktree is needed any more, nor kept.
 pub fn forget_all(repository: &Repository, (run, loop_id): (RunId, &LoopId), own: &Path) {
-    for one in Beside::of(own) {
+    for one in Beside::of(repository, own) {
         one.clear(repository);
     }
+    forget_commits(repository, (run, loop_id));
+}
+
+/// No commit is kept any more that was made beside a loop's own worktree, whether or not that is still there.
+pub fn forget_commits(repository: &Repository, (run, loop_id): (RunId, &LoopId)) {
     repository.forget_apart(&home(run, loop_id)).ok();
 }
 

@@ -196,3 +196,33 @@ fn what_is_kept_is_kept_until_it_is_forgotten() {
     repository.forget_apart("1/7").unwrap();
     assert_eq!(repository.target("main").unwrap().unwrap().tip, tip);
 }
+
+#[test]
+fn commits_that_git_would_not_make_are_put_together_all_the_same() {
+    let (place, repository, tip) = begin();
+    let odd = |author: &str, message: &str| {
+        format!(
+            "git add -A; tree=$(git write-tree); head=$(git rev-parse HEAD); commit=$( (printf \
+             'tree %s\\nparent %s\\nauthor {author}\\ncommitter C <c@example.org> 1700000000 +0000\\n\\n' $tree $head; \
+             {message}) | git hash-object -t commit -w --stdin --literally); git update-ref HEAD $commit"
+        )
+    };
+    let long = odd("A <a@example.org> 1700000000 +0000", "head -c 300000 /dev/zero | tr '\\0' x");
+    let scripts = [
+        "echo x >> a".to_owned(),
+        format!("echo x >> b; {}", odd(" <> 1700000000 +0000", "echo Nobody")),
+        format!("echo x >> c; {long}"),
+        format!("echo x > d; {}", odd("A <a@example.org> 7 +0000", "echo Long ago")),
+    ];
+    let parts: Vec<_> =
+        (0..).zip(&scripts).map(|(number, script)| part(&place, &repository, number, script)).collect();
+    let together = together(&repository, &tip, &parts);
+    assert_eq!(together.kept, [0, 1, 2, 3]);
+    let told = |format: &str| {
+        let range = format!("{}..{}", tip.commit, together.head.commit);
+        place.run(&["log", "--reverse", &format!("--format={format}"), &range])
+    };
+    let longest = told("%s").lines().map(str::len).max();
+    assert_eq!(longest, Some(300_000));
+    assert!(told("%an").lines().all(|name| !name.is_empty()), "{}", told("%an"));
+}

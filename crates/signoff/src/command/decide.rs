@@ -11,7 +11,7 @@ use signoff_engine::board::{Board, Worked};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
 use signoff_engine::occupied::Occupied;
-use signoff_engine::place::apart::{Beside, Needed, forget_all};
+use signoff_engine::place::apart::{Needed, forget_all, is_possible};
 use signoff_store::Store;
 
 use crate::desk::Desk;
@@ -48,7 +48,7 @@ fn clear_apart(desk: &Desk, run: RunId, loop_id: &LoopId) -> Result<(), Failure>
     let board = Board::of(run, &desk.store.log(run)?);
     let Some(worked) = board.loops.get(loop_id) else { return Ok(()) };
     let Some(own) = worked.place.as_ref().map(|place| Path::new(&place.worktree)) else { return Ok(()) };
-    if Needed::by(&worked.state.stage) == Needed::Nothing && !Beside::of(own).is_empty() {
+    if Needed::by(&worked.state.stage) == Needed::Nothing && board.policy(loop_id).is_some_and(is_possible) {
         let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
         forget_all(&repository, (run, loop_id), own);
     }
