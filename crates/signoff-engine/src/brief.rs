@@ -203,6 +203,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         unread_review: material.unread.as_deref(),
         last_review: material.last_review.as_deref(),
         guidance: task.spec.guidance.as_deref(),
+        refused: task.refused.as_deref(),
         earlier: &earlier(task),
         settled: &settled(task),
         only_files: &only_files,
