@@ -358,7 +358,7 @@ impl LoopFold {
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
             place: PhasePlace::of(this, policy),
-            cycle: this.tally.cycle,
+            cycle: this.review_number(),
             max_cycles: max_cycles(this, policy),
             iteration: this.tally.iteration,
             fixes: this.tally.fixes,

@@ -283,18 +283,24 @@ fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSende
 pub enum Unstarted {
     Failed(String),
     /// There is nobody to start: the project has no checks.
-    NothingToCheck,
+    NothingToCheck {
+        /// What could not be run, in words.
+        missing: Vec<String>,
+    },
 }
 
-/// What is said where a check has nothing to run.
-const NOTHING_TO_CHECK: &str =
+/// What is noted where a check has nothing to run; the line of the phase tells the same.
+pub(crate) const NOTHING_TO_CHECK: &str =
     "nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)";
 
 impl Unstarted {
     fn notes(&self) -> Vec<String> {
         match self {
             Self::Failed(_) => Vec::new(),
-            Self::NothingToCheck => vec![NOTHING_TO_CHECK.to_owned()],
+            Self::NothingToCheck { missing } if missing.is_empty() => vec![NOTHING_TO_CHECK.to_owned()],
+            Self::NothingToCheck { missing } => {
+                vec![format!("nothing to check: no [checks] are configured, and {}", missing.join("; "))]
+            }
         }
     }
 
@@ -304,7 +310,7 @@ impl Unstarted {
             Self::Failed(message) => {
                 Event::AttemptFailed { attempt, failure: Failure::NotStarted { message } }
             }
-            Self::NothingToCheck => Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
+            Self::NothingToCheck { .. } => Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
         }))
     }
 }

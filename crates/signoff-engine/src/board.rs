@@ -253,7 +253,20 @@ impl Worked {
 
     /// The same for an agent that is at the same job once more.
     pub fn refused_again(&self) -> Option<String> {
-        let again = matches!(&self.state.stage, Stage::Working { failures, .. } if *failures > 0);
+        let again = match &self.state.stage {
+            Stage::Working { failures, .. } => *failures > 0,
+            // Of several, nobody knows here whose failure was the last.
+            Stage::Fixing { fixes, .. } => matches!(fixes.as_slice(), [one] if one.failures > 0),
+            Stage::Queued
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Combining { .. }
+            | Stage::AwaitingLanding { .. }
+            | Stage::Landing { .. }
+            | Stage::Waiting { .. }
+            | Stage::Done(_) => false,
+        };
         self.refused().filter(|_| again)
     }
 

@@ -206,6 +206,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         last_review: material.last_review.as_deref(),
         rest: rest.as_deref(),
         guidance: task.spec.guidance.as_deref(),
+        refused: task.refused.as_deref(),
         earlier: &earlier(task),
         settled: &settled(task),
         only_files: &only_files,

@@ -1,34 +1,91 @@
 //! Finds the commands that judge a project, where nobody configured any: its tests and its linter.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// A command that judges the work by its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {
-    pub name: &'static str,
+    pub name: String,
     pub command: String,
+}
+
+/// What was found in a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    pub checks: Vec<Detected>,
+    /// What would be run if its program were there, in words.
+    pub missing: Vec<String>,
+}
+
+/// What a file of a project asks for.
+struct Wanted {
+    kind: &'static str,
+    /// Where that is said.
+    file: &'static str,
+    tool: &'static str,
+    command: String,
 }
 
 /// More of a file is not read: whoever needs more to say how it is tested did not write it by hand.
 const LONGEST: u64 = 1 << 20;
 
-/// The checks of a project, each name once: what a Makefile says comes before what a tool would do.
+/// The checks of a project: what its Makefile says, and where that says nothing what each of its tools would do. A
+/// program that is not there checks nothing.
 ///
 /// A file that cannot be read says nothing. Agents write these files too, so only plain ones are opened.
-pub fn checks(root: &Path) -> Vec<Detected> {
-    let mut found: Vec<Detected> = Vec::new();
-    for check in [makefile(root), cargo(root), node(root), python(root), go(root)].concat() {
-        if !found.iter().any(|known| known.name == check.name) {
-            found.push(check);
+pub fn checks(root: &Path, is_there: impl Fn(&str) -> bool) -> Found {
+    let mut found = Found::default();
+    let usable = |wanted: Vec<Wanted>, found: &mut Found| -> Vec<Wanted> {
+        let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
+        for Wanted { file, tool, .. } in missing {
+            let said = format!("{file} is there, but `{tool}` is not installed");
+            if !found.missing.contains(&said) {
+                found.missing.push(said);
+            }
         }
+        usable
+    };
+    let own = usable(makefile(root), &mut found);
+    let silent = |one: &Wanted| own.iter().all(|known| kind_of(known.kind) != one.kind);
+    let tools = [cargo(root), node(root), python(root), go(root)].into_iter().flatten();
+    let tools = usable(tools.filter(silent).collect(), &mut found);
+    for one in own.into_iter().chain(tools) {
+        let taken = found.checks.iter().any(|known| known.name == one.kind);
+        let name = if taken { format!("{}-{}", one.kind, one.tool) } else { one.kind.to_owned() };
+        found.checks.push(Detected { name, command: one.command });
     }
     found
 }
 
-fn check(name: &'static str, command: impl Into<String>) -> Detected {
-    Detected { name, command: command.into() }
+/// What the machine can start by this name.
+pub fn is_installed(program: &str) -> bool {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    env::split_paths(&search_path()).any(|directory| is_program(&directory.join(program)))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that looks where programs are")]
+fn search_path() -> OsString {
+    env::var_os("PATH").unwrap_or_default()
+}
+
+/// `check` is what others call `test`.
+fn kind_of(target: &str) -> &str {
+    if target == "check" { "test" } else { target }
+}
+
+fn wanted(
+    kind: &'static str,
+    (file, tool): (&'static str, &'static str),
+    command: impl Into<String>,
+) -> Wanted {
+    Wanted { kind, file, tool, command: command.into() }
 }
 
 fn text(path: &Path) -> String {
@@ -42,17 +99,17 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `check` is what others call `test`; where there are both, one usually runs the other.
-fn makefile(root: &Path) -> Vec<Detected> {
+/// Where there are both `test` and `check`, one usually runs the other.
+fn makefile(root: &Path) -> Vec<Wanted> {
     let names = ["GNUmakefile", "makefile", "Makefile"];
-    let Some(text) = names.map(|name| text(&root.join(name))).into_iter().find(|text| !text.is_empty())
-    else {
+    let texts = names.map(|name| (name, text(&root.join(name))));
+    let Some((file, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) else {
         return Vec::new();
     };
     let has = |name: &str| text.lines().any(|line| is_rule(line, name));
     let tests = ["test", "check"].into_iter().find(|name| has(name));
     let lint = Some("lint").filter(|name| has(name));
-    tests.into_iter().chain(lint).map(|name| check(name, format!("make {name}"))).collect()
+    tests.into_iter().chain(lint).map(|name| wanted(name, (file, "make"), format!("make {name}"))).collect()
 }
 
 /// Whether a line of a Makefile says how to make the target: not a recipe, not a variable.
@@ -64,19 +121,20 @@ fn is_rule(line: &str, target: &str) -> bool {
         && targets.split_whitespace().any(|word| word == target)
 }
 
-fn cargo(root: &Path) -> Vec<Detected> {
-    let there = root.join("Cargo.toml").is_file();
-    there.then(|| check("test", "cargo test")).into_iter().collect()
+fn cargo(root: &Path) -> Vec<Wanted> {
+    let file = "Cargo.toml";
+    let there = root.join(file).is_file();
+    there.then(|| wanted("test", (file, "cargo"), "cargo test")).into_iter().collect()
 }
 
-fn node(root: &Path) -> Vec<Detected> {
-    let package: serde_json::Value =
-        serde_json::from_str(&text(&root.join("package.json"))).unwrap_or_default();
+fn node(root: &Path) -> Vec<Wanted> {
+    let file = "package.json";
+    let package: serde_json::Value = serde_json::from_str(&text(&root.join(file))).unwrap_or_default();
     let script = |name: &str| package["scripts"][name].as_str().filter(|script| !is_placeholder(script));
     let tools = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")];
-    let tool = tools.iter().find(|(lock, _)| root.join(lock).is_file()).map_or("npm", |(_, tool)| tool);
+    let tool = tools.into_iter().find(|(lock, _)| root.join(lock).is_file()).map_or("npm", |(_, tool)| tool);
     let names = ["test", "lint"].into_iter().filter(|name| script(name).is_some());
-    names.map(|name| check(name, format!("{tool} run {name}"))).collect()
+    names.map(|name| wanted(name, (file, tool), format!("{tool} run {name}"))).collect()
 }
 
 /// What `npm init` writes fails always.
@@ -84,16 +142,69 @@ fn is_placeholder(script: &str) -> bool {
     script.contains("no test specified")
 }
 
-fn python(root: &Path) -> Vec<Detected> {
-    let configured = text(&root.join("pyproject.toml")).contains("[tool.pytest")
-        || ["pytest.ini", "conftest.py", "tests/conftest.py"].iter().any(|file| root.join(file).is_file());
-    configured.then(|| check("test", "pytest")).into_iter().collect()
+/// Settings of pytest, or tests that it would find by their names.
+fn python(root: &Path) -> Vec<Wanted> {
+    let settings =
+        [("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]")];
+    let has_settings = |(file, section): &(&str, &str)| {
+        text(&root.join(file)).lines().any(|line| line.trim_start().starts_with(section))
+    };
+    let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
+    let places =
+        [("a test in Python", root.to_owned()), ("tests/", root.join("tests")), ("test/", root.join("test"))];
+    let said = settings.into_iter().find(has_settings).map(|(file, _)| file);
+    let said = said.or_else(|| own.into_iter().find(|file| root.join(file).is_file()));
+    let said = said.or_else(|| places.into_iter().find(|(_, place)| has_tests(place)).map(|(name, _)| name));
+    said.map(|file| wanted("test", (file, "pytest"), "pytest")).into_iter().collect()
 }
 
-fn go(root: &Path) -> Vec<Detected> {
-    if root.join("go.mod").is_file() {
-        vec![check("test", "go test ./..."), check("lint", "go vet ./...")]
+/// Whether pytest would find tests in a directory: not below a further one, where anything may lie.
+fn has_tests(directory: &Path) -> bool {
+    let is_test = |name: &str| {
+        name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|found| found.is_file()))
+        .any(|entry| entry.file_name().to_str().is_some_and(is_test))
+}
+
+fn go(root: &Path) -> Vec<Wanted> {
+    let file = "go.mod";
+    if root.join(file).is_file() {
+        vec![wanted("test", (file, "go"), "go test ./..."), wanted("lint", (file, "go"), "go vet ./...")]
     } else {
         Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_installed_is_told_once_and_not_run() {
+        let project = tempfile::tempdir().unwrap();
+        for file in ["go.mod", "Cargo.toml", "test_a.py"] {
+            fs::write(project.path().join(file), "").unwrap();
+        }
+        fs::write(project.path().join("Makefile"), "test:\n\ttrue\n").unwrap();
+        let names = |found: &Found| -> Vec<String> {
+            found.checks.iter().map(|check| format!("{}: {}", check.name, check.command)).collect()
+        };
+        let all = checks(project.path(), |_| true);
+        assert_eq!(names(&all), ["test: make test", "lint: go vet ./..."]);
+        assert_eq!(all.missing, [""; 0]);
+        let few = checks(project.path(), |program| program == "cargo");
+        assert_eq!(names(&few), ["test: cargo test"]);
+        assert_eq!(
+            few.missing,
+            [
+                "Makefile is there, but `make` is not installed",
+                "a test in Python is there, but `pytest` is not installed",
+                "go.mod is there, but `go` is not installed",
+            ]
+        );
+        assert!(is_installed("sh") && !is_installed("nosuchtool"));
     }
 }

@@ -32,7 +32,7 @@ use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::attempt::{End, Report, Workshop};
+use crate::attempt::{End, NOTHING_TO_CHECK, Report, Workshop};
 use crate::board::{Board, Place};
 use crate::error::EngineError;
 use crate::occupied::Occupied;
@@ -382,7 +382,7 @@ impl<'r> Dispatcher<'r> {
         self.clear_apart(run, &loop_id);
         let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
-        for note in &notes {
+        for note in notes.iter().filter(|note| *note != NOTHING_TO_CHECK) {
             self.renderer.take(&Notice::Note(note));
         }
         if stops_picking {

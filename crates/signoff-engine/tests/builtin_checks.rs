@@ -23,10 +23,27 @@ fn output(command: &str) -> String {
 
 #[test]
 fn a_failing_command_is_data_and_the_next_one_runs() {
-    let ran = checks(&["exit 3", "kill -9 $$", "nosuchcommand 2> /dev/null", "echo fine"]);
+    let ran = checks(&["exit 3", "kill -9 $$", "./nosuchscript 2> /dev/null", "echo fine"]);
     let codes: Vec<_> = ran.iter().map(|ran| ran.code).collect();
     assert_eq!(codes, [Some(3), None, Some(127), Some(0)]);
     assert_eq!(ran[3].output, "fine\n");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_nothing_that_the_work_could_mend() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |command: &str| {
+        let check = Check { name: "test".to_owned(), command: command.to_owned() };
+        run_each(&[check], directory.path()).map(|ran| ran[0].code).map_err(|error| error.to_string())
+    };
+    let missing = || Err("check `test` needs `nosuchcommand`, which is not installed".to_owned());
+    assert_eq!(run("nosuchcommand ./... 2> /dev/null"), missing());
+    assert_eq!(run("A=1 B=2 nosuchcommand 2> /dev/null"), missing());
+    for command in
+        ["exit 127", "sh -c 'exit 127'", "true && nosuchcommand 2> /dev/null", "./gone 2> /dev/null"]
+    {
+        assert_eq!(run(command), Ok(Some(127)), "{command}");
+    }
 }
 
 #[test]

@@ -94,6 +94,7 @@ impl Demo {
             unread_review: None,
             last_review: None,
             guidance: None,
+            refused: None,
             earlier: &[],
             settled: &[],
             only_files: &[],

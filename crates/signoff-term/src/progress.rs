@@ -187,7 +187,9 @@ pub fn place(row: &LoopView) -> String {
     } else {
         String::new()
     };
-    let told = match (phase.as_str(), row.cycle, row.max_cycles) {
+    // Where the phases are counted, reviews are those of a gate; others have none.
+    let cycle = if row.badge == Badge::Work && row.place.is_some() { 0 } else { row.cycle };
+    let told = match (phase.as_str(), cycle, row.max_cycles) {
         ("", ..) => String::new(),
         (phase, 0, _) => format!("{phase}{attempt}"),
         (phase, cycle, Some(max)) => format!("{phase} {cycle}/{}{attempt}", max.max(cycle)),

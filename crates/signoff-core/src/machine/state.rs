@@ -383,6 +383,12 @@ impl Loop {
         }
     }
 
+    /// The number of the review at hand as people count it: where the items of a plan are judged one by one, those of
+    /// each begin at one.
+    pub fn review_number(&self) -> u32 {
+        if self.at.item > 0 { self.tally.fixes + 1 } else { self.tally.cycle }
+    }
+
     /// The final verdict people see.
     pub fn final_verdict(&self) -> Option<FinalWord> {
         let Stage::Done(ending) = &self.stage else { return None };

@@ -1,6 +1,7 @@
 //! The prompt of a fix: these findings, and nothing else.
 
 use crate::ledger::Entry;
+use crate::prompt::brainstorm::refused;
 use crate::prompt::material::{fenced, one_line, plain};
 use crate::prompt::pieces::{Pieces, paths};
 use crate::prompt::{DiffContext, TaskBrief, finding_list, text};
@@ -26,6 +27,8 @@ pub struct FixContext<'a> {
     pub rest: Option<&'a str>,
     /// What a person said to this fix.
     pub guidance: Option<&'a str>,
+    /// Why the last attempt's answer was refused.
+    pub refused: Option<&'a str>,
     pub earlier: &'a [EarlierCycle],
     /// Findings decided before: fixed ones must stay fixed.
     pub settled: &'a [&'a Entry],
@@ -57,6 +60,7 @@ pub fn fix(context: &FixContext<'_>) -> String {
     pieces.add_some(context.diff.map(|diff| text::DiffSoFar { diff: &diff.render() }.fill()));
     history(&mut pieces, context);
     wanted(&mut pieces, context);
+    pieces.add_some(refused(context.refused));
     pieces.add_some(context.may_stop_picking.then(|| text::STOP_MARKER.to_owned()));
     pieces.prompt()
 }

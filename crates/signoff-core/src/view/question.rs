@@ -17,7 +17,7 @@ impl QuestionView {
     /// `id` is the number people know it by; the loop's own ids are its own.
     pub fn of(this: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
         let Stage::Waiting { question, .. } = &this.stage else { return None };
-        let text = text(&question.about, this.tally.cycle);
+        let text = text(&question.about, this.review_number());
         Some(Self { id, task_id, text, choices: question.choices.clone() })
     }
 }

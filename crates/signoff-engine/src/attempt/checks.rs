@@ -10,27 +10,30 @@ use super::prepare::{Memo, Prepared, assemble, write_prompt};
 use super::{Unstarted, Workshop};
 use crate::agent::CommandLine;
 use crate::assignment::Assignment;
-use crate::detect;
+use crate::detect::{self, Found};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Launch};
 
 /// The checks of a phase: those that are configured, or else those that are found in the worktree.
 pub fn of_phase(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let list = match shop.settings.checks() {
-        known if known.is_empty() => detected(Path::new(&task.place.worktree)),
+    let list: Vec<(String, String)> = match shop.settings.checks() {
+        known if known.is_empty() => {
+            let Found { checks, missing } = detected(Path::new(&task.place.worktree));
+            if checks.is_empty() {
+                return Ok(Err(Unstarted::NothingToCheck { missing }));
+            }
+            checks.into_iter().map(|one| (one.name, one.command)).collect()
+        }
         known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
     };
-    if list.is_empty() {
-        return Ok(Err(Unstarted::NothingToCheck));
-    }
     let (directory, terms) = (Path::new(&task.place.worktree), terms(shop, task, &dir));
     let launch = launch_of(shop, &dir, (directory, &list), terms)?;
     Ok(Ok((launch, dir)))
 }
 
 /// The checks that are found in a worktree.
-pub fn detected(worktree: &Path) -> Vec<(String, String)> {
-    detect::checks(worktree).into_iter().map(|one| (one.name.to_owned(), one.command)).collect()
+pub fn detected(worktree: &Path) -> Found {
+    detect::checks(worktree, detect::is_installed)
 }
 
 /// The project's own commands, run by signoff itself under the same keeper.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use signoff_core::checks::{self, Ran};
 use signoff_core::contract::MAX_BYTES;
@@ -23,6 +23,8 @@ use super::{End, Workshop, document, items, limited, planner, research};
 use crate::agent;
 use crate::artifact;
 use crate::assignment::Assignment;
+use crate::builtin::checks::NotRun;
+use crate::detect::Found;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitError, Worktree};
@@ -70,7 +72,7 @@ pub fn conclude(
         end => end?,
     };
     notes.extend(kept_plan(shop, task));
-    notes.extend(document::remarks(shop, task, &end)?);
+    notes.extend(document::remarks(shop, task, dir, &end)?);
     let (end, facts) = items::planned(shop, task, end, &mut notes)?;
     Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: stops_picking(task, dir) })
 }
@@ -165,10 +167,12 @@ fn work(
     let failure = failure(&ended.exit);
     let refused = if failure.is_some() { None } else { document::settle(shop, task, worktree, dir)? };
     let message = if failure.is_some() || refused.is_some() { unfinished(task) } else { finished(task) };
-    let committed = match worktree.commit_all(&message) {
+    // Whoever ignores the documents' directory wants them on the branch all the same.
+    let wanted = task.owed_document().filter(|_| failure.is_none() && refused.is_none()).map(PathBuf::from);
+    let committed = match worktree.commit_all_and(&message, wanted.as_deref()) {
         Err(GitError::BranchGone(_)) => {
             shop.revive_branch(task)?;
-            worktree.commit_all(&message)?
+            worktree.commit_all_and(&message, wanted.as_deref())?
         }
         committed => committed?,
     };
@@ -254,10 +258,11 @@ fn nothing_done(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool,
 
 /// Which checks were run, where nobody configured any.
 fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let found = detected(Path::new(&task.place.worktree));
-    let commands: Vec<String> = found.into_iter().map(|(_, command)| command).collect();
+    let Found { checks, missing } = detected(Path::new(&task.place.worktree));
+    let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();
     let named = shop.settings.checks().is_empty() && !commands.is_empty();
-    named.then(|| format!("no [checks] are configured; found and run: {}", commands.join(", ")))
+    let missing: String = missing.iter().map(|one| format!("; {one}")).collect();
+    named.then(|| format!("no [checks] are configured; found and run: {}{missing}", commands.join(", ")))
 }
 
 fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
@@ -343,6 +348,9 @@ pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
 
 /// How the project's commands went. Nothing is green of which that cannot be told.
 pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
+    if let Ok(NotRun { not_run }) = serde_json::from_slice(text) {
+        return Err(Failure::NotStarted { message: not_run });
+    }
     let bad = |message: String| Failure::BadAnswer { message };
     let ran: Vec<Ran> = serde_json::from_slice(text)
         .map_err(|error| bad(format!("how the checks went cannot be read: {error}")))?;
@@ -402,6 +410,8 @@ mod tests {
         assert_eq!(told(whole), "");
         let no_check = "gave an answer that cannot be used: no check was run";
         assert_eq!(told("[]"), no_check);
+        let missing = r#"{"not_run":"`go` is not installed"}"#;
+        assert_eq!(told(missing), "could not be started: `go` is not installed");
         let unreadable =
             "gave an answer that cannot be used: how the checks went cannot be read: EOF while parsing";
         for cut in 0..whole.len() {

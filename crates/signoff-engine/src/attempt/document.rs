@@ -63,6 +63,20 @@ impl Assignment {
         Kind::of(*role).filter(|_| self.has_documents())
     }
 
+    /// The document that has to be there when the job has ended: the one it is to write, or the one whose review it
+    /// answers.
+    pub fn owed_document(&self) -> Option<String> {
+        match &self.job.kind {
+            JobKind::Work { .. } => self.document_path(self.document()?),
+            JobKind::Fix { .. } => self.written_document(self.judged_document()?),
+            JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Combine { .. }
+            | JobKind::Land => None,
+        }
+    }
+
     /// Whether its workflow keeps design and plan on the branch. A task that asks for a plan has it elsewhere, and
     /// planners of a run answer.
     fn has_documents(&self) -> bool {
@@ -135,13 +149,15 @@ pub fn settle(
     worktree: &Worktree,
     dir: &AttemptDir,
 ) -> Result<Option<Failure>, EngineError> {
-    let Some(name) = task.document().and_then(|kind| task.document_path(kind)) else { return Ok(None) };
+    let Some(name) = task.owed_document() else { return Ok(None) };
     let path = worktree.path().join(&name);
     if let Some(obstacle) = obstacle(worktree.path(), &path) {
         return Ok(Some(Failure::BadAnswer { message: obstacle }));
     }
+    let fixes = task.document().is_none();
     let text = match plain(&path) {
-        Some(text) if stamp_of(&path) != memo(dir).document => text,
+        Some(text) if fixes || stamp_of(&path) != memo(dir).document => text,
+        None if fixes => return Ok(Some(Failure::BadAnswer { message: gone(&name) })),
         Some(_) | None => {
             let said = final_message(shop, task, dir);
             if said.trim_ascii().is_empty() {
@@ -153,6 +169,63 @@ pub fn settle(
     };
     let large = text.len() as u64 > MOST_BYTES;
     Ok(large.then(|| Failure::BadAnswer { message: format!("{name} is larger than {MOST_BYTES} bytes") }))
+}
+
+fn gone(name: &str) -> String {
+    format!("{name} is not there any more, or has nothing in it")
+}
+
+/// Makes the place of a document what it was before an attempt whose answer was refused: whoever comes next is not to
+/// stumble over what that left.
+pub fn put_back(shop: &Workshop, task: &Assignment, worktree: &Worktree) -> Result<(), EngineError> {
+    let Some(name) = task.owed_document() else { return Ok(()) };
+    let (root, path) = (worktree.path(), worktree.path().join(&name));
+    let fits = |text: Vec<u8>| text.len() as u64 <= MOST_BYTES;
+    if obstacle(root, &path).is_none() && plain(&path).is_some_and(fits) {
+        return Ok(());
+    }
+    let before = shop.repository.file_at(&task.state.head.commit, &name, MOST_BYTES)?;
+    if !clear_way(shop, task, root)? {
+        return Ok(());
+    }
+    let done = match before {
+        Some(FileAt::Content(text)) => remove(&path).and_then(|()| write(&path, &text)),
+        Some(FileAt::TooLarge { .. }) | None => remove(&path),
+    };
+    done.map_err(|error| EngineError::io("put back", &path, error))
+}
+
+/// Takes away what an attempt put in place of a directory. False if it was there before: then it stays.
+fn clear_way(shop: &Workshop, task: &Assignment, root: &Path) -> Result<bool, EngineError> {
+    let mut name = PathBuf::new();
+    for part in DIRECTORY {
+        name.push(part);
+        let place = root.join(&name);
+        let in_the_way = place.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        if in_the_way && shop.repository.has_file(&task.state.head.commit, &name)? {
+            return Ok(false);
+        }
+        if in_the_way {
+            remove(&place).map_err(|error| EngineError::io("remove", &place, error))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Removes what is there, and nothing behind a link.
+fn remove(path: &Path) -> io::Result<()> {
+    let gone = match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match gone {
+        // Below something that is no directory there is nothing.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        gone => gone,
+    }
 }
 
 /// What is in the way of a document, in words. Nothing is followed that could lead out of the worktree.
@@ -184,9 +257,9 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
 
 /// Why a document is not on the branch although it was written.
 pub fn left_out(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<Failure>, EngineError> {
-    let Some(name) = task.document().and_then(|kind| task.document_path(kind)) else { return Ok(None) };
+    let Some(name) = task.owed_document() else { return Ok(None) };
     let there = shop.repository.file_at(&head.commit, &name, MOST_BYTES)?.is_some();
-    let message = || format!("{name} was not committed: does .gitignore name it?");
+    let message = || format!("{name} was not committed");
     Ok((!there).then(|| Failure::BadAnswer { message: message() }))
 }
 
@@ -212,11 +285,18 @@ pub fn other_changes(
 }
 
 /// What people should be told of an agent that was to write a document, or to do one item of the plan.
-pub fn remarks(shop: &Workshop, task: &Assignment, end: &End) -> Result<Option<String>, EngineError> {
+pub fn remarks(
+    shop: &Workshop,
+    task: &Assignment,
+    dir: &AttemptDir,
+    end: &End,
+) -> Result<Option<String>, EngineError> {
     let End::Event(event) = end else { return Ok(None) };
     let Event::WorkEnded { report: WorkReport::Complete { head }, .. } = &**event else { return Ok(None) };
     if let Some(kind) = task.document() {
-        let changed = other_changes(shop, task, (&task.state.head.commit, &head.commit))?;
+        // What others left unfinished before is not theirs.
+        let began = memo(dir).began.unwrap_or_else(|| task.state.head.commit.clone());
+        let changed = other_changes(shop, task, (&began, &head.commit))?;
         return Ok(strayed(kind, &changed));
     }
     let same = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. })

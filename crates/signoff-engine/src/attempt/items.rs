@@ -24,19 +24,21 @@ pub fn planned(
     notes: &mut Vec<String>,
 ) -> Result<(End, Vec<LoopFact>), EngineError> {
     let Some((path, commit)) = plan_of(task, &end) else { return Ok((end, Vec::new())) };
-    let Some(FileAt::Content(text)) = shop.repository.file_at(&commit, &path, MOST_BYTES)? else {
-        return Ok((end, Vec::new()));
-    };
-    let items = match read(&path, &text) {
+    let items = match items_at(shop, &path, &commit)? {
         Ok(items) => items,
-        Err(message) if writes(task) => {
-            return Ok((failed(task, Failure::BadAnswer { message }), Vec::new()));
-        }
-        Err(message) => {
-            notes.push(message);
+        // Nobody wrote one here.
+        Err(_) if task.written_document(Kind::Plan).is_none() && task.document().is_none() => {
             return Ok((end, Vec::new()));
         }
+        Err(message) => return Ok((failed(task, Failure::BadAnswer { message }), Vec::new())),
     };
+    // What was left side by side is put together first.
+    if matches!(task.job.kind, JobKind::Fix { side_by_side: true, .. }) {
+        return Ok((end, Vec::new()));
+    }
+    if items.is_empty() && !task.is_reading() && works_items(task) {
+        notes.push(format!("{path} has no tasks in a form that is known: it is worked as a whole"));
+    }
     let count = u32::try_from(items.len()).unwrap_or(u32::MAX).max(1);
     if items == task.items && count == task.state.items && task.document().is_none() {
         return Ok((end, Vec::new()));
@@ -52,8 +54,6 @@ fn plan_of(task: &Assignment, end: &End) -> Option<(String, Commit)> {
     let path = task.document_path(Kind::Plan).filter(|_| of_plan)?;
     let End::Event(event) = end else { return None };
     match (&**event, &task.job.kind) {
-        // What was left side by side is put together first.
-        (Event::WorkEnded { .. }, JobKind::Fix { side_by_side: true, .. }) => None,
         (Event::WorkEnded { report: WorkReport::Complete { head }, .. }, _) => {
             Some((path, head.commit.clone()))
         }
@@ -62,16 +62,50 @@ fn plan_of(task: &Assignment, end: &End) -> Option<(String, Commit)> {
     }
 }
 
-fn writes(task: &Assignment) -> bool {
-    !task.is_reading()
+fn works_items(task: &Assignment) -> bool {
+    task.policy.workflow.phases.iter().any(|phase| phase.per_item && !phase.is_off())
+}
+
+/// Why nobody can judge the plan that is to be reviewed: what would be approved is not what would be worked.
+pub fn unreadable(
+    shop: &Workshop,
+    task: &Assignment,
+    commit: &Commit,
+) -> Result<Option<String>, EngineError> {
+    let judged = task.judged_document().filter(|kind| *kind == Kind::Plan);
+    let Some(path) = judged.and_then(|kind| task.written_document(kind)) else { return Ok(None) };
+    Ok(items_at(shop, &path, commit)?.err())
+}
+
+/// The tasks of a plan as a commit has it, or why there is none.
+fn items_at(
+    shop: &Workshop,
+    path: &str,
+    commit: &Commit,
+) -> Result<Result<Vec<PlannedTask>, String>, EngineError> {
+    Ok(match shop.repository.file_at(commit, path, MOST_BYTES)? {
+        Some(FileAt::Content(text)) => read(path, &text),
+        Some(FileAt::TooLarge { .. }) => Err(format!("{path} is larger than {MOST_BYTES} bytes")),
+        None => Err(format!("{path} is not there any more, or is not a plain file")),
+    })
 }
 
 /// The tasks of a plan, in the order in which they are to be worked: as the prompt asks for them, in any format that is
-/// known, or at least as a list with boxes. A text that has none is worked as a whole.
+/// known, or at least as a list with boxes. A text that has none is worked as a whole; what is no text, or has tasks
+/// that cannot be put in order, is no plan.
 fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
-    let boxes = |_| source::read_as(Format::OpenSpec, path, text, None);
-    let Ok(plan) = source::read_plan(path, text, None).or_else(boxes) else { return Ok(Vec::new()) };
-    let items = in_order(&plan);
+    let plan = source::read(path, text, None).map_err(|error| error.to_string())?;
+    let plan = match plan.format {
+        Format::Text => source::read_as(Format::OpenSpec, path, text, None).ok(),
+        Format::PlanMarkdown
+        | Format::SpecKit
+        | Format::OpenSpec
+        | Format::Kiro
+        | Format::TaskMaster
+        | Format::Bmad
+        | Format::Beads => Some(plan),
+    };
+    let items = plan.as_ref().map(in_order).unwrap_or_default();
     let count = items.len();
     if count > MOST_ITEMS {
         return Err(format!("{path} has {count} tasks; at most {MOST_ITEMS} are worked"));
@@ -108,5 +142,16 @@ mod tests {
         );
         assert_eq!(titles("# Plan\n\n- [ ] Parse\n- [ ] Print\n"), ["Parse", "Print"]);
         assert_eq!(titles("# Plan\n\nFirst parse, then print.\n"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_no_text_is_no_plan_and_the_place_is_told() {
+        let refused = |text: &[u8]| read("docs/plan.md", text).unwrap_err();
+        assert_eq!(
+            refused(b"# Plan\n\n### Task 1: \0\n"),
+            "docs/plan.md:3: a NUL byte: this is not a text file"
+        );
+        assert_eq!(refused(b"# Plan\n\xff\n"), "docs/plan.md:2: not UTF-8 text");
+        assert_eq!(refused(b"# Plan\n\n### Task 1: \xc3"), "docs/plan.md:3: not UTF-8 text");
     }
 }

@@ -19,7 +19,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::document::{self, Kind};
 use super::environment::{self, Told};
-use super::{Unstarted, Workshop, checks, directory, research};
+use super::{Unstarted, Workshop, checks, directory, items, research};
 use crate::agent::{self, CommandLine, Order};
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -41,6 +41,9 @@ pub struct Memo {
     /// What the document was before that it is to write.
     #[serde(default)]
     pub document: Option<String>,
+    /// Where the worktree was before whoever writes that.
+    #[serde(default)]
+    pub began: Option<Commit>,
 }
 
 pub type Prepared = Result<(Launch, AttemptDir), Unstarted>;
@@ -109,7 +112,9 @@ fn prepare_work(
         reports: research::reports(shop, task),
         ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
     };
-    let memo = Memo { document: document::stamp(task, &worktree), ..Memo::default() };
+    document::put_back(shop, task, &worktree)?;
+    let began = task.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
+    let memo = Memo { document: document::stamp(task, &worktree), began, ..Memo::default() };
     write_prompt(&dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
@@ -128,6 +133,9 @@ fn prepare_review(
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
     };
+    if let Some(message) = items::unreadable(shop, task, commit)? {
+        return Ok(Err(Unstarted::Failed(message)));
+    }
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
     let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
     if assigned.agent.kind == AgentKind::Checks {

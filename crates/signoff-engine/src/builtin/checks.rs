@@ -23,11 +23,21 @@ pub const MOST_OUTPUT: usize = 256 * 1024;
 /// What a command costs in the report besides its name, itself and its output; with room to spare.
 const PER_COMMAND: usize = 256;
 
+/// What a shell exits with where it does not find a program.
+const NOT_FOUND: i32 = 127;
+
 /// One command of the project, as the file given to `__checks` lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     pub name: String,
     pub command: String,
+}
+
+/// What is printed in place of a report where a program is not there that a check needs: that is nothing that the work
+/// could mend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRun {
+    pub not_run: String,
 }
 
 /// Why the checks could not be run. That one of them fails is no error.
@@ -39,6 +49,8 @@ pub enum ChecksError {
     Format { path: PathBuf, cause: serde_json::Error },
     #[error("`{command}` could not be run: {cause}")]
     Start { command: String, cause: io::Error },
+    #[error("check `{name}` needs `{program}`, which is not installed")]
+    Missing { name: String, program: String },
     #[error("the results could not be printed: {0}")]
     Print(io::Error),
 }
@@ -60,8 +72,13 @@ fn print(list: &Path) -> Result<(), ChecksError> {
     let text = fs::read(list).map_err(|cause| ChecksError::List { path: path.clone(), cause })?;
     let checks: Vec<Check> =
         serde_json::from_slice(&text).map_err(|cause| ChecksError::Format { path, cause })?;
-    let ran = run_each(&checks, Path::new("."))?;
-    let told = serde_json::to_string(&ran).map_err(|cause| ChecksError::Print(cause.into()))?;
+    let told = match run_each(&checks, Path::new(".")) {
+        Err(missing @ ChecksError::Missing { .. }) => {
+            serde_json::to_string(&NotRun { not_run: missing.to_string() })
+        }
+        ran => serde_json::to_string(&ran?),
+    };
+    let told = told.map_err(|cause| ChecksError::Print(cause.into()))?;
     let mut stdout = io::stdout();
     writeln!(stdout, "{told}").and_then(|()| stdout.flush()).map_err(ChecksError::Print)
 }
@@ -72,10 +89,26 @@ pub fn run_each(checks: &[Check], directory: &Path) -> Result<Vec<Ran>, ChecksEr
     checks
         .iter()
         .map(|check| {
-            let command = check.command.clone();
-            run_one(check, directory, room).map_err(|cause| ChecksError::Start { command, cause })
+            let start = |cause| ChecksError::Start { command: check.command.clone(), cause };
+            let ran = run_one(check, directory, room).map_err(start)?;
+            match missing(&ran, directory).map_err(start)? {
+                Some(program) => Err(ChecksError::Missing { name: check.name.clone(), program }),
+                None => Ok(ran),
+            }
         })
         .collect()
+}
+
+/// The program that a command begins with, where the shell could not find it. What is named by a path is part of the
+/// work, and missed as such.
+fn missing(ran: &Ran, directory: &Path) -> io::Result<Option<String>> {
+    let first = ran.command.split_whitespace().find(|word| !word.contains('='));
+    let is_name = |word: &&str| word.chars().all(|one| one.is_ascii_alphanumeric() || "_-+.".contains(one));
+    let Some(program) = first.filter(is_name).filter(|_| ran.code == Some(NOT_FOUND)) else {
+        return Ok(None);
+    };
+    let known = shell(&format!("command -v {program}"), directory).stdout(Stdio::null()).status()?.success();
+    Ok((!known).then(|| program.to_owned()))
 }
 
 /// How much each output may take of the report, as JSON has it: whoever reads the report reads no more than any answer
@@ -101,15 +134,15 @@ fn run_one(check: &Check, directory: &Path, room: usize) -> io::Result<Ran> {
     Ok(Ran { name: check.name.clone(), command: check.command.clone(), code: status.code(), output })
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that starts a check")]
 fn start(command: &str, directory: &Path, writer: &PipeWriter) -> io::Result<Child> {
-    Command::new("sh")
-        .args(["-c", command])
-        .current_dir(directory)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer.try_clone()?)
-        .spawn()
+    shell(command, directory).stdout(writer.try_clone()?).stderr(writer.try_clone()?).spawn()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that starts a check")]
+fn shell(command: &str, directory: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(directory).stdin(Stdio::null());
+    shell
 }
 
 /// Writes the mark behind the output when the command has ended. The end of the pipe would not do: a server that the

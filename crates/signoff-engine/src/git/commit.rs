@@ -1,13 +1,13 @@
 //! Committing what an agent left, in whatever state it left it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::disk::{content, remove_if_there, write_whole};
 use super::repository::Place;
-use super::stage::KeptOut;
+use super::stage::{KeptOut, pathspec};
 use super::status::{Kind, Status};
 use super::{GitError, Operation, Repository, Worktree, index};
 
@@ -24,6 +24,11 @@ pub struct Committed {
 impl Worktree {
     /// Commits everything that is not ignored, untracked files included. The agent must have ended.
     pub fn commit_all(&self, message: &str) -> Result<Committed, GitError> {
+        self.commit_all_and(message, None)
+    }
+
+    /// The same with one plain file that is wanted, also where it is ignored.
+    pub fn commit_all_and(&self, message: &str, wanted: Option<&Path>) -> Result<Committed, GitError> {
         self.there()?;
         self.link()?;
         self.clear_stale_lock()?;
@@ -36,6 +41,10 @@ impl Worktree {
             Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
         }
         self.look_at_all_files()?;
+        if let Some(file) = wanted {
+            let asked = ["add", "--force", "--"];
+            self.repository.sealed(self.place())?.args(asked).args([pathspec("top,literal", file)]).read()?;
+        }
         let status = self.repository.status(self.place())?;
         let kept_out = KeptOut::of(&self.git_dir);
         let dirty = kept_out.leaves_work(&status);

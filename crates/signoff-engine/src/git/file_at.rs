@@ -1,6 +1,6 @@
 //! A file as a commit has it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
@@ -32,6 +32,14 @@ impl Repository {
         }
         let content = self.sealed(self.here())?.args(["cat-file", "blob", id]).read()?;
         Ok(Some(FileAt::Content(content)))
+    }
+
+    /// Whether a commit has anything but a directory under a path.
+    pub fn has_file(&self, commit: &Commit, file: &Path) -> Result<bool, GitError> {
+        let asked = ["ls-tree", "-z", "--full-tree", commit.as_str(), "--"];
+        let listed = self.sealed(self.here())?.args(asked).args([file]).read()?;
+        let listed = String::from_utf8_lossy(&listed);
+        Ok(!listed.is_empty() && listed.split_whitespace().nth(1) != Some("tree"))
     }
 
     /// The paths in which two commits differ.

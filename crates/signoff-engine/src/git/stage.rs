@@ -154,7 +154,7 @@ fn nested(status: &Status) -> impl Iterator<Item = &Path> {
     status.entries.iter().filter(|entry| entry.kind == Kind::Nested).map(|entry| entry.path.as_path())
 }
 
-fn pathspec(magic: &str, path: &Path) -> OsString {
+pub(super) fn pathspec(magic: &str, path: &Path) -> OsString {
     let mut spec = OsString::from(format!(":({magic})"));
     spec.push(OsStr::new(path));
     spec

@@ -88,12 +88,15 @@ pub struct InitReport {
     pub backup: Option<String>,
     pub agents: Vec<AgentKind>,
     pub checks: Vec<Check>,
+    /// For people: which checks would be there if their programs were.
+    #[serde(skip)]
+    pub missing: Vec<String>,
 }
 
 /// A command that judges the project's work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    pub name: &'static str,
+    pub name: String,
     pub command: String,
 }
 

@@ -60,7 +60,7 @@ fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
 /// `Max review cycles (3) reached without approval`.
 fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<Line> {
     let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.judge());
-    let bound = judge.and_then(|judge| judge.gate.bound.reviews()).unwrap_or(0).max(this.tally.cycle);
+    let bound = judge.and_then(|judge| judge.gate.bound.reviews()).unwrap_or(0).max(this.review_number());
     let text = || Line::Margin(format!("Max review cycles ({bound}) reached without approval"));
     (reason == Reason::CyclesExhausted).then(text)
 }

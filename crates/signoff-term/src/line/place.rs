@@ -90,7 +90,11 @@ pub fn has_several_judges(policy: &Policy) -> bool {
 fn counter(this: &Loop, stage: &Stage, policy: &Policy, several: bool) -> Option<(u32, Option<u32>)> {
     let phases = &policy.workflow.phases;
     let (phase, n) = match stage {
-        Stage::Reviewing(_) | Stage::Checking { .. } => (this.at.phase, this.tally.cycle),
+        Stage::Reviewing(_) | Stage::Checking { .. } => (this.at.phase, this.review_number()),
+        // Of an item, the fix at hand counts among those that were made.
+        Stage::Fixing { .. } | Stage::Combining { .. } if this.at.item > 0 => {
+            (this.at.phase, this.review_number())
+        }
         Stage::Fixing { .. } | Stage::Combining { .. } => (this.at.phase, this.tally.cycle + 1),
         Stage::Working { .. } | Stage::Researching { .. } if !several => {
             let is_gate = |phase: &Phase| matches!(phase.kind, PhaseKind::Gate(_)) && !phase.is_off();

@@ -7,7 +7,7 @@ use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Finding, Review, Verdict};
 use signoff_core::source::planner::Planned;
 use signoff_core::view::LoopView;
-use signoff_core::workflow::Landing;
+use signoff_core::workflow::{Landing, Role};
 
 use super::{Line, begin, ending, person, place};
 use crate::fit::{SENTENCE, count, cut};
@@ -156,9 +156,33 @@ fn again(step: &Step, goes_on: bool) -> &'static str {
     if called && goes_on { "; trying again" } else { "" }
 }
 
+/// What an agent answered with, or left.
+fn answer(step: &Step) -> &'static str {
+    // Who plans a run works in no phase that people could begin again.
+    let documents = step.policy.workflow.phases.iter().any(|phase| phase.per_item);
+    match &step.before.stage {
+        Stage::Researching { .. } => "A researcher's report",
+        Stage::Checking { .. } => "The checks' report",
+        Stage::Reviewing(_) => "A reviewer's answer",
+        Stage::Fixing { .. } | Stage::Combining { .. } => "The fix",
+        Stage::Working { .. }
+        | Stage::Queued
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => match begin::role(step.before, step) {
+            Role::Brainstorm => "The design",
+            Role::Plan if documents => "The plan",
+            Role::Plan | Role::Enumerate | Role::Implement | Role::Fix | Role::Simplify => {
+                "The planner's answer"
+            }
+        },
+    }
+}
+
 pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
     if let Failure::BadAnswer { message } = failure {
-        return left(step, format!("The planner's answer was refused: {}", cut(message, 230)));
+        return left(step, format!("{} was refused: {}", answer(step), cut(message, 230)));
     }
     let how = words::failure(failure);
     let text = match &step.before.stage {

@@ -76,7 +76,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
     let text = || "text".to_owned();
     let settings = signoff_core::config::read(&[], &[], &[]).expect("the built-in settings").origins();
     let looks = vec![Look::well("store", "fine"), Look::warning("settings", "hm"), Look::ill("agents", "no")];
-    let check = Check { name: "test", command: text() };
+    let check = Check { name: "test".to_owned(), command: text() };
     let init = InitReport {
         version: VERSION,
         written: vec!["signoff.toml"],
@@ -84,6 +84,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         backup: None,
         agents: vec![AgentKind::Claude],
         checks: vec![check],
+        missing: Vec::new(),
     };
     let diff = DiffReport {
         version: VERSION,

@@ -5,7 +5,7 @@ mod file;
 use std::path::Path;
 
 use signoff_core::config::{self, AgentKind};
-use signoff_engine::detect;
+use signoff_engine::detect::{self, Found};
 use signoff_term::json::{Check, InitReport, VERSION};
 
 use crate::console::Console;
@@ -54,7 +54,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     let agents: Vec<_> = PROGRAMS.into_iter().filter(|agent| door::is_on_path(agent.word())).collect();
-    let checks = detect::checks(root).into_iter();
+    let Found { checks, missing } = detect::checks(root, door::is_on_path);
+    let checks = checks.into_iter();
     let checks = checks.map(|found| Check { name: found.name, command: found.command }).collect();
     let file = root.join(settings::FILE);
     if !force && file.symlink_metadata().is_ok() {
@@ -70,6 +71,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
         backup: backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
         agents,
         checks,
+        missing,
     };
     let text = file::text(&report.agents, &report.checks);
     for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", IGNORED)] {
@@ -96,6 +98,7 @@ fn told(report: &InitReport) -> String {
     let agents: Vec<_> = report.agents.iter().map(|agent| agent.word()).collect();
     lines.extend((!agents.is_empty()).then(|| format!("agents: {}", agents.join(", "))));
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
+    lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
     lines.extend(next(report));
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }

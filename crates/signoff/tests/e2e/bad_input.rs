@@ -632,8 +632,6 @@ fn a_phase_of_checks_without_checks() {
       [1/3] Running checks...
       [1/3] Nothing to check: no checks are configured, and none were found
     ✓ Task #1 completed (not reviewed)
-    --- stderr
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
 }
 

@@ -25,7 +25,7 @@ fn read(env: &TestEnv, name: &str) -> String {
 fn a_new_project_gets_its_files() {
     let env = test_env();
     env.write("Cargo.toml", "[package]\n");
-    insta::assert_snapshot!(init(&env, &["claude", "codex"], ""), @"
+    insta::assert_snapshot!(init(&env, &["claude", "codex", "cargo"], ""), @"
     exit 0
     --- stdout
     wrote signoff.toml
@@ -233,7 +233,7 @@ fn programs_are_told_too() {
     let env = test_env();
     env.write("Makefile", "test: build\n\tgo test\nlint:=x\n");
     env.write("go.mod", "module x\n");
-    insta::assert_snapshot!(init(&env, &["gemini"], "--json"), @r#"
+    insta::assert_snapshot!(init(&env, &["gemini", "make", "go"], "--json"), @r#"
     exit 0
     --- stdout
     {
@@ -269,7 +269,8 @@ fn the_checks_of_a_project_are_found() {
         for (name, text) in files {
             env.write(name, text);
         }
-        let checks = init(&env, &[], "--json").json()["checks"].clone();
+        let tools = ["make", "cargo", "npm", "pnpm", "pytest", "go"];
+        let checks = init(&env, &tools, "--json").json()["checks"].clone();
         let one = |check: &serde_json::Value| {
             format!("{}: {}", check["name"].as_str().unwrap(), check["command"].as_str().unwrap())
         };
@@ -295,7 +296,84 @@ fn the_checks_of_a_project_are_found() {
     );
     assert_eq!(found(&[("package.json", "{ broken")]), "");
     assert_eq!(found(&[("pyproject.toml", "[tool.pytest.ini_options]\n")]), "test: pytest");
+    for (file, text) in [
+        ("setup.cfg", "[metadata]\n[tool:pytest]\n"),
+        ("tox.ini", "[tox]\n[pytest]\n"),
+        ("pytest.ini", ""),
+        ("tests/test_a.py", ""),
+        ("tests/a_test.py", ""),
+        ("test/test_a.py", ""),
+        ("test_a.py", ""),
+    ] {
+        assert_eq!(found(&[(file, text)]), "test: pytest", "{file}");
+    }
+    for file in ["tests/a.py", "latest_a.py", "src/deep/test_a.py", "test_a.py/x"] {
+        assert_eq!(found(&[(file, "")]), "", "{file}");
+    }
     assert_eq!(found(&[("go.mod", "")]), "test: go test ./...; lint: go vet ./...");
+}
+
+#[test]
+fn every_tool_of_a_project_has_a_check_and_a_makefile_speaks_for_all() {
+    let env = test_env();
+    let tools = ["make", "cargo", "npm", "pytest", "go", "claude"];
+    for (name, text) in [
+        ("Cargo.toml", ""),
+        ("package.json", r#"{"scripts":{"test":"x","lint":"y"}}"#),
+        ("conftest.py", ""),
+        ("go.mod", ""),
+    ] {
+        env.write(name, text);
+    }
+    insta::assert_snapshot!(init(&env, &tools, ""), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
+    agents: claude
+    check test: cargo test
+    check test-npm: npm run test
+    check lint: npm run lint
+    check test-pytest: pytest
+    check test-go: go test ./...
+    check lint-go: go vet ./...
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
+    let config = env.run(&["config"]).stdout;
+    assert!(config.contains("test-pytest"), "{config}");
+    env.write("Makefile", "check:\n\ttrue\n");
+    insta::assert_snapshot!(init(&env, &tools, "--force"), @"
+    exit 0
+    --- stdout
+    kept the old signoff.toml as signoff.toml.bak
+    wrote signoff.toml
+    wrote .signoff/signoff.schema.json
+    kept .signoff/.gitignore, which was there
+    agents: claude
+    check check: make check
+    check lint: npm run lint
+    check lint-go: go vet ./...
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
+}
+
+#[test]
+fn a_tool_that_is_not_installed_checks_nothing() {
+    let env = test_env();
+    env.write("go.mod", "module x\n");
+    env.write("Cargo.toml", "");
+    insta::assert_snapshot!(init(&env, &["claude", "cargo"], ""), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
+    agents: claude
+    check test: cargo test
+    no check: go.mod is there, but `go` is not installed
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
 }
 
 #[test]

@@ -287,8 +287,6 @@ fn the_short_way_has_no_last_look() {
       Phase 8/8: Final Review...
       Phase 8/8: Final Review: APPROVED
     ✓ Task #1 completed (APPROVED after 3 reviews in 1 iteration): there was nothing to check (nothing_to_check)
-    --- stderr
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add a greeting    completed  APPROVED (1 cycle)  nothing_to_check");
     insta::assert_snapshot!(calls(&project), @"
@@ -380,8 +378,6 @@ fn the_iterations_end_and_that_is_no_pass() {
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: APPROVED
     ✓ Task #1 completed (APPROVED after 6 reviews in 3 iterations): there was nothing to check (nothing_to_check)
-    --- stderr
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
 }
 
@@ -459,8 +455,6 @@ fn a_person_says_continue() {
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: APPROVED
     ✓ Task #1 completed (APPROVED after 6 reviews in 1 iteration): there was nothing to check (nothing_to_check)
-    --- stderr
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
 }
 
@@ -484,8 +478,6 @@ fn a_person_says_proceed() {
       Phase 9/9: Codex Final: APPROVED
     ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 5 reviews in 1 iteration): the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 1
-    --- stderr
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
 }
 
@@ -520,7 +512,6 @@ fn a_person_says_restart() {
     ✓ Task #1 completed (APPROVED after 7 reviews in 2 iterations): there was nothing to check (nothing_to_check)
     --- stderr
     item 1 of 1 changed nothing: Say hello
-    nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)
     ");
 }
 

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn whatever_was_found_the_file_can_be_read_and_says_what_a_new_project_does() {
         let found = [AgentKind::Claude, AgentKind::Codex, AgentKind::Copilot];
-        let checks = [Check { name: "test", command: "go test ./...".to_owned() }];
+        let checks = [Check { name: "test".to_owned(), command: "go test ./...".to_owned() }];
         for agents in 0..=found.len() {
             for checks in [&checks[..], &[]] {
                 let text = text(&found[..agents], checks);
