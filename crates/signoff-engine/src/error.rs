@@ -7,6 +7,7 @@ use signoff_core::config::ConfigError;
 use signoff_store::StoreError;
 
 use crate::git::GitError;
+use crate::opening::PromptError;
 use crate::tracker::TrackerError;
 
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum EngineError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Tracker(#[from] TrackerError),
+    /// A prompt that a person wants used cannot be.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io { what: &'static str, path: PathBuf, error: io::Error },
     /// Another task of the same branch is being worked there.

@@ -20,6 +20,7 @@ pub mod landing;
 pub mod layout;
 pub mod occupied;
 pub mod open;
+pub mod opening;
 pub mod place;
 pub mod process;
 pub mod reports;

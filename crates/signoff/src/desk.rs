@@ -232,20 +232,31 @@ fn end_strays(own: &Path) {
     process::end_strays(&own.join("live")).ok();
 }
 
-/// The top of the main checkout, found without asking git: looking must be quick.
-fn root() -> Result<PathBuf, Failure> {
+/// The top of the main checkout, where there is a repository: what lies there holds in all its worktrees. Git is asked only
+/// in another worktree: looking must be quick.
+pub fn main_checkout() -> Result<Option<PathBuf>, Failure> {
     let here = door::current_directory()?;
     for directory in here.ancestors() {
         let git = directory.join(".git");
         if git.is_dir() {
-            return Ok(directory.to_owned());
+            return Ok(Some(directory.to_owned()));
         }
         if git.is_file() {
             let repository = Repository::discover(&persons_git(), &here)?;
-            return Ok(repository.root().to_owned());
+            return Ok(Some(repository.root().to_owned()));
         }
     }
-    Err(Failure::usage("this is not a git repository")
-        .at(here.display().to_string())
-        .hint("go to one, or make one with `git init`"))
+    Ok(None)
+}
+
+fn root() -> Result<PathBuf, Failure> {
+    let none = |here: PathBuf| {
+        Failure::usage("this is not a git repository")
+            .at(here.display().to_string())
+            .hint("go to one, or make one with `git init`")
+    };
+    match main_checkout()? {
+        Some(root) => Ok(root),
+        None => Err(none(door::current_directory()?)),
+    }
 }

@@ -87,8 +87,17 @@ pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Failure> {
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        // Reading a pipe that nobody writes to would never end.
+        Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => Err(irregular(path)),
         Ok(_) | Err(_) => read(path).map(Some),
     }
+}
+
+fn irregular(path: &Path) -> Failure {
+    let name = path.display().to_string();
+    Failure::usage(format!("{name} is not a regular file"))
+        .at(&name)
+        .hint("put a file with text in its place, or remove it")
 }
 
 /// Writes a file that is not there yet, with the directory it lies in. False if it is there.
@@ -102,15 +111,6 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(failed(error)),
     }
-}
-
-/// Writes a file of our own, whatever lay there, with the directory it lies in.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error| Failure::failed(format!("cannot write {}: {error}", path.display()));
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).map_err(failed)?;
-    }
-    fs::write(path, text).map_err(failed)
 }
 
 /// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.
@@ -177,11 +177,6 @@ pub fn current_directory() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::usage(format!("the current directory cannot be read: {error}")))
 }
 
-/// The root of the git worktree that holds a directory.
-pub fn repository_root(from: &Path) -> Option<PathBuf> {
-    from.ancestors().find(|directory| directory.join(".git").exists()).map(Path::to_owned)
-}
-
 /// Whether a program of this name could be started.
 pub fn is_on_path(program: &str) -> bool {
     let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
@@ -189,13 +184,15 @@ pub fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| is_executable(&directory.join(&file)))
 }
 
+/// Whether a file could be started.
 #[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
+pub fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
+/// Whether a file could be started.
 #[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
+pub fn is_executable(path: &Path) -> bool {
     path.is_file()
 }

@@ -10,6 +10,7 @@ use signoff_core::source::{self, SourceError};
 use signoff_core::workflow::WorkflowError;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
+use signoff_engine::opening::PromptError;
 use signoff_engine::tracker::TrackerError;
 use signoff_store::StoreError;
 
@@ -193,6 +194,7 @@ impl From<EngineError> for Failure {
             EngineError::Git(error) => error.into(),
             EngineError::Config(error) => error.into(),
             EngineError::Tracker(error) => error.into(),
+            EngineError::Prompt(error) => error.into(),
             EngineError::Occupied { .. } => Self::failed(error.to_string())
                 .hint("another task of the same branch is at work: `signoff status` shows it; try again when it is done"),
             EngineError::NotLanded { message, hint } => Self::failed(message).hint(hint),
@@ -200,6 +202,18 @@ impl From<EngineError> for Failure {
                 Self::failed(error.to_string()).hint("nothing was lost: `signoff work` goes on")
             }
         }
+    }
+}
+
+impl From<PromptError> for Failure {
+    fn from(error: PromptError) -> Self {
+        let hint = match error {
+            PromptError::Missing { .. } | PromptError::NotAFile { .. } => "write it, or name another file",
+            PromptError::NotText { .. } => "save it as UTF-8",
+            PromptError::Blank { .. } => "write down what the agent is to be told, or leave it out",
+            PromptError::Unreadable { .. } => "check that you may read it",
+        };
+        Self::usage(error.to_string()).hint(hint)
     }
 }
 

@@ -3,11 +3,16 @@
 use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind, Place, TaskFlags};
-use signoff_core::ids::TaskId;
+use signoff_core::group::Supply;
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
-use signoff_core::workflow::{PhaseKind, Role, Workflow};
+use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
 use signoff_engine::agent;
+use signoff_engine::board::Board;
+use signoff_engine::dispatcher::ready;
 use signoff_engine::git::At;
+use signoff_engine::opening::{self, PromptFile};
 use signoff_store::Store as _;
 
 use crate::console::Console;
@@ -37,6 +42,55 @@ fn check_task(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
     check_agents(bench, &workflow, spec)
 }
 
+/// Whether a run that was begun can go on here, by the workflows it was begun with. `again` is a loop that is over and
+/// begins again; `only` are the tasks it may take from the queue, or all.
+pub fn check_run(
+    bench: &Bench,
+    run: RunId,
+    (again, only): (Option<&LoopId>, &[TaskId]),
+) -> Result<(), Failure> {
+    check_repository(bench)?;
+    let board = Board::of(run, &bench.store.log(run)?);
+    check_yet_to_come(bench, &board, only)?;
+    for (loop_id, worked) in &board.loops {
+        let goes_on = !worked.state.is_done() || again == Some(loop_id);
+        let Some(policy) = board.policy(loop_id).filter(|_| goes_on) else { continue };
+        let asked = match worked.task {
+            Some(task) => bench.store.task_spec(task)?,
+            None => board.subject.clone(),
+        };
+        check_agents(bench, &policy.workflow, &asked.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// What a run has not begun yet, and will.
+fn check_yet_to_come(bench: &Bench, board: &Board, only: &[TaskId]) -> Result<(), Failure> {
+    let Some((policy, Policy { workflow, .. })) = board.under.as_ref().filter(|_| !board.machine.is_done())
+    else {
+        return Ok(());
+    };
+    if policy.before || policy.after {
+        let subject = board.subject.clone().unwrap_or_default();
+        let parts = [workflow.part(&workflow.before), workflow.clone(), workflow.part(&workflow.after)];
+        return parts.iter().try_for_each(|part| check_agents(bench, part, &subject));
+    }
+    match (policy.arrangement, &policy.supply) {
+        (Arrangement::Slots, Supply::Queue) => {
+            for task in ready(&*bench.store, only, usize::MAX)? {
+                let spec = bench.store.task_spec(task)?.unwrap_or_default();
+                check_agents(bench, &bench.settings.task_workflow(&spec, &policy.flags)?, &spec)?;
+            }
+            Ok(())
+        }
+        (Arrangement::Slots, Supply::Program { .. } | Supply::File { .. }) => {
+            check_agents(bench, workflow, &TaskSpec::default())
+        }
+        // All its tasks are known.
+        (Arrangement::Queue | Arrangement::Chain | Arrangement::Groups, _) => Ok(()),
+    }
+}
+
 /// The same for tasks that follow a workflow by name.
 pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Result<(), Failure> {
     check_repository(bench)?;
@@ -64,21 +118,23 @@ fn unborn(bench: &Bench) -> Option<Failure> {
 
 pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Result<(), Failure> {
     for (role, path) in &workflow.prompts {
-        check_prompt(bench, path, bench.settings.laid_prompt_origin(role))?;
+        check_prompt(bench, path, &bench.settings.laid_prompt_origin(role))?;
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
         let place = Place { workflow, phase, task };
         match &phase.kind {
-            PhaseKind::Agent { role, .. } => {
+            PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(bench, &[role.word()])?;
+                check_prompts(bench, if *researchers > 0 { &["research"] } else { &[] })?;
                 check_agent(bench, &bench.settings.writer(*role, place)?.agent)?;
             }
             PhaseKind::Gate(judge) => {
                 for name in &judge.gate.reviewers {
                     let reviewer = bench.settings.reviewer(name, place)?;
-                    if let Some((path, origin)) = bench.settings.reviewer_prompt(name) {
-                        check_prompt(bench, path, origin.to_string())?;
+                    match bench.settings.reviewer_prompt(name) {
+                        Some((path, origin)) => check_prompt(bench, path, &origin.to_string())?,
+                        None => check_prompts(bench, &[name.as_str()])?,
                     }
                     check_agent(bench, &reviewer.agent)?;
                     if reviewer.agent.kind == AgentKind::Checks {
@@ -98,13 +154,10 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
     Ok(())
 }
 
-/// A prompt that is named must be there, before anything is spent on the work it is for.
-fn check_prompt(bench: &Bench, path: &str, place: String) -> Result<(), Failure> {
-    let full = bench.repository.root().join(path);
-    if full.is_file() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("there is no prompt {path}")).at(place).hint("write it, or name another file"))
+/// A prompt that is named can be read, before anything is spent on the work it is for.
+fn check_prompt(bench: &Bench, path: &str, place: &str) -> Result<(), Failure> {
+    let read = PromptFile::at(bench.repository.root(), path).read();
+    read.map(drop).map_err(|error| Failure::from(error).at(place))
 }
 
 /// Who runs the project's checks needs some.
@@ -147,37 +200,75 @@ fn not_copied(bench: &Bench, name: &str) -> Option<String> {
 
 fn check_prompts(bench: &Bench, names: &[&str]) -> Result<(), Failure> {
     for name in names {
-        if let Some((path, origin)) = bench.settings.prompt(name) {
-            check_prompt(bench, path, origin.to_string())?;
-        }
+        let Some((file, named)) = opening::find(&bench.settings, bench.repository.root(), name) else {
+            continue;
+        };
+        file.read().map_err(|error| match named {
+            Some(origin) => Failure::from(error).at(origin.to_string()),
+            // Its place alone makes it count.
+            None => Failure::from(error)
+                .at(&file.name)
+                .hint("mend it, or remove it: without it the built-in prompt holds"),
+        })?;
     }
     Ok(())
 }
 
+/// An agent, and those who fall in for it while it is refused.
 fn check_agent(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
+    check_one(bench, agent)?;
+    bench.settings.stand_ins(&agent.name).iter().try_for_each(|agent| check_one(bench, agent))
+}
+
+fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
     if agent.kind == AgentKind::Checks {
         return Ok(());
     }
     if agent::of(agent.kind).is_none() {
-        return Err(Failure::usage(format!(
+        let failure = Failure::usage(format!(
             "agent {} is of kind {}, which cannot be driven yet",
             agent.name,
             agent.kind.word()
         ))
-        .hint("use an agent of kind \"command\" in signoff.toml"));
+        .hint("use an agent of kind \"command\" in signoff.toml");
+        return Err(located(bench, failure, (agent, "kind")));
     }
     let Some(program) = agent.command.first() else { return Ok(()) };
-    if is_there(program, bench.repository.checkout()) {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("agent {}: there is no program {program}", agent.name))
-        .hint(format!("install it, or set [agents.{}] command in signoff.toml", agent.name)))
+    let wrong = match look_for(program, bench.repository.checkout()) {
+        Program::Startable => return Ok(()),
+        Program::Missing => Failure::usage(format!("agent {}: there is no program {program}", agent.name))
+            .hint(format!("install it, or set [agents.{}] command in signoff.toml", agent.name)),
+        Program::NotExecutable => {
+            Failure::usage(format!("agent {}: {program} is not executable", agent.name))
+                .hint(format!("make it so: chmod +x {program}"))
+        }
+    };
+    Err(located(bench, wrong, (agent, "command")))
 }
 
-/// Whether a program is on the path, or where its own path says.
-fn is_there(program: &str, checkout: &Path) -> bool {
-    if program.contains('/') {
-        return checkout.join(program).is_file();
+/// Adds where something about an agent is written. An agent whose name says its kind needs no word about it.
+fn located(bench: &Bench, failure: Failure, (agent, key): (&Agent, &str)) -> Failure {
+    let key = format!("agents.{}.{key}", agent.name);
+    match bench.settings.origins().into_iter().find(|row| row.key == key) {
+        Some(row) => failure.at(row.origin.to_string()),
+        None => failure,
     }
-    door::is_on_path(program)
+}
+
+/// What lies where a program is to be.
+enum Program {
+    Startable,
+    NotExecutable,
+    Missing,
+}
+
+/// A program is on the path, or where its own path says.
+fn look_for(program: &str, checkout: &Path) -> Program {
+    let path = checkout.join(program);
+    match program.contains('/') {
+        true if door::is_executable(&path) => Program::Startable,
+        true if path.is_file() => Program::NotExecutable,
+        false if door::is_on_path(program) => Program::Startable,
+        true | false => Program::Missing,
+    }
 }

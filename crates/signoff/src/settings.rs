@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use signoff_core::config::foreign::{self, File, Format};
 use signoff_core::config::{self, ConfigError, Flag, Layer, Settings};
 
-use crate::door;
 use crate::failure::Failure;
+use crate::{desk, door};
 
 pub use renew::renew;
 
@@ -59,10 +59,10 @@ fn read(
     Ok(settings.and_then(|settings| settings.check_store().map(|()| settings)))
 }
 
-/// The directory whose settings hold here: the repository's root, else the current directory.
+/// The directory whose settings hold here: the main checkout, also in another worktree of it; outside of a repository the
+/// current directory.
 pub fn place() -> Result<PathBuf, Failure> {
-    let here = door::current_directory()?;
-    Ok(door::repository_root(&here).unwrap_or(here))
+    desk::main_checkout()?.map_or_else(door::current_directory, Ok)
 }
 
 /// What files of other programs say, which are read as they are.

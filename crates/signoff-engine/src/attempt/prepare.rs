@@ -26,6 +26,7 @@ use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::opening::{self, PromptFile};
 use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
 use crate::reports::Access;
@@ -48,8 +49,15 @@ pub struct Memo {
 
 pub type Prepared = Result<(Launch, AttemptDir), Unstarted>;
 
-/// Writes down all that the keeper needs.
+/// Writes down all that the keeper needs. What a prompt file that has become unreadable keeps from starting has failed.
 pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
+    match written(shop, task) {
+        Err(EngineError::Prompt(error)) => Ok(Err(Unstarted::Failed(error.to_string()))),
+        prepared => prepared,
+    }
+}
+
+fn written(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
     let dir = directory(shop, task);
     make_directory(&dir)?;
     failpoint::pass("prepare");
@@ -136,20 +144,18 @@ fn prepare_review(
     if let Some(message) = items::unreadable(shop, task, commit)? {
         return Ok(Err(Unstarted::Failed(message)));
     }
+    let runs_checks = assigned.agent.kind == AgentKind::Checks;
+    let opening = if runs_checks { None } else { reviewer_opening(shop, task, &assigned)? };
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
     let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
-    if assigned.agent.kind == AgentKind::Checks {
+    if runs_checks {
         return checks::of_reviewer(shop, task, dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
     let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()), ..Memo::default() };
     let material = Material {
-        opening: match (laid(shop, task, "review")?, &assigned.prompt) {
-            (Some(text), _) => Some(text),
-            (None, Some(path)) => Some(prompt_file(shop, path)?),
-            (None, None) => opening(shop, &[name.as_str(), "review"])?,
-        },
+        opening,
         author_output: author_output(shop, task),
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
@@ -308,20 +314,29 @@ fn laid(shop: &Workshop, task: &Assignment, role: &str) -> Result<Option<String>
 /// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.
 pub(super) fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
     for name in names {
-        if let Some((path, _)) = shop.settings.prompt(name) {
-            return prompt_file(shop, path).map(Some);
-        }
-        if let Ok(text) = fs::read_to_string(shop.layout.prompts().join(format!("{name}.md"))) {
-            return Ok(Some(text));
+        if let Some((file, _)) = opening::find(&shop.settings, shop.repository.root(), name) {
+            return Ok(Some(file.read()?));
         }
     }
     Ok(None)
 }
 
+/// The words that a reviewer begins with: the workflow's, its own, or those of its name or role.
+fn reviewer_opening(
+    shop: &Workshop,
+    task: &Assignment,
+    assigned: &AssignedReviewer,
+) -> Result<Option<String>, EngineError> {
+    match (laid(shop, task, "review")?, &assigned.prompt) {
+        (Some(text), _) => Ok(Some(text)),
+        (None, Some(path)) => prompt_file(shop, path).map(Some),
+        (None, None) => opening(shop, &[assigned.name.as_str(), "review"]),
+    }
+}
+
 /// A prompt that is named by a path must be there.
 fn prompt_file(shop: &Workshop, path: &str) -> Result<String, EngineError> {
-    let path = shop.repository.root().join(path);
-    fs::read_to_string(&path).map_err(|error| EngineError::io("read the prompt", &path, error))
+    Ok(PromptFile::at(shop.repository.root(), path).read()?)
 }
 
 /// The answers nobody could read, for the fixer to make sense of.

@@ -33,9 +33,10 @@ pub fn prepare(
         Ok(assigned) => assigned,
         Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
     };
+    let opening = opening(shop, &["research"])?;
     let (head, base) = (&task.state.head.commit, &task.place.base);
     shop.readings.begin(&shop.worktree(task)?, (head, base), &name(number))?;
-    let material = Material { opening: opening(shop, &["research"])?, ..restarted(shop, task)? };
+    let material = Material { opening, ..restarted(shop, task)? };
     let memo = Memo { reads: true, ..Memo::default() };
     write_prompt(&dir, &brief::researcher(task, &material, number), &memo)?;
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default()));

@@ -95,7 +95,7 @@ fn agents(bench: &Bench) -> Look {
 
 fn on_a_line(failure: &Failure) -> String {
     let said = failure.to_string();
-    said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace('\n', "; ")
+    said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
 }
 
 /// How far reviewers are kept from writing.

@@ -11,6 +11,7 @@ use crate::console::Console;
 use crate::desk::{Bench, not_started};
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
+use crate::preflight;
 
 /// Have a task's work improved from its last review
 ///
@@ -56,6 +57,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         plan: before.plan,
         ..TaskSpec::default()
     };
+    if !args.queue {
+        preflight::check(&bench, &spec)?;
+    }
     let task = add::add(&bench, spec)?;
     if args.queue {
         return add::added(&bench, task, console);

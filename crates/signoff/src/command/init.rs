@@ -9,9 +9,10 @@ use signoff_engine::detect::{self, Found};
 use signoff_term::json::{Check, InitReport, VERSION};
 
 use crate::console::Console;
-use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::replace::put;
 use crate::settings;
+use crate::{desk, door};
 
 /// Find the agents of this machine and write signoff.toml
 ///
@@ -40,8 +41,7 @@ const IGNORED: &str = "*\n!prompts/\n!prompts/**\n";
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let here = door::current_directory()?;
-    let root = door::repository_root(&here)
+    let root = desk::main_checkout()?
         .ok_or_else(|| Failure::usage("this is not a git repository").hint("run `git init` first"))?;
     let report = prepare(&root, args.force)?;
     if console.json {
@@ -80,7 +80,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
         list.push(name);
     }
     // The schema is that of this program, whatever lay there.
-    door::write(&root.join(file::SCHEMA), &schema_text())?;
+    put(&root.join(file::SCHEMA), &schema_text())?;
     report.written.push(file::SCHEMA);
     Ok(report)
 }

@@ -3,6 +3,7 @@
 use signoff_core::command::Command;
 use signoff_core::ids::TaskId;
 use signoff_core::task::TaskType;
+use signoff_store::Store;
 
 use super::decide::{Taken, decide};
 use super::work;
@@ -11,6 +12,7 @@ use crate::desk::{Bench, Desk};
 use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
+use crate::preflight;
 
 /// Go on with a task that failed or stopped
 ///
@@ -38,6 +40,10 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     let (run, loop_id) = desk.loop_of(args.task)?;
+    // Whoever drives it already has looked; what is only queued is looked at when it is taken up.
+    if !args.queue && !desk.store.is_held(run)? {
+        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[args.task]))?;
+    }
     let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
     if args.queue || taken == Taken::HandedOver {
         return super::told(&desk, args.task, &format!("Task #{} goes on\n", args.task), console);

@@ -63,15 +63,15 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         Some(task) => {
             let spec = spec_of(&bench, task)?;
             let workflow = args.workflow(&bench, &spec)?;
+            preflight::check_agents(&bench, &workflow, &spec)?;
             let own = bench.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
             let facts = open::single(workflow, (own, spec.clone()), branch_of(&bench, task)?, no_ask);
-            preflight::check(&bench, &spec)?;
             (Wanted { opened: vec![(lease, facts)], drive, ..Wanted::default() }, loop_id(own))
         }
         None => {
             let spec = checkout(&bench, args.base.as_deref())?;
             let workflow = args.workflow(&bench, &spec)?;
-            preflight::check(&bench, &spec)?;
+            preflight::check_agents(&bench, &workflow, &spec)?;
             let facts = open::review(workflow, no_ask);
             let base = args.base.clone();
             let wanted = Wanted {

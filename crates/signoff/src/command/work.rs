@@ -61,6 +61,9 @@ pub fn work(
         return nothing(&bench, tasks, console);
     }
     preflight::check_all(&bench, &queue)?;
+    for lease in &wanted.resumed {
+        preflight::check_run(&bench, lease.run(), (None, tasks))?;
+    }
     preflight::warn(&bench, console);
     if !queue.is_empty() {
         let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);

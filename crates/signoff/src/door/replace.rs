@@ -28,6 +28,15 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Puts a file of our own in the place of whatever lies there: a link is replaced, not followed.
+pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(format!("cannot write {}: {error}", path.display()));
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    swap(path, text, None).map_err(failed)
+}
+
 /// What a link leads to is written, not the link.
 fn place(path: &Path) -> Result<PathBuf, Failure> {
     if path.symlink_metadata().is_err() {

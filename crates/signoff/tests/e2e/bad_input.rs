@@ -164,6 +164,7 @@ fn an_agent_that_is_not_there() {
     exit 2
     --- stderr
     error: agent a: there is no program no-such-agent
+      --> signoff.toml:3
     hint: install it, or set [agents.a] command in signoff.toml
     ");
     assert_eq!(project.git("for-each-ref refs/heads/signoff"), "");

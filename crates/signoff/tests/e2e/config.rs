@@ -118,9 +118,9 @@ fn a_mistake_is_wrong_usage_and_names_its_place() {
     insta::assert_snapshot!(env.shell("rm signoff.toml; mkdir signoff.toml; signoff config"), @"
     exit 2
     --- stderr
-    error: cannot read [ROOT]/work/signoff.toml: Is a directory (os error 21)
+    error: [ROOT]/work/signoff.toml is not a regular file
       --> [ROOT]/work/signoff.toml
-    hint: check the path, and that you may read it
+    hint: put a file with text in its place, or remove it
     ");
     insta::assert_snapshot!(
         env.shell("rmdir signoff.toml; mkdir -p ~/.config/signoff; echo 'job = 1' > ~/.config/signoff/config.toml; signoff config"),

@@ -104,9 +104,9 @@ fn a_mistake_stops_everything_before_anything_is_started() {
     ");
     project.env.shell("rm gza.yaml && mkdir gza.yaml");
     insta::assert_snapshot!(project.run(&["config"]).stderr, @"
-    error: cannot read [ROOT]/work/gza.yaml: Is a directory (os error 21)
+    error: [ROOT]/work/gza.yaml is not a regular file
       --> [ROOT]/work/gza.yaml
-    hint: check the path, and that you may read it
+    hint: put a file with text in its place, or remove it
     ");
 }
 

@@ -401,3 +401,14 @@ fn from_below_the_root_of_the_repository_is_prepared() {
     signoff.toml
     ");
 }
+
+/// Whoever has put a link there does not have what it leads to overwritten.
+#[test]
+fn a_link_in_the_place_of_the_schema_is_replaced() {
+    let env = test_env();
+    env.write("mine.json", "mine\n");
+    env.shell("mkdir .signoff && ln -s ../mine.json .signoff/signoff.schema.json");
+    assert_eq!(init(&env, &[], "--force").code, Some(0));
+    assert_eq!(read(&env, "mine.json"), "mine\n");
+    assert!(read(&env, ".signoff/signoff.schema.json").starts_with('{'));
+}

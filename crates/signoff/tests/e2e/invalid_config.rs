@@ -117,6 +117,7 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
+    project.env.shell("mkdir docs");
     insta::assert_snapshot!(told("jobs = 2\n\n[prompts]\nimplement = \"docs/work.md\"\n"), @"
     exit 2
     --- stderr
@@ -127,7 +128,7 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
     insta::assert_snapshot!(told("[prompts]\nfix = \"README.md\"\nreview = \"docs\"\n"), @"
     exit 2
     --- stderr
-    error: there is no prompt docs
+    error: the prompt docs is not a regular file
       --> signoff.toml:3
     hint: write it, or name another file
     ");
@@ -194,6 +195,195 @@ fn variables_and_flags_are_checked_as_well() {
 
     For more information, try '--help'.
     ");
+    project.env.write("signoff.toml", "");
+    untouched(&project);
+}
+
+/// Prompts that are there and cannot be read, with what is said of them.
+const UNREADABLE: [(&str, &str); 4] = [
+    ("mkdir PROMPT", "the prompt PROMPT is not a regular file"),
+    ("mkfifo PROMPT", "the prompt PROMPT is not a regular file"),
+    ("printf 'caf\\351' > PROMPT", "the prompt PROMPT is not UTF-8 text"),
+    ("printf ' \\n' > PROMPT", "the prompt PROMPT says nothing"),
+];
+
+#[test]
+fn a_prompt_that_cannot_be_read_is_told_before_anybody_starts() {
+    let project = project();
+    let commands: [&[&str]; 4] = [&["work"], &["run", "plan.md"], &["iterate", "More"], &["review"]];
+    project.env.write("plan.md", "### Task 1: One\n\nDo it.\n");
+    for (make, said) in UNREADABLE {
+        project.env.shell(&format!("rm -rf own.md && {}", make.replace("PROMPT", "own.md")));
+        project.env.write("signoff.toml", "jobs = 2\n[prompts]\nreview = \"own.md\"\n");
+        for command in commands {
+            let output = project.run(command);
+            refused(&output, "signoff.toml:3");
+            assert!(output.stderr.contains(&said.replace("PROMPT", "own.md")), "{output}");
+        }
+        let flag = project.env.shell("signoff run queue --review --reviewer-prompt own.md");
+        refused(&flag, "--reviewer-prompt");
+    }
+    untouched(&project);
+}
+
+/// Other rules than the team's are never taken for them.
+#[test]
+fn a_shared_prompt_that_cannot_be_read_is_no_reason_for_the_built_in_one() {
+    let project = project();
+    project.env.write("signoff.toml", "");
+    for name in ["review", "general"] {
+        let path = format!(".signoff/prompts/{name}.md");
+        for (make, said) in UNREADABLE {
+            project.env.shell(&format!("mkdir -p .signoff/prompts && {}", make.replace("PROMPT", &path)));
+            let output = project.run(&["work"]);
+            refused(&output, &path);
+            assert!(output.stderr.contains(&said.replace("PROMPT", &path)), "{output}");
+            let doctor = project.run(&["doctor"]);
+            assert_eq!(doctor.code, Some(1), "{doctor}");
+            assert!(doctor.stdout.contains(&said.replace("PROMPT", &path)), "{doctor}");
+            project.env.shell("rm -r .signoff/prompts");
+        }
+    }
+    untouched(&project);
+}
+
+/// A prompt that goes away while its task is worked ends the attempt, and nobody reviews by other rules.
+#[test]
+fn a_prompt_that_goes_away_meanwhile_leaves_nobody_running() {
+    let project = project();
+    let gone = "printf '\\377' > ../../prompts/review.md";
+    project.set_agent(|script| {
+        agent(script.rule(Rule::role("implement").write("work.txt", "work\n").shell(gone).say("Done.\n")))
+    });
+    project.env.write("signoff.toml", "");
+    project.env.write(".signoff/prompts/review.md", "Be strict.\n");
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    assert!(worked.stdout.contains("✗ Task #1 failed"), "{worked}");
+    assert_eq!(project.calls().of_role("review").count(), 0);
+    let running = project.env.shell("signoff show 1 --json | grep -c '\"running\"'").stdout;
+    assert_eq!(running.trim(), "0");
+    refused(&project.run(&["retry", "1"]), ".signoff/prompts/review.md");
+    project.env.write(".signoff/prompts/review.md", "Be strict.\n");
+    let again = project.run(&["retry", "1"]);
+    assert!(again.stdout.contains("✓ Task #1 completed"), "{again}");
+}
+
+/// The settings that keep a task from being reviewed, each with its place.
+const UNREVIEWED: [(&str, &str); 4] = [
+    ("[prompts]\nreview = \"no.md\"\n", "signoff.toml:2"),
+    (
+        "[roles]\nimplement = \"scripted\"\nreview = \"other\"\n[agents.other]\nkind = \"command\"\ncommand = [\"./no\"]\n",
+        "signoff.toml:6",
+    ),
+    (
+        "[roles]\nimplement = \"scripted\"\nreview = \"other\"\n[agents.other]\nkind = \"codex\"\n",
+        "signoff.toml:5",
+    ),
+    ("[nonsense]\n", "signoff.toml:1"),
+];
+
+#[test]
+fn a_task_that_was_begun_stays_as_it_was() {
+    let project = project();
+    project.set_agent(|script| script.rule(Rule::role("implement").exit(1)));
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    let calls = project.calls().all().len();
+    project.set_agent(agent);
+    for (text, place) in UNREVIEWED {
+        project.env.write("signoff.toml", text);
+        refused(&project.run(&["retry", "1"]), place);
+        fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
+        assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["status"], "failed");
+    }
+    assert_eq!(project.calls().all().len(), calls);
+    project.run(&["retry", "1", "--queue"]);
+    project.env.write("signoff.toml", UNREVIEWED[0].0);
+    refused(&project.run(&["work"]), UNREVIEWED[0].1);
+    refused(&project.run(&["work", "1"]), UNREVIEWED[0].1);
+    refused(&project.run(&["run", "--resume"]), UNREVIEWED[0].1);
+    refused(&project.run(&["run", "queue"]), UNREVIEWED[0].1);
+    assert_eq!(project.calls().all().len(), calls);
+    fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("✓ Task #1 completed"), "{worked}");
+}
+
+#[test]
+fn whoever_falls_in_for_another_is_looked_at_as_well() {
+    let project = project();
+    let told = |other: &str| {
+        let text = format!(
+            "[agents.scripted]\nfallback = \"other\"\n[roles]\nimplement = \"scripted\"\n[agents.other]\n{other}\n"
+        );
+        project.env.write("signoff.toml", text);
+        project.run(&["work"])
+    };
+    insta::assert_snapshot!(told("kind = \"codex\""), @r#"
+    exit 2
+    --- stderr
+    error: agent other is of kind codex, which cannot be driven yet
+      --> signoff.toml:6
+    hint: use an agent of kind "command" in signoff.toml
+    "#);
+    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
+    exit 2
+    --- stderr
+    error: agent other: there is no program ./no
+      --> signoff.toml:7
+    hint: install it, or set [agents.other] command in signoff.toml
+    ");
+    project.env.write("tool", "#!/bin/sh\n");
+    insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./tool\"]"), @"
+    exit 2
+    --- stderr
+    error: agent other: ./tool is not executable
+      --> signoff.toml:7
+    hint: make it so: chmod +x ./tool
+    ");
+    let doctor = project.run(&["doctor"]);
+    assert!(doctor.stdout.contains("✗ agents: agent other: ./tool is not executable"), "{doctor}");
+    untouched(&project);
+}
+
+/// Reading it would never end.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused() {
+    let project = project();
+    for name in ["signoff.toml", "gza.yaml", ".claude/iterate-config.local.json"] {
+        project.env.shell(&format!("mkdir -p .claude && mkfifo {name}"));
+        for command in [&["config"], &["work"]] {
+            let output = project.run(command);
+            assert_eq!(output.code, Some(2), "{output}");
+            assert!(output.stderr.contains(&format!("{name} is not a regular file")), "{output}");
+        }
+        fs::remove_file(project.env.work().join(name)).expect("the pipe");
+    }
+    project.env.write("signoff.toml", "");
+    untouched(&project);
+}
+
+/// What holds is the main checkout's file, wherever one is.
+#[test]
+fn all_worktrees_of_a_repository_share_one_file() {
+    let project = project();
+    project.env.write("signoff.toml", "jobs = 3\n");
+    project.commit("Configure");
+    project.git("worktree add -q ../other");
+    let there = |words: &str| project.env.shell(&format!("cd ../other && {words}"));
+    project.env.write("signoff.toml", "jobs = 7\n");
+    assert!(there("signoff config jobs").stdout.contains('7'));
+    assert_eq!(there("signoff configure --set jobs=9").code, Some(0));
+    assert_eq!(project.read("signoff.toml"), "jobs = 9\n");
+    assert_eq!(there("cat signoff.toml").stdout, "jobs = 3\n");
+    assert_eq!(there("signoff init").code, Some(2));
+    fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
+    assert_eq!(there("signoff init").code, Some(0));
+    assert!(project.read("signoff.toml").contains("[agents"));
+    project.env.write("signoff.toml", "jobs = 0\n");
+    for command in ["config", "configure --show", "doctor", "work"] {
+        refused(&there(&format!("signoff {command}")), "signoff.toml:1");
+    }
     project.env.write("signoff.toml", "");
     untouched(&project);
 }

@@ -530,6 +530,7 @@ fn an_agent_that_is_not_there_is_told_before_anything_begins() {
     exit 2
     --- stderr
     error: agent tidy: there is no program no-such-program
+      --> signoff.toml:10
     hint: install it, or set [agents.tidy] command in signoff.toml
     ");
     project.configure(&format!("{QUICK}[prompts]\nsimplify = \"nowhere.md\"\n"));

@@ -523,7 +523,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     exit 1
     --- stdout
     ✓ repository: on branch main
-    ✗ agents: agent mine: there is no program no-such-agent; hint: install it, or set [agents.mine] command in signoff.toml
+    ✗ agents: agent mine: there is no program no-such-agent; signoff.toml:3; hint: install it, or set [agents.mine] command in signoff.toml
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
     ");
@@ -532,6 +532,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     exit 2
     --- stderr
     error: agent mine: there is no program no-such-agent
+      --> signoff.toml:3
     hint: install it, or set [agents.mine] command in signoff.toml
     ");
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["status"], "pending");

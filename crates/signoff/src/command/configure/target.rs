@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::door;
 use crate::door::replace::replace;
+use crate::desk;
 use crate::failure::Failure;
 use crate::settings;
 
@@ -22,8 +22,7 @@ pub struct Target {
 impl Target {
     /// The repository's file, or the person's.
     pub fn find(global: bool) -> Result<Self, Failure> {
-        let here = door::current_directory()?;
-        let root = door::repository_root(&here);
+        let root = desk::main_checkout()?;
         let (path, name) = match (global, &root) {
             (false, Some(root)) => (root.join(settings::FILE), settings::FILE.to_owned()),
             (true, _) => settings::persons_file().ok_or_else(|| {
@@ -36,7 +35,7 @@ impl Target {
             }
         };
         let text = settings::text(&path, &name)?.unwrap_or_default();
-        Ok(Self { root: root.unwrap_or(here), path, name, text })
+        Ok(Self { root: settings::place()?, path, name, text })
     }
 
     /// Whether another path leads to the same file.

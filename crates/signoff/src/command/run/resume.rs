@@ -39,6 +39,9 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.note(&nothing(&bench)?);
         return Ok(Exit::Done);
     }
+    for lease in &resumed {
+        preflight::check_run(&bench, lease.run(), (None, &[]))?;
+    }
     preflight::warn(&bench, console);
     let wanted = Wanted {
         resumed,

@@ -12,6 +12,7 @@ use signoff_core::view::TaskRow;
 use signoff_core::workflow::{GateWords, Workflow};
 use signoff_engine::board::Board;
 use signoff_engine::dispatcher::{Drive, ready};
+use signoff_engine::opening::PromptFile;
 use signoff_engine::tracker::{self, Tracker};
 use signoff_engine::{clock, open};
 use signoff_store::{RunRow, Store, StoreError};
@@ -212,6 +213,9 @@ impl<'a> Slots<'a> {
             let spec = self.bench.store.task_spec(*task)?.unwrap_or_default();
             preflight::check_agents(&self.bench, &self.workflow(&spec)?, &spec)?;
         }
+        for lease in &wanted.resumed {
+            preflight::check_run(&self.bench, lease.run(), (None, &[]))?;
+        }
         preflight::warn(&self.bench, console);
         if !tasks.is_empty() {
             let workflow = self.workflow(&TaskSpec::default())?;
@@ -263,10 +267,9 @@ fn flags(args: &Args) -> Result<TaskFlags, Failure> {
 /// A prompt as it is named on the command line, from wherever the person is.
 fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
-    if !path.is_file() {
-        let failure = Failure::usage(format!("there is no prompt {}", path.display())).at(flag);
-        return Err(failure.hint("write it, or name another file"));
-    }
+    let here = door::current_directory()?;
+    let read = PromptFile::at(&here, &path.display().to_string()).read();
+    read.map_err(|error| Failure::from(error).at(flag))?;
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     Ok(Some(full.display().to_string()))
 }

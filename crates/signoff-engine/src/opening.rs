@@ -1,0 +1,94 @@
+//! A person's own words in place of a built-in prompt: the file that holds them, and what it says.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use signoff_core::config::{Origin, Settings};
+
+use crate::layout::Layout;
+
+/// A file with a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptFile {
+    path: PathBuf,
+    /// As people write it.
+    pub name: String,
+}
+
+/// Why a file is no prompt.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    #[error("there is no prompt {name}")]
+    Missing { name: String },
+    #[error("the prompt {name} is not a regular file")]
+    NotAFile { name: String },
+    #[error("the prompt {name} is not UTF-8 text")]
+    NotText { name: String },
+    #[error("the prompt {name} says nothing")]
+    Blank { name: String },
+    #[error("the prompt {name} cannot be read: {error}")]
+    Unreadable { name: String, error: io::Error },
+}
+
+impl PromptFile {
+    /// A file by its path from the repository's root.
+    pub fn at(root: &Path, name: &str) -> Self {
+        Self { path: root.join(name), name: name.to_owned() }
+    }
+
+    /// What it says. Whoever is to say something else than the built-in prompt must say something.
+    pub fn read(&self) -> Result<String, PromptError> {
+        let name = self.name.clone();
+        let refused = |error: io::Error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                PromptError::Missing { name: self.name.clone() }
+            }
+            _ => PromptError::Unreadable { name: self.name.clone(), error },
+        };
+        // Reading a pipe that nobody writes to would never end.
+        if !fs::metadata(&self.path).map_err(refused)?.is_file() {
+            return Err(PromptError::NotAFile { name });
+        }
+        match String::from_utf8(fs::read(&self.path).map_err(refused)?) {
+            Err(_) => Err(PromptError::NotText { name }),
+            Ok(text) if text.trim().is_empty() => Err(PromptError::Blank { name }),
+            Ok(text) => Ok(text),
+        }
+    }
+}
+
+/// The file with the prompt of a role or reviewer: configured, with where it is; or else in `.signoff/prompts`.
+pub fn find<'a>(settings: &'a Settings, root: &Path, name: &str) -> Option<(PromptFile, Option<&'a Origin>)> {
+    if let Some((path, origin)) = settings.prompt(name) {
+        return Some((PromptFile::at(root, path), Some(origin)));
+    }
+    let path = Layout::new(root, None).prompts().join(format!("{name}.md"));
+    // One that is there and cannot be read is not the same as none: other rules than the team's would hold.
+    let none = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    if path.symlink_metadata().is_err_and(|error| none(&error)) {
+        return None;
+    }
+    let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+    Some((PromptFile { path, name }, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_a_file_with_words() {
+        let root = tempfile::tempdir().unwrap();
+        let said = |name: &str| PromptFile::at(root.path(), name).read().map_err(|error| error.to_string());
+        fs::write(root.path().join("good.md"), "Be kind.\n").unwrap();
+        fs::write(root.path().join("blank.md"), " \n\t\n").unwrap();
+        fs::write(root.path().join("latin.md"), b"caf\xe9\n").unwrap();
+        assert_eq!(said("good.md").unwrap(), "Be kind.\n");
+        assert_eq!(said("blank.md").unwrap_err(), "the prompt blank.md says nothing");
+        assert_eq!(said("latin.md").unwrap_err(), "the prompt latin.md is not UTF-8 text");
+        assert_eq!(said("none.md").unwrap_err(), "there is no prompt none.md");
+        assert_eq!(said("good.md/none.md").unwrap_err(), "there is no prompt good.md/none.md");
+        assert_eq!(said(".").unwrap_err(), "the prompt . is not a regular file");
+    }
+}
