@@ -68,7 +68,7 @@ fn writes(task: &Assignment) -> bool {
 
 /// The tasks of a plan, in the order in which they are to be worked: as the prompt asks for them, in any format that is
 /// known, or at least as a list with boxes. A text that has none is worked as a whole.
-fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
+pub(super) fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
     let boxes = |_| source::read_as(Format::OpenSpec, path, text, None);
     let Ok(plan) = source::read_plan(path, text, None).or_else(boxes) else { return Ok(Vec::new()) };
     let items = in_order(&plan);
