@@ -23,6 +23,10 @@ pub const VERSION: u32 = 4;
 /// The phase that stands beside the iterations: it comes once, at the end.
 pub const LAST: u32 = 9;
 
+/// Whoever counts further has miscounted.
+const MOST_ITERATIONS: u32 = 1000;
+const MOST_RETRIES: u32 = 1_000_000;
+
 /// An iteration: what is asked for, how far it is, and what its reviews said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -32,7 +36,7 @@ pub struct State {
     /// What is asked for, the whole text.
     pub task: String,
     pub mode: Mode,
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: u32,
     #[schemars(range(min = 1))]
     pub current_iteration: u32,
@@ -112,6 +116,7 @@ pub struct Reviewed {
     pub status: Status,
     /// Fixes made here in this iteration; of a phase that restarts instead, the restarts it caused so far, those of
     /// earlier iterations included.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
     /// What the last review that found something found, worst first.
     pub last_issues: Vec<Issue>,
@@ -122,6 +127,7 @@ pub struct Reviewed {
 #[serde(rename_all = "camelCase")]
 pub struct Checked {
     pub status: Status,
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
 }
 

@@ -6,6 +6,7 @@ use crate::ids::{Commit, TaskId};
 use crate::policy::Effort;
 use crate::prompt::material;
 use crate::source::Mark;
+use crate::source::planner::PlannedTask;
 use crate::state_v4::State;
 
 /// What kind of work a task is. It decides which phases of the workflow it goes through.
@@ -124,6 +125,20 @@ pub struct TakenOver {
     pub state: State,
     /// The commit that holds the work done so far: its branch begins there.
     pub commit: Commit,
+    /// Its design and its plan as that commit has them, where they were found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// The tasks of that plan. Nobody knows which of them are done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<PlannedTask>,
+}
+
+impl TakenOver {
+    pub fn of(state: State, commit: Commit) -> Self {
+        Self { state, commit, design: None, plan: None, items: Vec::new() }
+    }
 }
 
 impl TaskSpec {

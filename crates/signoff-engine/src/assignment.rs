@@ -156,6 +156,14 @@ impl Assignment {
         self.items.get(index).map(|item| (index, item))
     }
 
+    /// Whether another program began the agent phase at hand.
+    pub fn is_begun_elsewhere(&self) -> bool {
+        let here = (self.job.pass, self.policy.workflow.number(self.job.phase));
+        let state = self.spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let left = state.map(|state| (state.current_iteration, state.current_phase));
+        left == Some(here) && self.phase().is_some_and(|phase| phase.judge().is_none())
+    }
+
     /// The loop that agents are told they serve; none where they serve the whole run.
     pub fn told_loop(&self) -> Option<&LoopId> {
         match &self.part {

@@ -336,7 +336,10 @@ fn written<'a>(task: &'a Assignment, material: &'a Material, work: Work<'a>) -> 
         Written::Design => (DocumentKind::Design { task: work.task }, &material.design, None),
         Written::Plan => (DocumentKind::Plan { task: work.task }, &material.plan, material.design.as_deref()),
     };
-    let (text, diff) = (text.as_deref()?, Some(work.diff));
+    let (text, diff) = (text.as_deref(), Some(work.diff));
+    if text.is_none() && task.spec.taken_over.is_none() {
+        return None;
+    }
     Some(Subject::Document(Document { kind, text, worktree: work.worktree, design, diff }))
 }
 
@@ -351,7 +354,7 @@ fn subject<'a>(task: &'a Assignment, work: Work<'a>, (made, from): &'a (String, 
         }
         Some(Part::Planning { .. }) => DocumentKind::Groups { tasks: from },
     };
-    Subject::Document(Document { kind, text: made, worktree: work.worktree, design: None, diff: None })
+    Subject::Document(Document { kind, text: Some(made), worktree: work.worktree, design: None, diff: None })
 }
 
 /// What planners made, and from what.

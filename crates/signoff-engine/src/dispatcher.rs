@@ -26,6 +26,7 @@ use std::sync::Arc;
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
 use signoff_core::machine::{self, Effect, Event, Head, Loss};
+use signoff_core::source::planner::Planned;
 use signoff_core::state_v4;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
@@ -320,13 +321,26 @@ impl<'r> Dispatcher<'r> {
                 }
                 let Place { base, worktree } = place;
                 let begins = self.begins(run, loop_id, head);
-                self.loop_event(run, loop_id, begins, vec![LoopFact::Placed { base, worktree }])
+                let mut before = vec![LoopFact::Placed { base, worktree }];
+                before.extend(self.planned_elsewhere(run, loop_id));
+                self.loop_event(run, loop_id, begins, before)
             }
             Err(error) => {
                 self.trouble(run, loop_id, error);
                 Ok(())
             }
         }
+    }
+
+    /// The tasks of the plan that another program left. They answer no attempt of ours.
+    fn planned_elsewhere(&self, run: RunId, loop_id: &LoopId) -> Vec<LoopFact> {
+        let taken_over = self.spec(run, loop_id).and_then(|spec| spec.taken_over);
+        let items = taken_over.map(|taken_over| taken_over.items).filter(|items| !items.is_empty());
+        items.map_or_else(Vec::new, |items| {
+            let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+            let answer = LoopFact::Answered { attempt: AttemptId(0), answer: Planned::Tasks(items) };
+            vec![answer, LoopFact::Moved(Event::ItemsPlanned { count })]
+        })
     }
 
     /// A loop begins at its first phase, or where another program left it.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 
 use crate::fit::cut;
@@ -159,7 +160,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         return format!("signoff improve {id} --review");
     }
     match (task.status, task.outcome.as_deref()) {
-        (Status::Failed, _) if task.reason.as_deref() == Some("gate_failed") => {
+        (Status::Failed, _)
+            if task.kind == TaskType::Review && task.reason.as_deref() == Some("gate_failed") =>
+        {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),

@@ -76,6 +76,8 @@ fn worth(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
         }
         // Approval belongs to a commit: whatever came after it was seen by nobody.
         Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
+        // A gate that looks but once sent it back, and no other looked since.
+        None if this.tally.reviews > 0 => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
         None => (Outcome::Unreviewed, None),
     }
 }
@@ -86,9 +88,12 @@ fn is_gate(policy: &Policy, record: &GateRecord) -> bool {
 
 /// The next pass begins, as long as there is one.
 pub fn restart(this: &mut Loop, policy: &Policy) {
-    let allowed = policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes);
-    if this.at.pass >= allowed {
+    if !has_next_pass(this, policy) {
         return end(this, Outcome::Failed, Reason::PassesExhausted, Again::Restart);
+    }
+    // What looks but once has looked, unless nobody was heard.
+    if !panel(this).is_some_and(|panel| panel.answers().is_empty()) {
+        this.once_done.insert(this.at.phase);
     }
     let target = judge_here(this, policy).map_or(0, |judge| judge.restart_to);
     this.at.pass += 1;
@@ -101,6 +106,10 @@ pub fn restart(this: &mut Loop, policy: &Policy) {
     this.gates.retain(|record| record.phase < target || spent(record.phase));
     this.cycles.clear();
     enter(this, policy);
+}
+
+fn has_next_pass(this: &Loop, policy: &Policy) -> bool {
+    this.at.pass < policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes)
 }
 
 /// A gate's bound is reached: none of the ways on is a pass.
@@ -143,7 +152,7 @@ pub fn ask(this: &mut Loop, about: Asked, choices: &[Choice], policy: &Policy) {
     }
     let mut choices = choices.to_vec();
     let earlier = judge_here(this, policy).map_or(0, |judge| judge.restart_to) < this.at.phase;
-    if earlier {
+    if earlier && has_next_pass(this, policy) {
         choices.push(Choice::Restart);
     }
     let question = Question { id: this.new_question(), about, choices };

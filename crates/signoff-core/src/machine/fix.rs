@@ -1,6 +1,6 @@
 //! Fixing what a gate found: one fixer, or several side by side.
 
-use super::outcome::{Outcome, Reason};
+use super::outcome::{Again, Outcome, Reason};
 use super::state::{Asked, Fix, FixState, Head, Loop, Order, Slot, Stage};
 use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work};
 use crate::ids::{AttemptId, FindingId, ReviewerName};
@@ -14,11 +14,15 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     if !judge.gate.bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes) {
         return finish::exhausted(this, Reason::CyclesExhausted, policy);
     }
-    this.tally.fixes += 1;
     let findings = judge::blocking(this, policy);
     if findings.is_empty() && unread.is_empty() {
         // The cycle failed because nobody could judge: there is nothing to fix, only to look again.
+        count(this);
         return judge::again(this, policy);
+    }
+    if !work::may_attempt(this, policy) {
+        let outcome = finish::exhausted_as(policy.workflow.attempts_exhausted_as);
+        return finish::end(this, outcome, Reason::AttemptsExhausted, Again::Fix);
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
     let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !makes_one_thing(judge.fixer);
@@ -27,7 +31,13 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     } else {
         together()
     };
+    count(this);
     launch(this, groups, unread, policy);
+}
+
+/// One more fix at this gate. What was counted elsewhere may be any number.
+fn count(this: &mut Loop) {
+    this.tally.fixes = this.tally.fixes.saturating_add(1);
 }
 
 /// Whether what somebody makes is one answer: of two that are made side by side only one could be taken.
@@ -63,9 +73,11 @@ fn start_queued(this: &mut Loop, follows: Follows, policy: &Policy) {
         Order::AtOnce => queued.len(),
         Order::InTurn => queued.len().min(1),
     };
-    if !work::may_attempt(this, u32::try_from(number).unwrap_or(u32::MAX), policy) {
+    if !work::may_attempt(this, policy) {
         return work::attempts_exhausted(this, policy);
     }
+    // Those that start together are one attempt at what the review found.
+    this.tally.uncounted += u32::try_from(number.saturating_sub(1)).unwrap_or(u32::MAX);
     for index in queued.into_iter().take(number) {
         let slot = work::slot(this, follows == Follows::Incomplete, policy);
         set(this, index, FixState::Out(slot));
@@ -166,7 +178,7 @@ fn spend(this: &mut Loop, policy: &Policy) {
     if bound.is_some_and(|bound| !bound.allows_another_fix(this.tally.fixes, this.tally.granted.fixes)) {
         return finish::exhausted(this, Reason::FixerFailed, policy);
     }
-    this.tally.fixes += 1;
+    count(this);
     requeue_failed(this);
     start_queued(this, Follows::Incomplete, policy);
 }
@@ -192,13 +204,13 @@ fn combine(this: &mut Loop) {
     }
 }
 
-/// Fixes made side by side fit together.
+/// Fixes made side by side fit together. Whoever failed beside them has another go, as long as there is one.
 pub fn combined(this: &mut Loop, attempt: AttemptId, head: Head, policy: &Policy) {
-    if this.runs(attempt) && matches!(this.stage, Stage::Combining { .. }) {
-        this.head = head;
-        this.accounted_for();
-        fixed(this, policy);
-    }
+    let Stage::Combining { fixes, .. } = &this.stage else { return };
+    let once_more = work::may_attempt(this, policy);
+    let stays = |index: &usize| !once_more || matches!(fixes[*index].state, FixState::Done { .. });
+    let kept: Vec<_> = (0..fixes.len()).filter(stays).collect();
+    overlapped(this, attempt, &kept, head, policy);
 }
 
 /// They did not: what could not be kept is done again, one after the other.

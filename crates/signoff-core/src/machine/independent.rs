@@ -3,8 +3,12 @@
 use crate::ids::FindingId;
 use crate::review::{Finding, is_inside};
 
-/// Splits findings into groups with disjoint files, in the order given. A finding that names no file, or
-/// none of the repository, could touch any of them, so with one such everything is one group.
+/// More fixers than this would only be in each other's way.
+const MOST: usize = 8;
+
+/// Splits findings into groups with disjoint files, in the order given. A finding that names no file, or none of
+/// the repository, could touch any of them, so with one such everything is one group. Where there would be too
+/// many, they share.
 pub fn independent_groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<FindingId>> {
     let mut groups: Vec<(Option<&str>, Vec<FindingId>)> = Vec::new();
     let mut anywhere = false;
@@ -17,7 +21,15 @@ pub fn independent_groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -
         }
     }
     let groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
-    if anywhere { vec![groups.concat()] } else { groups }
+    if anywhere { vec![groups.concat()] } else { shared(groups) }
+}
+
+fn shared(mut groups: Vec<Vec<FindingId>>) -> Vec<Vec<FindingId>> {
+    let further = groups.split_off(groups.len().min(MOST));
+    for (index, group) in further.into_iter().enumerate() {
+        groups[index % MOST].extend(group);
+    }
+    groups
 }
 
 #[cfg(test)]
@@ -54,6 +66,13 @@ mod tests {
             finding("d", Some("z.rs")),
         ];
         assert_eq!(groups(&findings), "a c | b | d");
+    }
+
+    #[test]
+    fn findings_in_many_files_are_shared_by_eight() {
+        let file = |number: usize| finding(&number.to_string(), Some(&format!("{number}.rs")));
+        let findings: Vec<_> = (0..11).map(file).collect();
+        assert_eq!(groups(&findings), "0 8 | 1 9 | 2 10 | 3 | 4 | 5 | 6 | 7");
     }
 
     #[test]

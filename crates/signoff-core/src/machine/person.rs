@@ -45,7 +45,7 @@ fn unheard(this: &mut Loop, policy: &Policy) {
 }
 
 fn one_more(this: &mut Loop, policy: &Policy) {
-    this.tally.granted.fixes = (this.tally.fixes + 1).saturating_sub(bound(this, policy));
+    this.tally.granted.fixes = this.tally.fixes.saturating_add(1).saturating_sub(bound(this, policy));
     this.tally.noop_fixes = 0;
     let unread = this.unread.clone();
     fix::begin(this, unread, policy);

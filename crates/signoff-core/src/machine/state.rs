@@ -60,6 +60,9 @@ pub struct Position {
 pub struct Tally {
     /// Implement and fix attempts so far.
     pub iteration: u32,
+    /// Those of them that the bound on attempts does not count: the first at each further item of a plan, and fixers
+    /// beside others.
+    pub uncounted: u32,
     /// The iteration at the last checkpoint review.
     pub last_checkpoint: u32,
     /// The number of the current review; of this gate and pass.

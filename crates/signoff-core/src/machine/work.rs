@@ -58,16 +58,20 @@ fn attempt(this: &mut Loop, ask: Ask, policy: &Policy) {
         Ask::First => 0,
         Ask::Next { failures } => failures,
     };
-    if ask == Ask::First && !counts(this, policy) {
+    let begins = ask == Ask::First;
+    if begins && !counts(this, policy) {
         this.notes = std::mem::take(&mut this.next_notes);
         this.stage = Stage::Working { slot: this.new_slot(), failures };
         return;
     }
-    if !may_attempt(this, 1, policy) {
+    // The items of a plan, each worked once, are one attempt at it.
+    let next_item = begins && this.at.item > 0;
+    if !next_item && !may_attempt(this, policy) {
         this.stage = Stage::Working { slot: Slot::Vacant, failures };
         return attempts_exhausted(this, policy);
     }
-    let slot = slot(this, ask != Ask::First, policy);
+    this.tally.uncounted += u32::from(next_item);
+    let slot = slot(this, !begins, policy);
     this.stage = Stage::Working { slot, failures };
 }
 
@@ -80,10 +84,10 @@ fn counts(this: &Loop, policy: &Policy) -> bool {
     }
 }
 
-/// Whether so many more attempts are within the loop's bound.
-pub fn may_attempt(this: &Loop, more: u32, policy: &Policy) -> bool {
+/// Whether one more attempt is within the loop's bound, which is one on repeating.
+pub fn may_attempt(this: &Loop, policy: &Policy) -> bool {
     let allowed = policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts);
-    this.tally.iteration.saturating_add(more) <= allowed
+    this.tally.iteration.saturating_sub(this.tally.uncounted) < allowed
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
@@ -177,7 +181,7 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
 
 /// The same job once more.
 pub fn renewed(this: &mut Loop, failures: u32, policy: &Policy) {
-    if !may_attempt(this, 1, policy) {
+    if !may_attempt(this, policy) {
         return attempts_exhausted(this, policy);
     }
     let slot = slot(this, true, policy);

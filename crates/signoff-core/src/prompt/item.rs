@@ -13,6 +13,8 @@ pub struct Item<'a> {
     /// The titles of those that came before it, and of those that come after.
     pub done: &'a [&'a str],
     pub later: &'a [&'a str],
+    /// Whether another program worked on the plan before: nobody knows what of it is done.
+    pub begun_elsewhere: bool,
 }
 
 impl Item<'_> {
@@ -51,6 +53,7 @@ impl Item<'_> {
             let lines: Vec<String> = titles.iter().map(|one| format!("- {}", title(one))).collect();
             (!lines.is_empty()).then(|| format!("{heading}\n{}", lines.join("\n")))
         };
-        lists.into_iter().filter_map(list).collect::<Vec<_>>().join("\n\n")
+        let begun = self.begun_elsewhere.then(|| text::ITEM_BEGUN_ELSEWHERE.trim().to_owned());
+        begun.into_iter().chain(lists.into_iter().filter_map(list)).collect::<Vec<_>>().join("\n\n")
     }
 }

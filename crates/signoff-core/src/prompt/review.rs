@@ -58,7 +58,8 @@ pub struct Work<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     pub kind: DocumentKind<'a>,
-    pub text: &'a str,
+    /// None where another program wrote it and nobody knows its place.
+    pub text: Option<&'a str>,
     pub worktree: &'a str,
     /// The design it goes back to.
     pub design: Option<&'a str>,
@@ -176,7 +177,10 @@ fn document(pieces: &mut Pieces, written: &Document<'_>) {
     pieces.add(text::Repository { path: &one_line(written.worktree) }.fill());
     let design = |text| text::Preparation { preparation: &fenced(text, "") }.fill();
     pieces.add_some(written.design.map(design));
-    pieces.add(text::DocumentUnderReview { heading, document: &fenced(written.text, "") }.fill());
+    pieces.add(match written.text {
+        Some(text) => text::DocumentUnderReview { heading, document: &fenced(text, "") }.fill(),
+        None => text::DocumentNotFound { heading }.fill(),
+    });
     pieces.add_some(written.diff.map(|diff| text::DiffSoFar { diff: &diff.render() }.fill()));
 }
 

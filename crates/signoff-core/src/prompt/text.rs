@@ -94,6 +94,7 @@ texts! {
     WORKPLACE = "workplace";
     MARKER = "marker";
     STOP_MARKER = "stop_marker";
+    ITEM_BEGUN_ELSEWHERE = "item_begun_elsewhere";
     FIX = "fix";
     CONFLICT = "conflict";
     ENUMERATE = "enumerate";
@@ -172,6 +173,7 @@ templates! {
     PreviousPlan = "previous_plan" { plan }
     DesignFile = "design_file" { path }
     PlanFile = "plan_file" { path }
+    DocumentNotFound = "document_not_found" { heading }
     ItemToDo = "item_to_do" { number, count, title, description, others }
     ItemUnderReview = "item_under_review" { number, count, title, description, others }
     ReviewOfLastPass = "review_of_last_pass" { pass, review }

@@ -1,10 +1,13 @@
 //! Reads a state file. Whatever does not fit is named by its place, with what belongs there.
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::{
-    Checked, Issue, Iteration, LAST, Level, Mode, Phases, Plain, Reviewed, State, Status, VERSION, seconds,
+    Checked, Issue, Iteration, LAST, Level, MOST_ITERATIONS, MOST_RETRIES, Mode, Phases, Plain, Reviewed,
+    State, Status, VERSION, seconds,
 };
 use crate::source::json::{LineIndex, Members, explained};
 
@@ -109,6 +112,12 @@ impl<'a> Node<'a> {
         count.ok_or_else(|| self.expected(&format!("a whole number from {least} on")))
     }
 
+    fn bounded(&self, within: RangeInclusive<u32>) -> Result<u32, StateError> {
+        let count = serde_json::from_str(self.raw.get()).ok().filter(|count| within.contains(count));
+        let (least, most) = within.into_inner();
+        count.ok_or_else(|| self.expected(&format!("a whole number from {least} to {most}")))
+    }
+
     fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Result<T, StateError> {
         let said: Option<String> = serde_json::from_str(self.raw.get()).ok();
         let known = said.and_then(|said| all.iter().copied().find(|one| word(*one) == said));
@@ -175,7 +184,7 @@ fn state(node: &Node<'_>) -> Result<State, StateError> {
         version: VERSION,
         task: task.text()?,
         mode: object.need("mode")?.word(&Mode::ALL, Mode::word)?,
-        max_iterations: object.need("maxIterations")?.count(1)?,
+        max_iterations: object.need("maxIterations")?.bounded(1..=MOST_ITERATIONS)?,
         current_iteration: object.need("currentIteration")?.count(1)?,
         current_phase,
         started_at: object.need("startedAt")?.time()?,
@@ -261,7 +270,7 @@ fn status(object: &Object<'_, '_>) -> Result<Status, StateError> {
 }
 
 fn retries(object: &Object<'_, '_>) -> Result<u32, StateError> {
-    object.get("retryCount").map_or(Ok(0), |node| node.count(0))
+    object.get("retryCount").map_or(Ok(0), |node| node.bounded(0..=MOST_RETRIES))
 }
 
 fn issue(node: &Node<'_>) -> Result<Issue, StateError> {

@@ -48,7 +48,7 @@ fn taken_over(state: &State) -> State {
     let mut policy = policy(state.mode);
     policy.workflow.limits.max_passes = state.max_iterations;
     let begun = [resume(state, say::head(9), &policy)];
-    let taken_over = TakenOver { state: state.clone(), commit: "c9".into() };
+    let taken_over = TakenOver::of(state.clone(), "c9".into());
     let spec = TaskSpec { taken_over: Some(Box::new(taken_over)), ..TaskSpec::of(&state.task) };
     told(&log(&policy, &begun), &LoopId::new("1"), &spec).expect("an iteration")
 }

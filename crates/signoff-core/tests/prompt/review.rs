@@ -87,7 +87,14 @@ fn a_run_is_judged_as_one_piece_with_the_tool_for_runs() {
 #[test]
 fn one_item_of_a_plan_is_judged_by_itself() {
     let ask = ask(ReviewerKind::Code);
-    let item = Item { number: 1, title: "Begin", description: "Redirect.", done: &[], later: &["End"] };
+    let item = Item {
+        number: 1,
+        title: "Begin",
+        description: "Redirect.",
+        done: &[],
+        later: &["End"],
+        begun_elsewhere: false,
+    };
     let subject = Subject::Task(Work { item: Some(item), ..work() });
     let context = ReviewContext { subject, contract: Contract::Severity, ..review(&ask) };
     insta::assert_snapshot!("review_item", told(&context));
@@ -106,7 +113,8 @@ fn documents_are_judged_by_what_they_were_made_from() {
     for (name, kind, text) in documents {
         let written = matches!(kind, DocumentKind::Plan { .. });
         let (design, diff) = (written.then_some("Use the library.\n"), written.then_some(DIFF));
-        let subject = Subject::Document(Document { kind, text, worktree: WORKTREE, design, diff });
+        let subject =
+            Subject::Document(Document { kind, text: Some(text), worktree: WORKTREE, design, diff });
         let context = ReviewContext {
             subject,
             contract: Contract::Severity,

@@ -49,6 +49,7 @@ fn one_item_of_a_plan() {
         description: "After 30 minutes.\n\nAcceptance criteria:\n- a test waits",
         done: &["Begin the flow"],
         later: &["Log out", "Say so\n## Section"],
+        begun_elsewhere: false,
     };
     let task = TaskBrief { design_file: "docs/design.md", plan_file: "docs/plan.md", ..TASK };
     let context = ImplementContext { task, item: Some(item), ..implement() };

@@ -25,7 +25,7 @@ use crate::process::AttemptDir;
 pub const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Where documents are, seen from the worktree.
-const DIRECTORY: [&str; 2] = ["docs", "signoff"];
+pub(super) const DIRECTORY: [&str; 2] = ["docs", "signoff"];
 
 /// So many other files are named.
 const NAMED: usize = 5;
@@ -83,24 +83,36 @@ impl Assignment {
         self.part.is_none() && self.task.is_some() && self.spec.kind != TaskType::Plan
     }
 
-    /// Where a document of the task is, seen from the worktree.
+    /// Where a document of the task is, seen from the worktree: where another program left it, or below its own name.
     pub fn document_path(&self, kind: Kind) -> Option<String> {
+        if let Some(found) = self.found_document(kind) {
+            return Some(found.to_owned());
+        }
         let branch = self.spec.branch(self.task.filter(|_| self.has_documents())?);
         let name = branch.strip_prefix("signoff/").unwrap_or(&branch);
         Some(format!("{}/{name}-{}.md", DIRECTORY.join("/"), kind.word()))
     }
 
-    /// The same where an earlier phase or pass wrote it.
+    /// The same where an earlier phase or pass wrote it, or another program did.
     pub fn written_document(&self, kind: Kind) -> Option<String> {
         let writes = |(index, phase): (usize, &Phase)| {
             let is_it = matches!(&phase.kind, PhaseKind::Agent { role, .. } if Kind::of(*role) == Some(kind));
             is_it && !phase.is_off() && self.has_run(index)
         };
         let written = self.policy.workflow.phases.iter().enumerate().any(writes);
-        self.document_path(kind).filter(|_| written)
+        self.document_path(kind).filter(|_| written || self.found_document(kind).is_some())
     }
 
-    /// Whether a phase was gone through here. Of what another program did, only the commits are known.
+    /// The document that was on the branch when the task was taken over.
+    fn found_document(&self, kind: Kind) -> Option<&str> {
+        let taken_over = self.spec.taken_over.as_ref().filter(|_| self.has_documents())?;
+        match kind {
+            Kind::Design => taken_over.design.as_deref(),
+            Kind::Plan => taken_over.plan.as_deref(),
+        }
+    }
+
+    /// Whether a phase was gone through here. Of what another program did, only what it left is known.
     fn has_run(&self, index: usize) -> bool {
         let state = self.spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
         let (first, number) = state.map_or((1, 0), |state| (state.current_iteration, state.current_phase));

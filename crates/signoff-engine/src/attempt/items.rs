@@ -93,7 +93,7 @@ fn items_at(
 /// The tasks of a plan, in the order in which they are to be worked: as the prompt asks for them, in any format that is
 /// known, or at least as a list with boxes. A text that has none is worked as a whole; what is no text, or has tasks
 /// that cannot be put in order, is no plan.
-fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
+pub(super) fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> {
     let plan = source::read(path, text, None).map_err(|error| error.to_string())?;
     let plan = match plan.format {
         Format::Text => source::read_as(Format::OpenSpec, path, text, None).ok(),

@@ -29,7 +29,8 @@ pub(super) fn item<'a>(
 ) -> Option<Item<'a>> {
     let (index, item) = task.item()?;
     let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
-    Some(Item { number, title: &item.title, description: &item.description, done, later })
+    let begun_elsewhere = task.is_begun_elsewhere();
+    Some(Item { number, title: &item.title, description: &item.description, done, later, begun_elsewhere })
 }
 
 /// What is open when a pass begins that is not the first: whatever ended the one before is among it.

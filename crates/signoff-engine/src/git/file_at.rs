@@ -42,6 +42,31 @@ impl Repository {
         Ok(!listed.is_empty() && listed.split_whitespace().nth(1) != Some("tree"))
     }
 
+    /// The plain names of the files in a directory of a commit. Names that cannot be told in words are left out.
+    pub fn names_below(&self, commit: &Commit, directory: &str) -> Result<Vec<String>, GitError> {
+        let below = format!("{directory}/");
+        let asked = ["ls-tree", "-z", "--name-only", "--full-tree", commit.as_str(), "--", &below];
+        let listed = self.sealed(self.here())?.args(asked).read()?;
+        let names = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+        let plain = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && c != '`');
+        Ok(names.filter_map(|name| name.strip_prefix(&below)).filter(plain).map(str::to_owned).collect())
+    }
+
+    /// Which of some files in a directory was changed last, as a commit's history tells it.
+    pub fn changed_last(
+        &self,
+        commit: &Commit,
+        directory: &str,
+        files: &[String],
+    ) -> Result<Option<String>, GitError> {
+        let show = ["log", "-z", "--format=", "--name-only", "--no-renames", "--no-show-signature"];
+        let about = ["--end-of-options", commit.as_str(), "--", directory];
+        let listed = self.sealed(self.here())?.args(show).args(about).read()?;
+        let names = listed.split(|byte| matches!(*byte, 0 | b'\n')).map(String::from_utf8_lossy);
+        let last = names.into_iter().find(|name| files.iter().any(|file| *file == **name));
+        Ok(last.map(|name| name.into_owned()).or_else(|| files.last().cloned()))
+    }
+
     /// The paths in which two commits differ.
     pub fn changed_between(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
         let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];

@@ -108,7 +108,7 @@ pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
     let subject = words::subject(row);
     let how = how(step.after, &ending.outcome, ending.reason, step.policy);
     lines.push(Line::Own(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next(ending, task.0)).map(Line::Below));
+    lines.extend(row.task.and_then(|task| next(ending, task.0, step.policy)).map(Line::Below));
     lines
 }
 
@@ -146,7 +146,9 @@ fn after(this: &Loop, policy: &Policy) -> String {
 }
 
 /// What to type next.
-fn next(ending: &Ending, task: u64) -> Option<String> {
+fn next(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
+    // Where nobody but reviewers is at work, nobody could fix what they found.
+    let only_looks = policy.workflow.phases.iter().all(|phase| phase.judge().is_some());
     match &ending.outcome {
         Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => {
             None
@@ -158,7 +160,7 @@ fn next(ending: &Ending, task: u64) -> Option<String> {
         Outcome::Discussion => Some(format!(
             "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
         )),
-        Outcome::Failed if ending.reason == Some(Reason::GateFailed) => {
+        Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_looks => {
             Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
         }
         Outcome::Failed | Outcome::Stuck => {

@@ -157,7 +157,7 @@ fn of_one_branch_only_the_latest_needs_attention() {
     insta::assert_snapshot!(told(&tasks, &[]), @"
     Needs attention:
       ✗ 3. Add it: failed CHANGES_REQUESTED (1 cycle) gate_failed
-          signoff show 3, then signoff improve 3 --review
+          signoff show 3, then signoff retry 3
 
     2 completed, 1 failed
     ");

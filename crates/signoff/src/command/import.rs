@@ -6,6 +6,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::{Head, Policy, replay};
 use signoff_core::state_v4::{self, State, StateError};
 use signoff_core::task::{TakenOver, TaskSpec};
+use signoff_engine::attempt::{self, Found};
 
 use super::iterate;
 use crate::console::Console;
@@ -39,7 +40,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let bench = Bench::open()?;
     let commit = bench.repository.resolve("HEAD")?;
     let iteration = iterate::Args::taken_over(&state, args.queue);
-    let spec = spec(state.clone(), commit.clone())?;
+    let spec = spec(&bench, state.clone(), commit.clone(), console)?;
     check(&bench, &iteration, &spec, &state)?;
     warn(&bench, (&args.file, &commit), console)?;
     iteration.begin(bench, spec, console)
@@ -60,13 +61,17 @@ fn read(file: &Path, console: &Console) -> Result<State, Failure> {
     })
 }
 
-fn spec(state: State, commit: Commit) -> Result<TaskSpec, Failure> {
+fn spec(bench: &Bench, state: State, commit: Commit, console: &Console) -> Result<TaskSpec, Failure> {
     let spec = TaskSpec::of(&state.task);
     if spec.title.is_empty() {
         return Err(Failure::usage("task: says nothing").hint("write what is to be done"));
     }
-    let taken_over = Some(Box::new(TakenOver { state, commit }));
-    Ok(TaskSpec { auto_review: Some(true), taken_over, ..spec })
+    let Found { design, plan, items, note } = attempt::found(&bench.repository, &commit, &spec.title)?;
+    if let Some(note) = note {
+        console.note(&format!("warning: {note}: the whole task is one item"));
+    }
+    let taken_over = TakenOver { state, commit, design, plan, items };
+    Ok(TaskSpec { auto_review: Some(true), taken_over: Some(Box::new(taken_over)), ..spec })
 }
 
 /// Where all phases that are left are switched off, nobody would look at it any more.

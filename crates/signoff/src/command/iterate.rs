@@ -65,6 +65,18 @@ fn queue(
     add::added(bench, task, console)
 }
 
+/// The branch of a task. What comes from elsewhere may well bring one along with the name it had there.
+fn free_branch(bench: &Bench, spec: &TaskSpec, task: TaskId) -> Result<String, Failure> {
+    let name = spec.branch(task);
+    let mut branch = name.clone();
+    let mut number = 1_u32;
+    while spec.taken_over.is_some() && bench.repository.has_branch(&branch)? {
+        number += 1;
+        branch = format!("{name}-{number}");
+    }
+    Ok(branch)
+}
+
 impl Args {
     /// What an iteration is asked for that another program began.
     pub fn taken_over(state: &State, queue: bool) -> Self {
@@ -87,7 +99,7 @@ impl Args {
         let lease = bench.store.open_run(clock::now())?;
         let numbers = bench.store.reserve_tasks(1)?;
         let task = numbers.into_iter().next().ok_or_else(|| Failure::failed("the task was not kept"))?;
-        let branch = spec.branch(task);
+        let branch = free_branch(&bench, &spec, task)?;
         let facts = open::single(workflow, (task, spec), branch, no_ask);
         if self.queue {
             return queue(&bench, (lease, &facts), task, console);
@@ -116,9 +128,12 @@ impl Args {
             .task_workflow(spec, &flags)?
             .in_mode(mode)
             .ok_or_else(|| Failure::usage(format!("workflow {PRESET} has no mode {mode}")))?;
-        // In this mode the main agent reviews, whatever tool of another program is named for it.
+        // In this mode the main agent reviews, whoever else is named for it; a model that was said with them is theirs.
         for gate in workflow.phases.iter_mut().filter(|phase| self.lite && phase.is_gate()) {
-            gate.tool = None;
+            gate.prefers = None;
+            if gate.agent.take().is_some() | gate.tool.take().is_some() {
+                gate.model = None;
+            }
         }
         let limits = &mut workflow.limits;
         limits.max_passes = self.max_iterations.unwrap_or(limits.max_passes);

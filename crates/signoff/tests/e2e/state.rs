@@ -184,6 +184,59 @@ fn the_whole_task_is_one_item_where_the_plan_is_not_known() {
     }
 }
 
+const PLAN: &str = "docs/signoff/task-7-add-user-authentication-plan.md";
+
+/// The same with a plan of two tasks among the work done so far, and the plan of another task.
+fn planned() -> Project {
+    let project = project();
+    project.set_agent(|script| {
+        let implements = Rule::role("implement").append("auth.txt", "more\n").say("Done.\n");
+        team(script.rule(implements))
+    });
+    project.env.write(PLAN, "# Plan\n\n### Task 1: Log in\n\nAsk.\n\n### Task 2: Log out\n\nForget.\n");
+    project.commit("Plan it");
+    project.env.write("docs/signoff/task-8-another-plan.md", "# Plan\n\n### Task 1: Another\n");
+    project.commit("Plan another");
+    let_go(&project);
+    project
+}
+
+#[test]
+fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
+    for phase in [3, 4] {
+        let project = planned();
+        let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
+        assert_eq!(ended.code, Some(0), "{ended}");
+        let calls = project.calls();
+        assert_eq!(calls.of_role("implement").count(), 2, "{}", calls.story());
+        let prompts = project.run(&["logs", "1", "--prompts"]).stdout;
+        assert!(prompts.contains(PLAN) && prompts.contains("number 2 of 2"), "{prompts}");
+        assert_eq!(prompts.contains("# PLAN REVIEW PHASE"), phase == 3, "{prompts}");
+        assert_eq!(prompts.contains("may be done already"), phase == 4, "{prompts}");
+        assert!(!prompts.contains("task-8-another"), "{prompts}");
+    }
+}
+
+#[test]
+fn a_plan_that_nobody_finds_is_still_what_the_review_of_the_plan_is_about() {
+    let project = project();
+    let_go(&project);
+    project.env.run_with_input(&["import", "-"], at(3).to_string());
+    let prompt = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
+    assert!(prompt.contains("# PLAN REVIEW PHASE") && prompt.contains("Look for it among"), "{prompt}");
+}
+
+#[test]
+fn the_branch_of_the_same_task_from_elsewhere_is_not_in_the_way() {
+    let project = project();
+    project.git(&format!("checkout -q -b {BRANCH}"));
+    let_go(&project);
+    let ended = project.run(&["import", "state.json"]);
+    assert_eq!(ended.code, Some(0), "{ended}");
+    assert!(project.subjects(&format!("{BRANCH}-2")).contains("simplify"));
+    assert_eq!(project.git(&format!("log -1 --format=%s {BRANCH}")).trim(), "Begun elsewhere");
+}
+
 #[test]
 fn what_is_queued_is_exported_as_it_was_and_worked_later() {
     let project = project();

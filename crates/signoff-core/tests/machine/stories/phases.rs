@@ -225,3 +225,80 @@ fn a_list_of_tasks_is_made_again_by_one_planner() {
     let story = story.objects(reviewer.as_str(), &["a.rs", "b.rs", "c.rs"]);
     assert_eq!(story.jobs().len(), 1);
 }
+
+/// What the last steps of a story were.
+fn last(story: Story, lines: usize) -> String {
+    let told = story.told();
+    let all: Vec<_> = told.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+#[test]
+fn a_plan_of_many_items_and_fixes_side_by_side_use_up_no_attempts() {
+    let mut policy = policy();
+    policy.workflow.limits.max_attempts = 4;
+    let mut story = Story::of(policy).works().works();
+    story = story.then("a plan of 9 items", Event::ItemsPlanned { count: 9 }).approves("plan");
+    for _ in 0..9 {
+        story = story.works();
+    }
+    let files: Vec<String> = (0..20).map(|number| format!("{number}.rs")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    // The items were one attempt; each round of fixes is another.
+    for _ in 0..3 {
+        story = story.objects("code", &files);
+        assert_eq!(story.jobs().len(), 8);
+        for _ in 0..8 {
+            story = story.works();
+        }
+        story = story.combines();
+    }
+    let story = story.objects("code", &["a.rs", "b.rs"]);
+    insta::assert_snapshot!(last(story.retry().works().works().combines(), 5), @"");
+}
+
+#[test]
+fn a_fix_that_never_began_is_not_counted() {
+    let mut policy = policy();
+    policy.workflow.limits.max_attempts = 1;
+    let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
+    assert_eq!(story.state.tally.fixes, 0);
+    let story = story.retry();
+    assert_eq!(story.state.tally.fixes, 1);
+    assert_eq!(story.jobs().len(), 2);
+}
+
+#[test]
+fn a_last_look_that_sends_back_is_not_made_again() {
+    let mut policy = policy();
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.once) {
+        if let Some(judge) = phase.judge_mut() {
+            judge.gate.on_failure = OnFailure::Restart;
+        }
+    }
+    let pass = |story| to_code_review(story).approves("code").check_passes().works().approves("final");
+    let story = pass(Story::of(policy)).objects("codex", &["a.rs"]);
+    insta::assert_snapshot!(last(pass(story), 9), @"");
+}
+
+#[test]
+fn a_fixer_that_fails_beside_others_has_another_go_after_them() {
+    let mut policy = policy();
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.on_fixer_failure =
+            signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::NextAttempt]);
+    }
+    let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
+    insta::assert_snapshot!(last(story.writer_fails().works().combines().works(), 5), @"");
+}
+
+#[test]
+fn another_pass_is_offered_only_where_one_is_left() {
+    let asked = |passes: u32| {
+        let mut policy = policy();
+        policy.workflow.limits.max_passes = passes;
+        last(Story::of(policy).works().works().discusses("plan"), 1)
+    };
+    insta::assert_snapshot!(asked(1), @"");
+    insta::assert_snapshot!(asked(2), @"");
+}
