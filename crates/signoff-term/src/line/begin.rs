@@ -153,9 +153,12 @@ fn reviewing(step: &Step, panel: &Panel) -> Option<String> {
 fn fixing(step: &Step, fixes: &[Fix], order: Order) -> Option<String> {
     let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Out(_))).count();
     if matches!(step.before.stage, Stage::Fixing { .. }) {
-        // The next in turn is no news; one that is tried again is.
-        let again = is_another_try(step) && !matches!(step.event, Event::WorkEnded { .. });
-        return again.then(|| "Improving again...".to_owned());
+        let ended = matches!(step.event, Event::WorkEnded { .. });
+        if ended {
+            // Those at once were told of together.
+            return (order == Order::InTurn && out > 0).then(|| "Improving...".to_owned());
+        }
+        return is_another_try(step).then(|| "Improving again...".to_owned());
     }
     Some(match order {
         Order::AtOnce if out > 1 => format!("Improving ({out} fixes at once)..."),

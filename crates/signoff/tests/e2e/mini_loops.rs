@@ -664,3 +664,96 @@ fn overlapping(script: Script) -> Script {
 fn killed_while_fixes_that_overlap_are_put_together() {
     killed_at(overlapping, &["combine", "put_together", "moved", "combined"], every);
 }
+
+#[test]
+fn a_file_is_the_same_however_the_reviewer_names_it() {
+    let project = project(|script| {
+        let found = "echo \"- $PWD/a.txt:1 lacks the word of a\"; echo '- ./a.txt:3 names nobody at all'\n\
+                     echo \"- b/../b.txt:1 lacks the word of b\"; echo; echo '**Verdict: CHANGES_REQUESTED**'";
+        let script = script.rule(Rule::role("review").cycle(1).shell(found));
+        let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
+        script.rule(fixer("b", &["a"]).say("Fixed.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("Improving (2 fixes at once)..."), "{worked}");
+    let only = |call: &Call| {
+        let files = call.prompt.split("Change only these files").nth(1).unwrap_or_default();
+        files.lines().filter(|line| line.contains(".txt")).collect::<Vec<_>>().join(" ")
+    };
+    let mut told: Vec<String> = fixers(&project).iter().map(only).collect();
+    told.sort();
+    assert_eq!(told, ["a.txt", "b.txt"]);
+    insta::assert_snapshot!(files(&project), @"
+    a.txt: one, word of a
+    b.txt: one, word of b
+    c.txt: one
+    ");
+    assert!(!project.subjects(BRANCH).contains("by hand"));
+    tidy(&project);
+}
+
+#[test]
+fn what_a_review_asks_for_beside_its_findings_is_told_to_the_first() {
+    let project = project(|script| {
+        let more = format!("The manual must name all of them.\n\n{}", wants(&["a.txt:1", "b.txt:1"]));
+        let script = script.rule(Rule::role("review").cycle(1).say(&more));
+        let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
+        script.rule(fixer("b", &["a"]).say("Fixed.\n"))
+    });
+    let worked = project.run(&["work"]);
+    assert!(worked.stdout.contains("Improving (2 fixes at once)..."), "{worked}");
+    for call in fixers(&project) {
+        let is_first = call.prompt.contains("the word of a");
+        assert_eq!(call.prompt.contains("The manual must name all of them."), is_first, "{}", call.prompt);
+        assert_ne!(call.prompt.contains("the word of b"), is_first, "{}", call.prompt);
+    }
+}
+
+#[test]
+fn who_left_a_worktree_nobody_can_use_begins_in_a_new_one() {
+    let name = "git -c user.name=A -c user.email=a@example.org";
+    let rebase = format!(
+        "{name} commit -qam Mine && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~1 2>/dev/null"
+    );
+    for leaves in ["git checkout -q --orphan other", &rebase] {
+        let retried = format!("{AT_ONCE}on_fixer_failure = [\"retry\", \"fail\"]\n");
+        let once = format!("test -e {YARD}/once || {{ touch {YARD}/once; {leaves}; }}");
+        let project = configured(&retried, |script| {
+            let strays = fixer("a", &["b"]).shell(&once);
+            let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
+            script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
+        });
+        let worked = project.run(&["work"]);
+        assert_eq!(worked.code, Some(0), "{leaves}: {worked}");
+        assert!(worked.stdout.contains("Improving again..."), "{leaves}: {worked}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(files(&project), @"
+            a.txt: one, word of a
+            b.txt: one, word of b
+            c.txt: one
+            ");
+        }
+        tidy(&project);
+    }
+}
+
+/// A task that failed while its fixers worked: their commits are kept.
+fn failed() -> Project {
+    let project = project(|script| {
+        let fails = fixer("b", &["a"]).shell("rm -rf ../task-1-fix-1.1.1.0").exit(1);
+        wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(fails)
+    });
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    assert_ne!(project.git("for-each-ref refs/signoff/apart"), "");
+    project
+}
+
+#[test]
+fn nothing_is_kept_of_fixes_once_their_task_is_called_off_or_approved() {
+    let project = failed();
+    assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+    tidy(&project);
+    let project = failed();
+    assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED"]).code, Some(0));
+    tidy(&project);
+}

@@ -505,6 +505,8 @@ fn one_that_resets_its_branch_to_nothing() {
       [2/3] Running review...
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
+    --- stderr
+    commits that were there before are not on the branch any more; kept as refs/signoff/left/1/1/a3: `git log signoff/task-1-do-it..refs/signoff/left/1/1/a3` shows them, `git cherry-pick signoff/task-1-do-it..refs/signoff/left/1/1/a3` brings them back
     ");
     insta::assert_snapshot!(branch(&project), @"
     Address review feedback (cycle 1)
@@ -513,6 +515,29 @@ fn one_that_resets_its_branch_to_nothing() {
     other.txt
     signoff.toml
     ");
+}
+
+#[test]
+fn what_one_takes_off_the_branch_is_kept_and_told() {
+    let rules = [
+        works(),
+        Rule::role("review").cycle(1).say(REFUSED),
+        Rule::role("fix").shell("git reset -q --hard HEAD~1 && echo other > other.txt"),
+        approves(),
+    ];
+    let (project, output) = worked(rules, "");
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(
+        output.to_string().contains("not on the branch any more; kept as refs/signoff/left/1/1/"),
+        "{output}"
+    );
+    project.git("reflog expire --expire=now --all");
+    project.git("gc -q --prune=now");
+    let kept = project.git("for-each-ref --format='%(refname)' refs/signoff/left");
+    assert_eq!(
+        project.git(&format!("log -1 --format=%s {}", kept.trim())),
+        "Do it - initial implementation\n"
+    );
 }
 
 #[test]
