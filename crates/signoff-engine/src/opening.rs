@@ -40,11 +40,13 @@ impl PromptFile {
     /// What it says. Whoever is to say something else than the built-in prompt must say something.
     pub fn read(&self) -> Result<String, PromptError> {
         let name = self.name.clone();
-        let refused = |error: io::Error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => {
-                PromptError::Missing { name: self.name.clone() }
+        let refused = |error: io::Error| {
+            let name = self.name.clone();
+            if is_not_there(&error) {
+                PromptError::Missing { name }
+            } else {
+                PromptError::Unreadable { name, error }
             }
-            _ => PromptError::Unreadable { name: self.name.clone(), error },
         };
         // Reading a pipe that nobody writes to would never end.
         if !fs::metadata(&self.path).map_err(refused)?.is_file() {
@@ -65,12 +67,15 @@ pub fn find<'a>(settings: &'a Settings, root: &Path, name: &str) -> Option<(Prom
     }
     let path = Layout::new(root, None).prompts().join(format!("{name}.md"));
     // One that is there and cannot be read is not the same as none: other rules than the team's would hold.
-    let none = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    if path.symlink_metadata().is_err_and(|error| none(&error)) {
+    if path.symlink_metadata().is_err_and(|error| is_not_there(&error)) {
         return None;
     }
     let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
     Some((PromptFile { path, name }, None))
+}
+
+fn is_not_there(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
