@@ -60,6 +60,8 @@ pub struct Settings {
 struct Own {
     workflow: Workflow,
     origin: Origin,
+    /// Where each key of each phase is written.
+    written: BTreeMap<(String, String), Origin>,
 }
 
 /// How long things may take and how much they may cost.
@@ -122,7 +124,8 @@ impl Settings {
                 return Err(tables.table.error(name, message));
             }
             let workflow = resolve::workflow(&table, name, &shared)?;
-            self.workflows.insert(name.to_owned(), Own { workflow, origin: tables.origin(name) });
+            let written = tables.inside(name)?.map_or(Ok(BTreeMap::new()), |own| written(&own))?;
+            self.workflows.insert(name.to_owned(), Own { workflow, origin: tables.origin(name), written });
         }
         Ok(())
     }
@@ -214,6 +217,21 @@ impl Settings {
     pub fn worktree_directory(&self) -> &str {
         self.written.worktree.directory.value.as_str()
     }
+}
+
+/// Where each key of each phase of a workflow is written.
+fn written(
+    own: &layer::Source<'_>,
+) -> Result<BTreeMap<(String, String), Origin>, crate::workflow::WorkflowError> {
+    let mut written = BTreeMap::new();
+    for list in ["before", "phases", "after"] {
+        for phase in own.list(list)? {
+            let name = phase.table.text("name").unwrap_or_default();
+            let keys = phase.table.names().into_iter();
+            written.extend(keys.map(|key| ((name.to_owned(), key.to_owned()), phase.origin(key))));
+        }
+    }
+    Ok(written)
 }
 
 fn caps(

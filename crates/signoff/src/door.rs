@@ -115,7 +115,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, Failure> {
 
 /// Puts a file out of the way, beside itself under a name nobody uses. None if there is no such file.
 pub fn back_up(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    let Some(backup) = backup_name(path)? else { return Ok(None) };
+    let Some(backup) = backup_name(path, ".bak")? else { return Ok(None) };
     fs::rename(path, &backup)
         .map_err(|error| Failure::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
     Ok(Some(backup))
@@ -123,18 +123,23 @@ pub fn back_up(path: &Path) -> Result<Option<PathBuf>, Failure> {
 
 /// Copies a file beside itself under a name nobody uses. None if there is no such file.
 pub fn copy_aside(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    let Some(backup) = backup_name(path)? else { return Ok(None) };
+    copy_aside_as(path, ".bak")
+}
+
+/// The same, under a name that ends in another way.
+pub fn copy_aside_as(path: &Path, end: &str) -> Result<Option<PathBuf>, Failure> {
+    let Some(backup) = backup_name(path, end)? else { return Ok(None) };
     fs::copy(path, &backup)
         .map_err(|error| Failure::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
-fn backup_name(path: &Path) -> Result<Option<PathBuf>, Failure> {
+fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>, Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let free = |number: usize| {
-        let end = if number == 1 { ".bak".to_owned() } else { format!(".bak{number}") };
+        let end = if number == 1 { end.to_owned() } else { format!("{end}{number}") };
         Some(beside(path, &end)).filter(|backup| backup.symlink_metadata().is_err())
     };
     let backup = (1..1000).find_map(free).ok_or_else(|| {

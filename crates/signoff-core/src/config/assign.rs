@@ -209,10 +209,9 @@ impl Settings {
 
     /// The agent of a role, of `implement`, or the only one there is; and the model it has in this role.
     fn in_role(&self, role: &'static str) -> Result<(Agent, Option<String>), ConfigError> {
-        let mut model = None;
+        let model = self.model_in_role(role).map(|set| set.value.as_str().to_owned());
         for key in [role, Role::Implement.word()] {
             let Some(player) = self.written.roles.of(key) else { continue };
-            model = model.or_else(|| text(&player.model));
             if let Some(named) = &player.agent {
                 return Ok((self.named(named, key)?, model));
             }
@@ -223,6 +222,19 @@ impl Settings {
             (_, None) => Err(ConfigError::NoAgent),
             (_, Some(_)) => Err(ConfigError::Unassigned { role, agents: self.models() }),
         }
+    }
+
+    /// The model that is said for a role, up to the first that names an agent.
+    pub(super) fn model_in_role(&self, role: &str) -> Option<&Setting<Text>> {
+        let players = [role, Role::Implement.word()].into_iter().filter_map(|key| self.written.roles.of(key));
+        let mut over = false;
+        let counts = players.take_while(|player| !std::mem::replace(&mut over, player.agent.is_some()));
+        counts.filter_map(|player| player.model.as_ref()).next()
+    }
+
+    /// The agent that a phase has whatever the roles say.
+    pub(super) fn chosen(&self, place: Place<'_>) -> Option<Agent> {
+        self.of_phase(place).ok().flatten().or_else(|| self.preferred(place.phase))
     }
 
     fn models(&self) -> Vec<String> {

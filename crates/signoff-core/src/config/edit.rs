@@ -12,7 +12,7 @@ pub use imported::imported;
 
 use super::ConfigError;
 use super::value::without_password;
-use sheet::Sheet;
+use sheet::{Sheet, shown};
 
 /// A wish to set one key.
 #[derive(Debug, Clone)]
@@ -32,19 +32,38 @@ pub struct Changed {
 }
 
 impl Changed {
-    fn of(key: &[String], old: Option<String>, new: Option<String>) -> Self {
-        let told = |value: Option<String>| value.map(|value| told(key, value));
+    fn of(key: &[String], old: Option<&Value>, new: Option<&Value>) -> Self {
+        let names: Vec<_> = key.iter().map(String::as_str).collect();
+        let told = |value: Option<&Value>| value.map(|value| told(&names, value));
         Self { key: dotted(key), old: told(old), new: told(new) }
     }
 }
 
+const HIDDEN: &str = "(hidden)";
+
 /// A value as it may be shown: variables of agents may be secrets, and an address may have a password.
-fn told(key: &[String], value: String) -> String {
-    let names: Vec<_> = key.iter().map(String::as_str).collect();
-    match names.as_slice() {
-        ["agents", _, "env", ..] => "(hidden)".to_owned(),
-        ["store"] => without_password(&value),
-        _ => value,
+fn told(key: &[&str], value: &Value) -> String {
+    match key {
+        ["agents", _, "env", ..] => HIDDEN.to_owned(),
+        ["store"] => without_password(&shown(value)),
+        _ => {
+            let mut value = value.clone();
+            hide(key, &mut value);
+            shown(&value)
+        }
+    }
+}
+
+/// The same within a table in one line.
+fn hide(key: &[&str], value: &mut Value) {
+    if let ["agents", _, "env", _, ..] = key {
+        let decor = value.decor().clone();
+        *value = Value::from(HIDDEN);
+        *value.decor_mut() = decor;
+        return;
+    }
+    for (name, inside) in value.as_inline_table_mut().into_iter().flat_map(|table| table.iter_mut()) {
+        hide(&[key, &[name.get()]].concat(), inside);
     }
 }
 
@@ -79,8 +98,9 @@ fn dotted(names: &[String]) -> String {
 /// Sets keys of a file. Whether the result makes sense is for [`super::read`] to say.
 pub fn set(file: &str, text: &str, changes: &[Change]) -> Result<Edited, ConfigError> {
     let mut sheet = Sheet::open(file, text)?;
+    let changes: Vec<_> = changes.iter().map(|change| sheet.as_it_calls(change)).collect();
     let is_set = |key: &[String]| changes.iter().any(|change| change.key == key);
-    for change in changes {
+    for change in &changes {
         sheet.set(change, &is_set).map_err(|message| ConfigError::Given { name: change.key(), message })?;
     }
     Ok(sheet.close(changes.iter().map(|change| change.key.clone()).collect()))

@@ -285,4 +285,9 @@ impl<'a> Source<'a> {
     pub fn inside(&self, key: &str) -> Checked<Option<Self>> {
         Ok(self.table.table(key)?.map(|table| Self { table, ..*self }))
     }
+
+    /// The list of tables under a key.
+    pub fn list(&self, key: &str) -> Checked<Vec<Self>> {
+        Ok(self.table.tables(key)?.into_iter().map(|table| Self { table, ..*self }).collect())
+    }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::gate::other_bound;
 use super::questions::{PHASES, Question, title};
+use super::value::Text;
 use super::{ConfigError, Origin, Place, Setting, Settings};
 use crate::task::TaskSpec;
 use crate::workflow::{Phase, PhaseKind, Workflow};
@@ -98,8 +99,14 @@ impl Settings {
         if let Some(tool) = &phase.tool {
             rows.push(one("tool", tool.as_str().into(), by(origin(&said.tool))));
         }
-        let model = phase.model.as_deref().unwrap_or("inherit");
-        rows.push(one("model", model.into(), by(origin(&said.model))));
+        let elsewhere = self.model_elsewhere(place).filter(|_| phase.model.is_none());
+        rows.push(match elsewhere {
+            Some(set) => one("model", set.value.as_str().into(), set.origin.clone()),
+            None => {
+                let model = phase.model.as_deref().unwrap_or("inherit");
+                one("model", model.into(), by(origin(&said.model)))
+            }
+        });
         if let PhaseKind::Agent { researchers, .. } = phase.kind {
             let team = origin(&said.researchers).or(origin(&said.parallel));
             rows.push(one("parallel", (researchers > 0).into(), by(team)));
@@ -131,6 +138,21 @@ impl Settings {
         let named = [said.agent.as_ref(), said.tool.as_ref()].into_iter().flatten().next();
         let by = named.or(by.filter(|by| by.value.as_str() == name));
         Some((name, by.map_or(Origin::Default, |set| set.origin.clone())))
+    }
+
+    /// The model that a reviewer or a role has, where the phase has none of its own.
+    fn model_elsewhere(&self, place: Place<'_>) -> Option<&Setting<Text>> {
+        let (role, reviewer) = match &place.phase.kind {
+            PhaseKind::Agent { role, .. } => (role.word(), None),
+            PhaseKind::Gate(policy) => {
+                let first = policy.gate.reviewers.first()?;
+                ("review", self.written.reviewers.0.get(first.as_str()))
+            }
+            PhaseKind::Check(_) => return None,
+        };
+        let named = self.chosen(place).is_some() || reviewer.is_some_and(|reviewer| reviewer.agent.is_some());
+        let of_role = || if named { None } else { self.model_in_role(role) };
+        reviewer.and_then(|reviewer| reviewer.model.as_ref()).or_else(of_role)
     }
 
     fn policy(&self, phase: &Phase) -> Vec<PhaseSetting> {

@@ -145,16 +145,55 @@ fn words(setting: &Option<Setting<Text>>) -> Option<String> {
 
 /// What the layers say about phases, in their order, under the names they use: a phase has a number and a name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct PhaseTables(Vec<(String, PhaseSettings)>);
+pub(super) struct PhaseTables(Vec<Named>);
+
+/// What one layer says about one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    /// Which of the layers it is that say anything.
+    layer: usize,
+    word: String,
+    settings: PhaseSettings,
+}
 
 impl PhaseTables {
     /// What is said about one phase, whatever it was called.
     pub fn about(&self, workflow: &Workflow, phase: &Phase) -> PhaseSettings {
         let mut all = PhaseSettings::default();
-        for (_, settings) in self.0.iter().filter(|(word, _)| workflow.means(word, phase)) {
-            all.lay_over(settings);
+        for said in self.0.iter().filter(|said| workflow.means(&said.word, phase)) {
+            all.lay_over(&said.settings);
         }
         all
+    }
+
+    /// Calls every phase as the last layer does that speaks of it.
+    pub fn call_alike(&mut self, workflow: &Workflow) {
+        for index in 0..self.0.len() {
+            let Some(word) = self.0.get(index).map(|said| said.word.clone()) else { continue };
+            let last = self.0.iter().rev().find(|said| are_same(workflow, &said.word, &word));
+            let word = last.map_or(word, |said| said.word.clone());
+            self.0.iter_mut().skip(index).take(1).for_each(|said| said.word.clone_from(&word));
+        }
+    }
+
+    /// One file calls a phase by its number or by its name.
+    fn check_words(&self, workflow: &Workflow) -> Result<(), ConfigError> {
+        for (index, said) in self.0.iter().enumerate() {
+            let before = self.0.iter().take(index);
+            let again = |other: &&Named| {
+                other.layer == said.layer
+                    && other.word != said.word
+                    && are_same(workflow, &other.word, &said.word)
+            };
+            if let Some(other) = before.rev().find(again) {
+                let place = said.settings.at.clone().unwrap_or(Origin::Default);
+                return Err(place.error(format!(
+                    "`{}` and `{}` are the same phase: write all of it in [presets.{}.phase.{}]",
+                    other.word, said.word, workflow.name, other.word
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Lays what is said over the phases of a workflow.
@@ -166,7 +205,8 @@ impl PhaseTables {
 
     /// Whether there are such phases, and whether they can have what is said.
     pub fn check(&self, workflow: &Workflow) -> Result<(), ConfigError> {
-        for (word, settings) in &self.0 {
+        self.check_words(workflow)?;
+        for Named { word, settings, .. } in &self.0 {
             let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
             let meant: Vec<_> = phases.filter(|phase| workflow.means(word, phase)).collect();
             if meant.is_empty() {
@@ -180,11 +220,17 @@ impl PhaseTables {
 
     /// The agents that are named, each with whether it is to do work and not only to judge it.
     pub fn agents<'a>(&'a self, workflow: &'a Workflow) -> impl Iterator<Item = (&'a Setting<Text>, bool)> {
-        self.0.iter().filter_map(|(word, settings)| {
+        self.0.iter().filter_map(|Named { word, settings, .. }| {
             let works = |phase: &Phase| phase.judge().is_none() && workflow.means(word, phase);
             Some((settings.agent.as_ref()?, workflow.phases.iter().any(works)))
         })
     }
+}
+
+/// Whether two words mean the same phase.
+pub(super) fn are_same(workflow: &Workflow, word: &str, other: &str) -> bool {
+    let mut phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+    word == other || phases.any(|phase| workflow.means(word, phase) && workflow.means(other, phase))
 }
 
 fn no_such_phase(workflow: &Workflow, word: &str) -> String {
@@ -208,6 +254,7 @@ fn no_such_phase(workflow: &Workflow, word: &str) -> String {
 impl Slot for PhaseTables {
     fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
         let Some(tables) = source.inside(key)? else { return Ok(()) };
+        let layer = self.0.last().map_or(0, |last| last.layer + 1);
         for name in tables.table.names() {
             check_name(name, &tables)?;
             let mut settings = PhaseSettings::default();
@@ -215,14 +262,14 @@ impl Slot for PhaseTables {
             if let Some(table) = tables.inside(name)? {
                 settings.check_rivals(&table)?;
             }
-            self.0.push((name.to_owned(), settings));
+            self.0.push(Named { layer, word: name.to_owned(), settings });
         }
         Ok(())
     }
 
     fn rows(&self, key: &str, rows: &mut Vec<Row>) {
         let mut merged: BTreeMap<&str, PhaseSettings> = BTreeMap::new();
-        for (word, settings) in &self.0 {
+        for Named { word, settings, .. } in &self.0 {
             merged.entry(word).or_default().lay_over(settings);
         }
         for (word, settings) in merged {

@@ -14,9 +14,6 @@ pub const PHASES: &str = "phases";
 /// The gates that are asked about, in their order. The last review of all only notes what it finds.
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
 
-/// No retry limit that people type is higher.
-pub const MOST_RETRIES: u32 = 1000;
-
 /// One of the five questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
@@ -164,8 +161,7 @@ impl Answer {
 
 /// A retry limit that a person typed.
 pub fn retries(typed: &str) -> Result<u32, String> {
-    let number = typed.trim().parse().ok().filter(|number| *number <= MOST_RETRIES);
-    number.ok_or_else(|| format!("a whole number from 0 to {MOST_RETRIES}, please"))
+    typed.trim().parse().map_err(|_| format!("a whole number from 0 to {}, please", u32::MAX))
 }
 
 /// A review phase with what holds now and what was answered.

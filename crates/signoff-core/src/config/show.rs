@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::gate::other_bound;
+use super::phase::are_same;
 use super::slot::row;
-use super::{Origin, Settings};
+use super::{Origin, Own, Settings};
 use crate::workflow::words::OF_REVIEWERS;
 use crate::workflow::{GateWords, Phase, PhaseKind, Workflow};
 
@@ -36,9 +37,15 @@ impl Settings {
     /// Every value that holds, with its origin: first as the file has them, then the gates of the preset in use.
     pub fn origins(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        self.written.list("", &mut rows);
+        let mut written = self.written.clone();
+        for (name, preset) in &mut written.presets.0 {
+            if let Ok(workflow) = self.untouched(name) {
+                preset.whole.phase.call_alike(&workflow);
+            }
+        }
+        written.list("", &mut rows);
         for (name, own) in &self.workflows {
-            rows.push(row(&format!("workflows.{name}"), &own.workflow.description, &own.origin));
+            rows.push(row(&format!("workflows.{name}"), &own.shown(), &own.origin));
         }
         if let Ok(workflow) = self.workflow(self.preset()) {
             let gates = self.gate_rows(&workflow);
@@ -65,7 +72,7 @@ impl Settings {
             let by = |key: &str| self.gate_origin(&workflow.name, phase.gate_name(), key);
             // "unlimited" is the same under both keys of the bound.
             let origin = by(key).or_else(|| by(other_bound(key)?));
-            let origin = origin.or_else(|| self.own_origin(&workflow.name));
+            let origin = origin.or_else(|| Some(self.workflows.get(&workflow.name)?.gate_origin(phase, key)));
             let origin = origin.unwrap_or(Origin::Preset { name: workflow.name.clone() });
             Some(row(
                 &format!("presets.{}.gates.{}.{key}", workflow.name, phase.gate_name()),
@@ -76,7 +83,46 @@ impl Settings {
         keys.filter_map(one).collect()
     }
 
+    /// Where a key's value comes from, whatever the key calls a phase.
+    pub fn origin_of(&self, key: &str) -> Option<Origin> {
+        self.origins().into_iter().find(|row| self.are_same(&row.key, key)).map(|row| row.origin)
+    }
+
+    fn are_same(&self, key: &str, other: &str) -> bool {
+        let of_phase = |key: &str| -> Option<[String; 3]> {
+            let mut names = key.strip_prefix("presets.")?.splitn(4, '.');
+            let preset = names.next()?.to_owned();
+            let word = names.nth(1).filter(|_| key.contains(".phase."))?.to_owned();
+            Some([preset, word, names.next()?.to_owned()])
+        };
+        let same = || {
+            let ([preset, word, end], [others, theirs, rest]) = (of_phase(key)?, of_phase(other)?);
+            let workflow = self.untouched(&preset).ok().filter(|_| preset == others && end == rest)?;
+            Some(are_same(&workflow, &word, &theirs))
+        };
+        key == other || same().unwrap_or(false)
+    }
+
     pub(super) fn own_origin(&self, workflow: &str) -> Option<Origin> {
         self.workflows.get(workflow).map(|own| own.origin.clone())
+    }
+}
+
+impl Own {
+    /// What it is for; the names of its phases where nobody says that.
+    fn shown(&self) -> Value {
+        let workflow = &self.workflow;
+        let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+        match workflow.description.as_str() {
+            "" => phases.map(|phase| phase.name.as_str()).collect(),
+            description => description.into(),
+        }
+    }
+
+    /// Where a key of a gate is written; what is not is built in.
+    fn gate_origin(&self, phase: &Phase, key: &str) -> Origin {
+        let written = |key: &str| self.written.get(&(phase.name.clone(), key.to_owned()));
+        let origin = written(key).or_else(|| written(other_bound(key)?));
+        origin.cloned().unwrap_or(Origin::Default)
     }
 }

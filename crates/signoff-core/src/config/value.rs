@@ -338,9 +338,10 @@ impl Value for Program {
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let words = Arguments::read(key, written)?.0;
+        let program = written.get_ref().as_array().and_then(|list| list.get(0));
         match words.first() {
-            Some(program) if !program.trim().is_empty() => Ok(Self(words)),
-            Some(_) | None => Err(written),
+            Some(first) if !first.trim().is_empty() => Ok(Self(words)),
+            Some(_) | None => Err(program.unwrap_or(written)),
         }
     }
 }

@@ -34,6 +34,7 @@ pub fn read(bytes: &[u8]) -> Result<State, StateError> {
         let before = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
         whole(number(before + 1), "is not UTF-8 text: save it as UTF-8".to_owned())
     })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
         return Err(whole(1, "is empty: a state, version 4, is expected".to_owned()));
     }

@@ -36,12 +36,20 @@ impl Place<'_> {
             said = said.replace(jargon, plain);
         }
         let twice = error.span().filter(|_| said == "duplicate key").and_then(|span| self.text.get(span));
-        if let Some(key) = twice {
+        if let Some(char) = self.control_character(offset) {
+            said = format!("a control character, U+{:04X}; expected text without it", u32::from(char));
+        } else if let Some(key) = twice {
             said = format!("duplicate key `{}`, write it once", key.trim());
         } else if !said.contains("expected") {
             said = format!("{said}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
         }
         self.at(offset, format!("this is not TOML: {said}"))
+    }
+
+    /// What people do not see in the line where a reader stumbles.
+    fn control_character(&self, offset: usize) -> Option<char> {
+        let line = self.text.lines().nth(self.line(offset) - 1)?;
+        line.chars().find(|char| char.is_control() && !matches!(char, '\t' | '\r'))
     }
 
     /// Where the reader gives up without saying where: only what is nested too deeply makes it do so.

@@ -207,7 +207,11 @@ fn what_was_answered_is_what_is_found_next_time() {
 fn a_retry_limit_is_a_number() {
     assert_eq!(retries(" 12 "), Ok(12));
     assert_eq!(retries("0"), Ok(0));
-    for typed in ["", "ten", "-1", "1.5", "1001", "99999999999"] {
-        assert_eq!(retries(typed).unwrap_err(), "a whole number from 0 to 1000, please", "{typed}");
+    for legal in [5000, u32::MAX] {
+        settings(&format!("[presets.phases.gates.code_review]\nmax_fixes = {legal}\n"));
+        assert_eq!(retries(&legal.to_string()), Ok(legal), "what may stand in the file may be typed");
+    }
+    for typed in ["", "ten", "-1", "1.5", "4294967296", "99999999999"] {
+        assert_eq!(retries(typed).unwrap_err(), "a whole number from 0 to 4294967295, please", "{typed}");
     }
 }

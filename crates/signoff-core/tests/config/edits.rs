@@ -17,6 +17,47 @@ fn told(edited: &Edited) -> String {
     format!("{}---\n{}", edited.text, edited.changed.iter().map(line).collect::<String>())
 }
 
+#[test]
+fn a_phase_is_changed_under_the_name_that_the_file_has_for_it() {
+    let words = ["presets.phases.phase.code_review.model=sonnet", "presets.phases.phase.plan.model=opus"];
+    insta::assert_snapshot!(told(&set("[presets.phases.phase.5]\nmodel = \"haiku\"\n", &words)), @r#"
+    [presets.phases.phase.5]
+    model = "sonnet"
+
+    [presets.phases.phase.plan]
+    model = "opus"
+    ---
+    presets.phases.phase.5.model: "haiku" → "sonnet"
+    presets.phases.phase.plan.model: nothing → "opus"
+    "#);
+    let words = ["phases.3.model=sonnet"];
+    insta::assert_snapshot!(told(&set("presets.phases.phase.plan_review = { timeout = \"5m\" }\n", &words)), @r#"
+    presets.phases.phase.plan_review = { timeout = "5m", model = "sonnet" }
+    ---
+    presets.phases.phase.plan_review.model: nothing → "sonnet"
+    "#);
+}
+
+#[test]
+fn variables_of_agents_are_not_shown_wherever_they_stand() {
+    let words = [
+        r#"agents.d={kind="command",command=["x"],env={TOKEN="hunter7"}}"#,
+        r#"agents.e.env={TOKEN="hunter7",OTHER="hunter7"}"#,
+        r#"agents.f.env.TOKEN=hunter7"#,
+    ];
+    let edited = set("", &words);
+    assert_eq!(edited.text.matches("hunter7").count(), 4, "{}", edited.text);
+    insta::assert_snapshot!(told(&edited).split("---").last().unwrap().trim(), @r#"
+    agents.d: nothing → {kind="command",command=["x"],env={TOKEN="(hidden)"}}
+    agents.e.env: nothing → (hidden)
+    agents.f.env.TOKEN: nothing → (hidden)
+    "#);
+    let whole = set("", &[r#"agents={d={env={TOKEN="hunter7"}}}"#]);
+    insta::assert_snapshot!(told(&whole).split("---").last().unwrap().trim(), @r#"agents: nothing → {d={env={TOKEN="(hidden)"}}}"#);
+    let again = told(&set(&whole.text, &[r#"agents={d={env={TOKEN="hunter8"}}}"#]));
+    assert!(!again.split("---").last().unwrap().contains("hunter"), "{again}");
+}
+
 fn read(text: &str) -> Settings {
     config::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
 }

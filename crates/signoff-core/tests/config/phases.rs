@@ -121,6 +121,42 @@ fn later_layers_win_whatever_they_call_a_phase() {
     assert_eq!(of("brainstorm"), "brainstorm: claude opus 1h 2 × -");
 }
 
+/// What the settings say about phases, with where it was said.
+fn said(settings: &Settings) -> String {
+    let rows = settings.origins().into_iter().filter(|row| row.key.contains(".phase."));
+    rows.map(|row| format!("{} = {} ({})\n", row.key, row.text(), row.origin)).collect()
+}
+
+#[test]
+fn a_phase_is_shown_once_whatever_the_layers_call_it() {
+    let person =
+        Layer::person("mine.toml", "[presets.phases.phase.3]\nmodel = \"small\"\ntool = \"mcp__a\"\n");
+    let repository =
+        Layer::repository("signoff.toml", "[presets.phases.phase.plan_review]\nmodel = \"large\"\n");
+    let settings = read(&[person, repository], &[], &[]).unwrap();
+    insta::assert_snapshot!(said(&settings), @r#"
+    presets.phases.phase.plan_review.tool = "mcp__a" (mine.toml:3)
+    presets.phases.phase.plan_review.model = "large" (signoff.toml:2)
+    "#);
+    assert_eq!(
+        settings.origin_of("presets.phases.phase.3.model"),
+        settings.origin_of("presets.phases.phase.plan_review.model")
+    );
+    assert_eq!(settings.origin_of("presets.phases.phase.4.model"), None);
+}
+
+#[test]
+fn one_file_calls_a_phase_by_its_number_or_by_its_name() {
+    let both = |first: &str, second: &str| {
+        let text = format!(
+            "[presets.phases.phase.{first}]\nmodel = \"a\"\n[presets.phases.phase.{second}]\nmodel = \"b\"\n"
+        );
+        try_configured(&text).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(both("3", "plan_review"), @"signoff.toml:3: `3` and `plan_review` are the same phase: write all of it in [presets.phases.phase.3]");
+    insta::assert_snapshot!(both("plan_review", "3"), @"signoff.toml:3: `plan_review` and `3` are the same phase: write all of it in [presets.phases.phase.plan_review]");
+}
+
 const TOOLS: &str = r#"{
   "version": 2,
   "phases": {

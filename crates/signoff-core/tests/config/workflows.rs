@@ -1,6 +1,6 @@
 //! What the configuration makes of a preset, or of a workflow of one's own.
 
-use signoff_core::config::{ConfigError, Settings};
+use signoff_core::config::{ConfigError, Origin, Settings};
 use signoff_core::policy::{Bound, OnFailure};
 use signoff_core::prompt::Depth;
 use signoff_core::review::{Bar, ReviewerKind};
@@ -155,6 +155,41 @@ fail_on = \"NONE\"
     let mine = settings.workflow("mine").unwrap();
     assert_eq!(gate(&mine, "look").gate.fail_on, Bar::None);
     assert_eq!(mine.reviewers[&"code".into()].contract.word(), "xml");
+}
+
+#[test]
+fn values_of_a_workflow_of_ones_own_come_from_their_lines_or_are_built_in() {
+    let text = "\
+preset = \"mine\"
+[reviewers.code]
+[workflows.mine]
+[[workflows.mine.phases]]
+name = \"implement\"
+kind = \"agent\"
+[[workflows.mine.phases]]
+name = \"look\"
+kind = \"gate\"
+reviewers = [\"code\"]
+max_fixes = 2
+fail_on = \"HIGH\"
+[presets.mine.gates.look]
+on_failure = \"stop\"
+";
+    let rows = configured(text).origins();
+    let own = rows.iter().filter(|row| row.key.contains("mine."));
+    let of_people = own.clone().filter(|row| row.origin != Origin::Default);
+    let told = of_people.map(|row| format!("{} = {} ({})", row.key, row.text(), row.origin));
+    let mut told: Vec<_> = told.collect();
+    told.sort();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    presets.mine.gates.look.fail_on = "HIGH" (signoff.toml:12)
+    presets.mine.gates.look.max_fixes = 2 (signoff.toml:11)
+    presets.mine.gates.look.on_failure = "stop" (signoff.toml:14)
+    presets.mine.gates.look.reviewers = ["code"] (signoff.toml:10)
+    "#);
+    assert!(own.count() > 10, "what is built in is told too");
+    let mine = rows.iter().find(|row| row.key == "workflows.mine").unwrap();
+    assert_eq!(mine.text(), r#"["implement", "look"]"#);
 }
 
 #[test]

@@ -60,17 +60,23 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     if args.show {
         return show(console);
     }
-    let target = Target::find(args.global)?;
     if args.reset {
-        return reset(&target, args.dry_run, console);
+        return reset(&Target::find(args.global)?, args.dry_run, console);
     }
-    if let Some(file) = &args.import {
-        return import(file, &target, args.dry_run, console);
+    if args.import.is_none() && args.set.is_empty() {
+        return ask::run(&Target::find(args.global)?, console);
     }
-    if args.set.is_empty() {
-        return ask::run(&target, console);
+    // Who was overtaken begins again with what is there now: each time, somebody has come through.
+    loop {
+        let target = Target::find(args.global)?;
+        let proposal = match &args.import {
+            Some(file) => import(file, &target)?,
+            None => set(&args.set, &target)?,
+        };
+        if let Some(exit) = proposal.try_out(args.dry_run, console)? {
+            return Ok(exit);
+        }
     }
-    set(&args.set, &target, args.dry_run, console)
 }
 
 fn show(console: &Console) -> Result<Exit, Failure> {
@@ -87,7 +93,7 @@ fn show(console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn set(words: &[String], target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
+fn set<'t>(words: &[String], target: &'t Target) -> Result<Proposal<'t>, Failure> {
     let mut changes = Vec::new();
     for words in words {
         let typed = Change::typed(words).map_err(|message| {
@@ -96,10 +102,10 @@ fn set(words: &[String], target: &Target, dry_run: bool, console: &Console) -> R
         changes.extend(typed);
     }
     let edited = edit::set(&target.name, &target.text, &changes)?;
-    Proposal::new(target, edited)?.carry_out(dry_run, console)
+    Proposal::new(target, edited)
 }
 
-fn import(file: &Path, target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
+fn import<'t>(file: &Path, target: &'t Target) -> Result<Proposal<'t>, Failure> {
     let name = file.display().to_string();
     let bytes = door::read(file)?;
     let text = door::utf8(&name, &bytes)?;
@@ -117,7 +123,7 @@ fn import(file: &Path, target: &Target, dry_run: bool, console: &Console) -> Res
     let edited = edit::set(&target.name, &target.text, &edit::imported(&translated.layer))?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
     translated.notes.into_iter().for_each(|note| proposal.note(note));
-    proposal.carry_out(dry_run, console)
+    Ok(proposal)
 }
 
 fn reset(target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {

@@ -9,8 +9,8 @@ use signoff_engine::detect::{self, Found};
 use signoff_term::json::{Check, InitReport, VERSION};
 
 use crate::console::Console;
+use crate::door::replace::put;
 use crate::failure::{Exit, Failure};
-use crate::replace::put;
 use crate::settings;
 use crate::{desk, door};
 

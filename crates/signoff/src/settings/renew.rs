@@ -6,7 +6,7 @@ use signoff_core::config::foreign::{self, File};
 
 use crate::console::Console;
 use crate::door;
-use crate::door::replace::replace;
+use crate::door::replace::Replacement;
 use crate::failure::Failure;
 
 /// Rewrites the files about phases that are of an old version, each beside a copy of what it was. What cannot be
@@ -15,7 +15,8 @@ pub fn renew(root: &Path, console: &Console) {
     for (path, name) in super::iterate_files(Some(root)) {
         let Some((old, new)) = outdated(&path, &name) else { continue };
         match rewrite(&path, &old, &new) {
-            Ok(backup) => console.note(&format!(
+            Ok(None) => {}
+            Ok(Some(backup)) => console.note(&format!(
                 "{name} was of version 1 and is now of version 2; as it was it is in {}",
                 backup.strip_prefix(root).unwrap_or(&backup).display()
             )),
@@ -35,26 +36,14 @@ fn outdated(path: &Path, name: &str) -> Option<(String, String)> {
     Some((text, new))
 }
 
-/// Writes the new text in the place of the old one; gives where the old one is kept.
-fn rewrite(path: &Path, old: &str, new: &str) -> Result<PathBuf, Failure> {
-    if path.metadata().is_ok_and(|found| found.permissions().readonly()) {
-        return Err(Failure::failed(format!("{} is read-only", path.display())));
+/// Writes the new text in the place of the old one; gives where the old one is kept. Somebody else may have changed it
+/// meanwhile: then there is nothing to do, or it is for the next time.
+fn rewrite(path: &Path, old: &str, new: &str) -> Result<Option<PathBuf>, Failure> {
+    let replacement = Replacement::begin(path)?;
+    if door::read_if_there(path)?.as_deref() != Some(old.as_bytes()) {
+        return Ok(None);
     }
-    let backup = keep(path, old)?;
-    replace(path, new)?;
+    let backup = door::copy_aside_as(path, ".v1.bak")?;
+    replacement.put(new)?;
     Ok(backup)
-}
-
-/// Keeps a text beside a file, under a name nobody uses.
-fn keep(path: &Path, old: &str) -> Result<PathBuf, Failure> {
-    for number in 1..1000 {
-        let end = if number == 1 { ".v1.bak".to_owned() } else { format!(".v1.bak{number}") };
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let backup = PathBuf::from(name);
-        if door::write_new(&backup, old)? {
-            return Ok(backup);
-        }
-    }
-    Err(Failure::failed(format!("{} has too many backups", path.display())))
 }

@@ -637,3 +637,62 @@ fn who_is_killed_leaves_the_old_file_whole() {
     assert_eq!(project.read("signoff.toml"), FILE.replace("jobs = 2", "jobs = 9"));
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
 }
+
+/// Several at once: everybody's change is there in the end.
+#[test]
+fn nobody_writes_over_the_change_of_another() {
+    let project = project();
+    let set = |number: usize| {
+        let told = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}={number}")]);
+        assert_eq!(told.code, Some(0), "{told}");
+    };
+    for round in 0..3 {
+        std::thread::scope(|scope| {
+            (0..6).for_each(|number| drop(scope.spawn(move || set(round * 6 + number))));
+        });
+    }
+    let text = project.read("signoff.toml");
+    let missing: Vec<_> = (0..18).filter(|number| !text.contains(&format!("V{number} = {number}"))).collect();
+    assert!(missing.is_empty(), "{missing:?} of {text}");
+    assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
+}
+
+#[test]
+fn what_a_killed_program_left_is_for_its_owner_and_goes_with_the_next() {
+    let project = project();
+    let mode = |name: &str| {
+        project.env.work().join(name).metadata().map(|found| found.permissions().mode() & 0o777).ok()
+    };
+    project.env.shell("chmod 600 signoff.toml");
+    for point in ["half_written:1", "replace:1"] {
+        project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", point)]);
+        assert_eq!(mode("signoff.toml.signoff-draft"), Some(0o600), "{point}");
+    }
+    assert_eq!(project.run(&["configure", "--set", "jobs=9"]).code, Some(0));
+    assert_eq!(project.read("signoff.toml"), FILE.replace("jobs = 2", "jobs = 9"));
+    assert_eq!(mode("signoff.toml"), Some(0o600));
+    assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_gets_no_copy() {
+    let project = project();
+    project.env.write("theirs.toml", "reviewEnabled = true\n");
+    project.env.shell("chmod 444 signoff.toml");
+    for way in [&["configure", "--reset"][..], &["configure", "--import", "theirs.toml"]] {
+        let told = project.run(way);
+        assert_eq!(told.code, Some(1), "{told}");
+    }
+    assert_eq!(project.list("."), [".git", "README.md", "signoff.toml", "theirs.toml"]);
+}
+
+#[test]
+fn where_a_value_was_taken_from_is_noted_anew() {
+    let project = project();
+    project.env.write("a.toml", "reviewEnabled = true\n");
+    project.env.write("b.toml", "\n\nreviewEnabled = false\n");
+    project.run(&["configure", "--import", "a.toml"]);
+    assert!(project.read("signoff.toml").contains("= true # a.toml:1"), "{}", project.read("signoff.toml"));
+    project.run(&["configure", "--import", "b.toml"]);
+    assert!(project.read("signoff.toml").contains("= false # b.toml:3"), "{}", project.read("signoff.toml"));
+}

@@ -1,5 +1,7 @@
 //! Files of other programs: read as they are, told with their lines, refused by name.
 
+use std::os::unix::fs::PermissionsExt;
+
 use signoff_testkit::Project;
 
 use crate::PROGRAM;
@@ -116,6 +118,8 @@ const OLD: &str = "{\n    \"phases\": {\n        \"4\": { \"model\": \"opus\" }\
 fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
     let project = project(OLD);
     project.env.write(&format!("{ITERATE}.v1.bak"), "somebody's own");
+    project.env.write(&format!("{ITERATE}.new"), "somebody's own");
+    project.env.shell(&format!("chmod 600 {ITERATE}"));
     assert_eq!(project.run(&["config"]).code, Some(0));
     assert_eq!(project.run(&["doctor"]).code, Some(0));
     assert_eq!(project.read(ITERATE), OLD, "who only looks changes nothing");
@@ -138,6 +142,11 @@ fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
     "#);
     assert_eq!(project.read(&format!("{ITERATE}.v1.bak")), "somebody's own");
     assert_eq!(project.read(&format!("{ITERATE}.v1.bak2")), OLD);
+    assert_eq!(project.read(&format!("{ITERATE}.new")), "somebody's own");
+    for name in [ITERATE.to_owned(), format!("{ITERATE}.v1.bak2")] {
+        let mode = project.env.work().join(&name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
     let again = project.run(&["iterate", "--queue", "Add logout"]);
     assert!(!again.stderr.contains("version"), "{}", again.stderr);
 }

@@ -4,8 +4,10 @@ use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, Value};
 
 use super::super::gate::other_bound;
 use super::super::layer::Reading;
+use super::super::phase::are_same;
 use super::super::{ConfigError, Layer};
 use super::{Change, Changed, Edited, dotted, layout};
+use crate::workflow;
 
 /// A file being changed.
 pub struct Sheet {
@@ -54,7 +56,7 @@ impl Sheet {
         let mut key = Key::new(name.as_str());
         let old = match table.get_mut(name) {
             Some(Item::Value(old)) => {
-                let before = shown(old);
+                let before = old.clone();
                 value.decor_mut().clone_from(old.decor());
                 note(&mut value, change.note.as_deref());
                 *old = value.clone();
@@ -75,14 +77,28 @@ impl Sheet {
         };
         if let Some((other, _, Item::Value(said))) = replaced {
             let key: Vec<_> = path.iter().cloned().chain([other.to_owned()]).collect();
-            self.changed.push(Changed::of(&key, Some(shown(&said)), None));
+            self.changed.push(Changed::of(&key, Some(&said), None));
         }
-        let new = Some(shown(&value));
-        if old != new {
-            self.changed.push(Changed::of(&change.key, old, new));
+        if old.as_ref().map(shown).as_ref() != Some(&shown(&value)) {
+            self.changed.push(Changed::of(&change.key, old.as_ref(), Some(&value)));
         }
         layout::settle(&mut self.document, path, known);
         Ok(())
+    }
+
+    /// The change with its phase called as the file does.
+    pub fn as_it_calls(&self, change: &Change) -> Change {
+        let called = || {
+            let [presets, preset, phase, word, ..] = change.key.as_slice() else { return None };
+            let workflow = workflow::preset(preset).filter(|_| presets == "presets" && phase == "phase")?;
+            let tables = self.document.get(presets)?.get(preset)?.get(phase)?.as_table_like()?;
+            let mut words = tables.iter().map(|(name, _)| name);
+            words.find(|name| are_same(&workflow, name, word)).map(str::to_owned)
+        };
+        let Some(word) = called() else { return change.clone() };
+        let mut key = change.key.clone();
+        key.splice(3..4, [word]);
+        Change { key, ..change.clone() }
     }
 
     pub fn remove(&mut self, path: &[&str]) {
@@ -164,16 +180,22 @@ fn bare(mut value: Value) -> Value {
     value
 }
 
-/// A comment behind a value, unless there is one.
+/// A comment behind a value, unless people have written one.
 fn note(value: &mut Value, note: Option<&str>) {
-    let has_one =
-        value.decor().suffix().and_then(|suffix| suffix.as_str()).is_some_and(|said| said.contains('#'));
-    if let Some(note) = note.filter(|_| !has_one) {
+    let said = value.decor().suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default().trim();
+    let is_theirs = said.contains('#') && !is_note(said);
+    if let Some(note) = note.filter(|_| !is_theirs) {
         value.decor_mut().set_suffix(format!(" # {note}"));
     }
 }
 
-fn shown(value: &Value) -> String {
+/// Whether a comment is one of ours: the place that a value was taken from.
+fn is_note(comment: &str) -> bool {
+    let place = comment.strip_prefix("# ").and_then(|place| place.rsplit_once(':'));
+    place.is_some_and(|(file, line)| !file.contains([' ', '#']) && line.parse::<usize>().is_ok())
+}
+
+pub fn shown(value: &Value) -> String {
     bare(value.clone()).to_string().trim().to_owned()
 }
 
@@ -182,7 +204,7 @@ fn leaves(item: &Item, key: &mut Vec<String>, changed: &mut Vec<Changed>) {
     if let Item::Value(value) = item
         && !value.is_inline_table()
     {
-        changed.push(Changed::of(key, Some(shown(value)), None));
+        changed.push(Changed::of(key, Some(value), None));
         return;
     }
     let tables = item.as_table_like().into_iter().flat_map(|table| table.iter());

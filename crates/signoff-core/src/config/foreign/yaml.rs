@@ -24,7 +24,8 @@ pub fn read(file: File<'_>) -> Result<Node, ConfigError> {
     let mut reading = Reading { file, open: Vec::new(), anchors: HashMap::new(), nodes: 0, whole: None };
     for event in Parser::new_from_str(file.text) {
         let (event, span) = event.map_err(|error| {
-            file.error(error.marker().line(), format!("this is not YAML: {}", error.info()))
+            let last = file.text.lines().count().max(1);
+            file.error(error.marker().line().clamp(1, last), format!("this is not YAML: {}", error.info()))
         })?;
         reading.take(event, span.start.line().max(1))?;
     }
@@ -116,9 +117,9 @@ impl Reading<'_> {
         };
         let Some(members) = &mut open.members else { return Ok(()) };
         match (open.key.take(), text) {
-            (Some((key, _)), _) if members.iter().any(|(known, _)| *known == key) => Err(self
+            (Some((key, line)), _) if members.iter().any(|(known, _)| *known == key) => Err(self
                 .file
-                .error(node.line, format!("this key is there twice: {}; expected it once", shown(&key)))),
+                .error(line, format!("this key is there twice: {}; expected it once", shown(&key)))),
             (Some((key, line)), _) => {
                 members.push((key, Node { line, ..node }));
                 Ok(())

@@ -100,6 +100,10 @@ impl Screen {
                 }
                 Ask::Confirm { summary } => {
                     say(&format!("\n{}\n", summary.join("\n")));
+                    // What is written and does not hold is said before, not after.
+                    let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
+                    let proposal = Proposal::new(target, edited)?;
+                    proposal.notes().iter().for_each(|note| say(&format!("{note}\n")));
                     self.heading = None;
                     match self.confirm(&target.name)? {
                         Reply::Back => Reply::Back,

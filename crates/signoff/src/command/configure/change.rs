@@ -6,9 +6,8 @@ use signoff_core::config::edit::{Changed, Edited};
 use signoff_core::config::{ConfigError, Origin, Settings};
 use signoff_term::json::{ConfigureReport, VERSION};
 
-use super::target::Target;
+use super::target::{Target, Written};
 use crate::console::Console;
-use crate::door;
 use crate::failure::{Exit, Failure};
 use crate::settings;
 
@@ -42,6 +41,11 @@ impl<'t> Proposal<'t> {
         self.notes.push(note.into());
     }
 
+    /// What people should know about it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     pub fn changes_something(&self) -> bool {
         !self.edited.changed.is_empty()
     }
@@ -56,10 +60,8 @@ impl<'t> Proposal<'t> {
 
     /// A key that another layer sets too does not hold by being written.
     fn note_who_wins(&mut self) {
-        let rows = self.settings.origins();
         for changed in self.edited.changed.iter().filter(|changed| changed.new.is_some()) {
-            let row = rows.iter().find(|row| row.key == changed.key);
-            let by = row.map(|row| &row.origin).filter(|origin| !self.is_ours(origin));
+            let by = self.settings.origin_of(&changed.key).filter(|origin| !self.is_ours(origin));
             if let Some(by) = by {
                 self.notes.push(format!("`{}` is also set by {by}, which wins", changed.key));
             }
@@ -80,20 +82,29 @@ impl<'t> Proposal<'t> {
         Ok(())
     }
 
-    /// Writes it and tells what was done.
+    /// Writes it and tells what was done. Somebody's change meanwhile is not written over.
     pub fn carry_out(self, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
+        let target = self.target;
+        self.try_out(dry_run, console)?.ok_or_else(|| target.changed())
+    }
+
+    /// The same; None if the file is no longer what it was when it was read.
+    pub fn try_out(self, dry_run: bool, console: &Console) -> Result<Option<Exit>, Failure> {
         if dry_run {
             console.data(&self.edited.text)?;
             self.notes.iter().for_each(|note| console.note(note));
-            return Ok(Exit::Done);
+            return Ok(Some(Exit::Done));
         }
-        let written = self.changes_something();
-        let backup = if written && self.keeps_backup { door::copy_aside(&self.target.path)? } else { None };
-        if written {
-            self.target.write(&self.edited.text)?;
+        if !self.changes_something() {
+            return self.tell(false, None, console).map(Some);
         }
-        let backup = backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        self.tell(written, backup, console)
+        match self.target.write(&self.edited.text, self.keeps_backup)? {
+            Written::Changed => Ok(None),
+            Written::Done { backup } => {
+                let backup = backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+                self.tell(true, backup, console).map(Some)
+            }
+        }
     }
 
     fn tell(self, written: bool, backup: Option<String>, console: &Console) -> Result<Exit, Failure> {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::door::replace::replace;
 use crate::desk;
+use crate::door::{self, replace::Replacement};
 use crate::failure::Failure;
 use crate::settings;
 
@@ -44,12 +44,31 @@ impl Target {
         real(&self.path).is_some_and(|own| real(other) == Some(own))
     }
 
-    /// Puts a text in its place, unless somebody else has changed it since it was read.
-    pub fn write(&self, text: &str) -> Result<(), Failure> {
+    /// Puts a text in its place, unless somebody else has changed it since it was read. Gives where the file as it was
+    /// is kept, if it is to be.
+    pub fn write(&self, text: &str, keeps_backup: bool) -> Result<Written, Failure> {
+        let replacement = Replacement::begin(&self.path)?;
         if settings::text(&self.path, &self.name)?.unwrap_or_default() != self.text {
-            return Err(Failure::failed(format!("{} was changed by somebody else meanwhile", self.name))
-                .hint("nothing was written: look at it, then type the same again"));
+            return Ok(Written::Changed);
         }
-        replace(&self.path, text)
+        let backup = if keeps_backup { door::copy_aside(&self.path)? } else { None };
+        replacement.put(text)?;
+        Ok(Written::Done { backup })
     }
+
+    /// Nobody's change is lost.
+    pub fn changed(&self) -> Failure {
+        Failure::failed(format!("{} was changed by somebody else meanwhile", self.name))
+            .hint("nothing was written: look at it, then type the same again")
+    }
+}
+
+/// What became of a file.
+#[derive(Debug)]
+pub enum Written {
+    Done {
+        backup: Option<PathBuf>,
+    },
+    /// Somebody else has changed it since it was read.
+    Changed,
 }

@@ -230,7 +230,7 @@ fn a_limit_of_ones_own_is_a_number() {
     > Minimum severity that causes failure? LOW
     > Enable parallel agents for fixing issues? Yes
     > Retry limit for mini-loop? Custom
-    # a whole number from 0 to 1000, please
+    # a whole number from 0 to 4294967295, please
     ? How many retries? ten
     [a whole number, Esc to go back]
     ");
