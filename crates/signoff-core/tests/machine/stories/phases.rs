@@ -254,7 +254,8 @@ fn a_plan_of_many_items_and_fixes_side_by_side_use_up_no_attempts() {
         story = story.combines();
     }
     let story = story.objects("code", &["a.rs", "b.rs"]);
-    insta::assert_snapshot!(last(story.retry().works().works().combines(), 5), @"");
+    assert!(story.state.is_done());
+    assert_eq!(story.retry().jobs().len(), 2);
 }
 
 #[test]
@@ -278,7 +279,8 @@ fn a_last_look_that_sends_back_is_not_made_again() {
     }
     let pass = |story| to_code_review(story).approves("code").check_passes().works().approves("final");
     let story = pass(Story::of(policy)).objects("codex", &["a.rs"]);
-    insta::assert_snapshot!(last(pass(story), 9), @"");
+    let told = last(pass(story), 1);
+    assert!(told.contains("END approved"), "{told}");
 }
 
 #[test]
@@ -289,7 +291,8 @@ fn a_fixer_that_fails_beside_others_has_another_go_after_them() {
             signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::NextAttempt]);
     }
     let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
-    insta::assert_snapshot!(last(story.writer_fails().works().combines().works(), 5), @"");
+    let told = last(story.writer_fails().works().combines(), 1);
+    assert!(told.contains("fix 1 ("), "{told}");
 }
 
 #[test]
@@ -299,6 +302,6 @@ fn another_pass_is_offered_only_where_one_is_left() {
         policy.workflow.limits.max_passes = passes;
         last(Story::of(policy).works().works().discusses("plan"), 1)
     };
-    insta::assert_snapshot!(asked(1), @"");
-    insta::assert_snapshot!(asked(2), @"");
+    assert!(!asked(1).contains("restart"), "{}", asked(1));
+    assert!(asked(2).contains("restart"), "{}", asked(2));
 }
