@@ -47,7 +47,7 @@ fn parts(absolute: &str) -> Option<Vec<&str>> {
 }
 
 /// Gives all files of findings their one name, and the findings the ids that go with it.
-pub fn name_files(findings: &mut Vec<Finding>, roots: &[&str]) {
+pub fn name_files(findings: &mut [Finding], roots: &[&str]) {
     let mut is_new = false;
     for finding in findings.iter_mut() {
         let Some(file) = &mut finding.file else { continue };
