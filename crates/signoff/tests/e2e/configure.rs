@@ -643,7 +643,7 @@ fn who_is_killed_leaves_the_old_file_whole() {
 fn nobody_writes_over_the_change_of_another() {
     let project = project();
     let set = |number: usize| {
-        let told = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}={number}")]);
+        let told = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}=v{number}")]);
         assert_eq!(told.code, Some(0), "{told}");
     };
     for round in 0..3 {
@@ -652,7 +652,8 @@ fn nobody_writes_over_the_change_of_another() {
         });
     }
     let text = project.read("signoff.toml");
-    let missing: Vec<_> = (0..18).filter(|number| !text.contains(&format!("V{number} = {number}"))).collect();
+    let missing: Vec<_> =
+        (0..18).filter(|number| !text.contains(&format!("V{number} = \"v{number}\""))).collect();
     assert!(missing.is_empty(), "{missing:?} of {text}");
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
 }
