@@ -86,6 +86,7 @@ impl Demo {
     fn fix(&mut self, findings: &[&Finding]) -> String {
         let prompt = prompt::fix(&FixContext {
             opening: None,
+            rest: None,
             task: self.brief(),
             worktree: "worktree",
             findings,
