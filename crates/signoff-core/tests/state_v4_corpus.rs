@@ -49,8 +49,8 @@ fn every_bad_file_is_refused_with_its_place_and_what_belongs_there() {
     iterations-object.json:9 iterations: a list of iterations is expected, not {}
     later-phase-completed.json:7 currentPhase: is 3, and phase 7, which comes after it, is completed: pending or skipped is expected
     location-number.json:27 iterations[0].phases.3.lastIssues[0].location: text is expected, not 12
-    max-iterations-null.json:5 maxIterations: a whole number from 1 on is expected, not null
-    max-iterations-zero.json:5 maxIterations: a whole number from 1 on is expected, not 0
+    max-iterations-null.json:5 maxIterations: a whole number from 1 to 1000 is expected, not null
+    max-iterations-zero.json:5 maxIterations: a whole number from 1 to 1000 is expected, not 0
     message-missing.json:24 iterations[0].phases.3.lastIssues[0]: `message` is missing
     mode-lite-at-9.json:4 mode: is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9
     mode-lite-with-phase9.json:4 mode: is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9
@@ -63,9 +63,9 @@ fn every_bad_file_is_refused_with_its_place_and_what_belongs_there() {
     phase-text.json:14 iterations[0].phases.1: an object with status is expected, not "completed"
     phase9-ahead.json:7 currentPhase: is 3, and phase 9, which comes after it, is completed: pending or skipped is expected
     phase9-missing.json:1 the file: `phase9` is missing
-    retry-count-negative.json:22 iterations[0].phases.3.retryCount: a whole number from 0 on is expected, not -1
+    retry-count-negative.json:22 iterations[0].phases.3.retryCount: a whole number from 0 to 1000000 is expected, not -1
     retry-count-on-plain-phase.json:33 iterations[0].phases.4.retryCount: is not known here; known are status
-    retry-count-text.json:41 iterations[0].phases.6.retryCount: a whole number from 0 on is expected, not "2"
+    retry-count-text.json:41 iterations[0].phases.6.retryCount: a whole number from 0 to 1000000 is expected, not "2"
     severity-lower-case.json:25 iterations[0].phases.3.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "high"
     severity-unknown.json:25 iterations[0].phases.3.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "CRITICAL"
     started-at-date.json:8 startedAt: a time like 2026-01-23T10:00:00Z is expected, not "2026-01-23"

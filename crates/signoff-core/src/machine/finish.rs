@@ -76,8 +76,6 @@ fn worth(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
         }
         // Approval belongs to a commit: whatever came after it was seen by nobody.
         Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
-        // A gate that looks but once sent it back, and no other looked since.
-        None if this.tally.reviews > 0 => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
         None => (Outcome::Unreviewed, None),
     }
 }
@@ -90,10 +88,6 @@ fn is_gate(policy: &Policy, record: &GateRecord) -> bool {
 pub fn restart(this: &mut Loop, policy: &Policy) {
     if !has_next_pass(this, policy) {
         return end(this, Outcome::Failed, Reason::PassesExhausted, Again::Restart);
-    }
-    // What looks but once has looked, unless nobody was heard.
-    if !panel(this).is_some_and(|panel| panel.answers().is_empty()) {
-        this.once_done.insert(this.at.phase);
     }
     let target = judge_here(this, policy).map_or(0, |judge| judge.restart_to);
     this.at.pass += 1;

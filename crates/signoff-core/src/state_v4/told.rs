@@ -189,19 +189,11 @@ impl Fold {
             self.behind(number, before, workflow)
         } else if number == here {
             ending.map_or(Status::InProgress, ended)
-        } else if self.is_spent(number, workflow)
-            || ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. }))
-        {
+        } else if ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. })) {
             Status::Skipped
         } else {
             ahead(workflow, number)
         }
-    }
-
-    /// Whether a phase that comes once has been, and sent it back.
-    fn is_spent(&self, number: u32, workflow: &Workflow) -> bool {
-        let once = |index: &usize| workflow.phases.get(*index).is_some_and(|phase| phase.once);
-        self.state.once_done.iter().filter(|index| once(index)).any(|index| workflow.number(*index) == number)
     }
 
     /// What became of a phase that is behind it.

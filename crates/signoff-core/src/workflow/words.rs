@@ -106,7 +106,7 @@ words! {
         kind: KindWord,
         /// `true`: once for each item of the plan, together with its neighbours that say the same.
         per_item: bool,
-        /// `true`: at most once, whatever restarts.
+        /// `true`: once it is passed it does not come again, whatever restarts.
         once: bool,
         /// One of the workflow's `modes`, in which alone the phase takes place.
         mode: String,

@@ -156,6 +156,12 @@ fn again(step: &Step, goes_on: bool) -> &'static str {
     if called && goes_on { "; trying again" } else { "" }
 }
 
+/// Whether a planner puts right here what was planned for a run.
+fn planned(step: &Step) -> bool {
+    let judge = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.judge());
+    judge.is_some_and(|judge| matches!(judge.fixer, Role::Enumerate | Role::Plan))
+}
+
 /// What an agent answered with, or left.
 fn answer(step: &Step) -> &'static str {
     // Who plans a run works in no phase that people could begin again.
@@ -164,6 +170,7 @@ fn answer(step: &Step) -> &'static str {
         Stage::Researching { .. } => "A researcher's report",
         Stage::Checking { .. } => "The checks' report",
         Stage::Reviewing(_) => "A reviewer's answer",
+        Stage::Fixing { .. } | Stage::Combining { .. } if planned(step) => "The planner's answer",
         Stage::Fixing { .. } | Stage::Combining { .. } => "The fix",
         Stage::Working { .. }
         | Stage::Queued

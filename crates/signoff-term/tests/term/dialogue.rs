@@ -201,7 +201,7 @@ fn a_phase_whose_retries_are_used_up() {
     let story = planned(asking("phases", "plan_review", Bound::MaxFixes(1)));
     let story = story.objects("plan", &FOUND[..1]).works().objects("plan", &FOUND[..1]);
     insta::assert_snapshot!(shown(&story), @"
-    ? Task #29 Add user authentication  plan_review 2/2
+    ? Task #29 Add user authentication  phase 3/9 plan_review 2/2, iteration 1/10
       2 reviews did not lead to approval. One more fix and review, proceed with the
       findings open, or stop?
         - important src/b.rs:7 no test
@@ -218,7 +218,7 @@ fn a_phase_whose_fixer_is_stuck() {
     let story = planned(asking("phases", "plan_review", Bound::MaxFixes(1)));
     let story = story.objects("plan", &FOUND[..1]).writer_fails(EXIT).writer_fails(EXIT);
     insta::assert_snapshot!(shown(&story), @"
-    ? Task #29 Add user authentication  plan_review 1/2
+    ? Task #29 Add user authentication  phase 3/9 plan_review 1/2, iteration 1/10
       The fixer failed. Retry or stop?
         - important src/b.rs:7 no test
         1 retry    let the fixer try once more
@@ -229,12 +229,12 @@ fn a_phase_whose_fixer_is_stuck() {
 }
 
 #[test]
-fn starting_over_once_too_often_is_told_beforehand() {
+fn starting_over_once_too_often_is_not_offered() {
     let mut policy = asking("plan", "review", Bound::MaxCycles(1));
     policy.workflow.limits.max_passes = 1;
     let story = Story::task(policy).works().objects("spec", FOUND).approves("code");
     let lines = asked([question(&story)]).lines(WIDE);
-    insta::assert_snapshot!(lines[lines.len() - 2], @"    4 restart   end it here: it started over as often as it may");
+    insta::assert_snapshot!(lines[lines.len() - 2], @"    3 stop      end it here: failed");
 }
 
 /// The same question of another task.
@@ -336,7 +336,7 @@ fn nobody_is_asked_when_it_is_about_to_end() {
 fn a_small_terminal_shows_what_matters_most() {
     let mut dialogue = asked([of(29, "Add user authentication"), of(30, "Log out")]);
     insta::assert_snapshot!(dialogue.lines(NARROW).join("\n"), @"
-    ? Task #29  review 1/1  (+1)
+    ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
         1 continue  one more fix and review
         2 proceed   go on; the findings st…
@@ -346,21 +346,21 @@ fn a_small_terminal_shows_what_matters_most() {
     ");
     let low = Room { columns: 39, lines: 4 };
     insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
-    ? Task #29  review 1/1  (+1)
+    ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
         continue, proceed, stop, restart
       ↑/↓ 1–4, Enter; Esc: later
     ");
     dialogue.press(Key::Digit(2));
     insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
-    ? Task #29  review 1/1  (+1)
+    ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
       › 2 proceed   go on; the findings st…
       ↑/↓ 1–4, Enter; Esc: later
     ");
     let lower = |lines| dialogue.lines(Room { columns: 39, lines }).join("\n");
     insta::assert_snapshot!(format!("{}\n--\n{}\n--\n{}", lower(3), lower(2), lower(1)), @"
-    ? Task #29  review 1/1  (+1)
+    ? Task #29 Add user…  review 1/1  (+1)
       › 2 proceed   go on; the findings st…
       ↑/↓ 1–4, Enter; Esc: later
     --

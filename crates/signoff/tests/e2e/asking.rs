@@ -409,9 +409,6 @@ fn where_nobody_may_be_asked_a_question_stops() {
           Code Review: INCONCLUSIVE - no answer: exit code 9
     ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
-    ▪ Run 1 is blocked by #1 (a question came up and nobody may be asked)
-        signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
-        then: signoff run --resume 1
     ");
     insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
     let project = endless();

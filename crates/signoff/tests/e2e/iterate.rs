@@ -322,7 +322,7 @@ fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
 #[test]
 fn the_main_agent_reviews_on_the_short_way_whoever_is_named() {
     let project = quick(content, "");
-    let other = "[agents.other]\nkind = \"command\"\ncommand = [\"false\"]\n[presets.phases.phase.8]\nagent = \"other\"\nmodel = \"its-own\"\n";
+    let other = "[roles]\nimplement = \"scripted\"\n[agents.other]\nkind = \"command\"\ncommand = [\"false\"]\n[presets.phases.phase.8]\nagent = \"other\"\nmodel = \"its-own\"\n";
     project.configure(&format!("{QUICK}{other}"));
     let ended = project.run(&["iterate", "Add a greeting", "--lite"]);
     assert_eq!(ended.code, Some(0), "{ended}");

@@ -130,11 +130,11 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     insta::assert_snapshot!(project.env.shell("signoff config presets.careful.gates.read | head -5; signoff config roles"), @r#"
     exit 0
     --- stdout
-    presets.careful.gates.read.enabled = true                     # signoff.toml:23
-    presets.careful.gates.read.reviewers = ["privacy", "style"]   # signoff.toml:23
-    presets.careful.gates.read.fail_on = "LOW"                    # signoff.toml:23
-    presets.careful.gates.read.on_failure = "mini-loop"           # signoff.toml:23
-    presets.careful.gates.read.max_cycles = 2                     # signoff.toml:23
+    presets.careful.gates.read.enabled = true                     # built in
+    presets.careful.gates.read.reviewers = ["privacy", "style"]   # signoff.toml:38
+    presets.careful.gates.read.fail_on = "LOW"                    # signoff.toml:39
+    presets.careful.gates.read.on_failure = "mini-loop"           # built in
+    presets.careful.gates.read.max_cycles = 2                     # signoff.toml:40
     roles.implement.agent = "scripted"  # signoff.toml:5
     roles.implement.model = "big"       # signoff.toml:5
     roles.fix.model = "small"           # signoff.toml:6

@@ -209,8 +209,8 @@ fn a_restart_does_not_begin_blind() {
       [implement_review 1/3, item 1/2] Review: APPROVED
       [implement, item 2/2] Implementing...
       [implement, item 2/2] Implementation complete
-      [implement_review 2/3, item 2/2] Running review...
-      [implement_review 2/3, item 2/2] Review: APPROVED
+      [implement_review 1/3, item 2/2] Running review...
+      [implement_review 1/3, item 2/2] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 4 reviews)
     ");
     for phase in ["brainstorm", "plan"] {

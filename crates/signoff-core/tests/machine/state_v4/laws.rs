@@ -119,7 +119,8 @@ fn issues() -> impl Strategy<Value = Vec<Issue>> {
 
 fn phases() -> impl Strategy<Value = Phases> {
     let status = prop::sample::select(Status::ALL.to_vec());
-    let counts = [any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()];
+    let count = || 0_u32..=1_000_000;
+    let counts = [count(), count(), count(), count()];
     (proptest::collection::vec(status, 8), counts, [issues(), issues(), issues()]).prop_map(
         |(statuses, [three, five, six, eight], [plan, code, whole])| {
             let mut phases = Phases::default();

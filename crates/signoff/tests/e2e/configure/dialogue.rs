@@ -10,7 +10,8 @@ use crate::PROGRAM;
 /// drawn.
 fn press(terminal: &Terminal, keys: &[&str], then: &str) -> Screen {
     keys.iter().for_each(|key| terminal.send(key));
-    let whole = |screen: &Screen| screen.lines().last().is_some_and(|line| line.starts_with('['));
+    let keys = |line: &str| line.starts_with('[') && line.trim_end().ends_with(']');
+    let whole = |screen: &Screen| screen.lines().last().is_some_and(keys);
     terminal.wait_until(then, |screen| screen.contains(then) && whole(screen))
 }
 
