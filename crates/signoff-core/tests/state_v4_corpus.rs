@@ -8,13 +8,13 @@ use signoff_core::state_v4::{StateError, read};
 fn files(kind: &str) -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/state-v4").join(kind);
     let mut files: Vec<PathBuf> =
-        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(directory).expect("a corpus").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     files
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap().to_string_lossy().into_owned()
+    path.file_name().expect("a name").to_string_lossy().into_owned()
 }
 
 #[test]

@@ -338,7 +338,7 @@ impl Value for Program {
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
         let words = Arguments::read(key, written)?.0;
-        let program = written.get_ref().as_array().and_then(|list| list.get(0));
+        let program = written.get_ref().as_array().and_then(|list| list.first());
         match words.first() {
             Some(first) if !first.trim().is_empty() => Ok(Self(words)),
             Some(_) | None => Err(program.unwrap_or(written)),

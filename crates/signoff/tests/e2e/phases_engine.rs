@@ -512,7 +512,7 @@ fn hostile(plan: impl Fn(Rule) -> Rule) -> String {
     assert_eq!(worked.code, Some(1), "{worked}");
     assert_eq!(project.checkout(), before);
     assert_eq!(project.read("../outside.md"), "mine\n");
-    let told = calls(&project, "plan").last().unwrap().prompt.clone();
+    let told = calls(&project, "plan").last().expect("a planner").prompt.clone();
     let refused = told.contains("## Your Last Answer Was Refused");
     let failed = |line: &&str| line.contains("refused:") || line.contains("failed:");
     let failure = worked.stdout.lines().find(failed).unwrap_or(&worked.stdout).trim().to_owned();

@@ -85,7 +85,7 @@ fn project() -> Project {
 }
 
 fn let_go(project: &Project) {
-    fs::write(project.env.root().join("go"), "").unwrap();
+    fs::write(project.env.root().join("go"), "").expect("written");
 }
 
 fn state(project: &Project) -> Value {

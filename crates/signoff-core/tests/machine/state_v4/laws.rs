@@ -107,7 +107,7 @@ proptest! {
 }
 
 fn a_time() -> impl Strategy<Value = Timestamp> {
-    (0_i64..4_000_000_000).prop_map(|second| Timestamp::from_second(second).unwrap())
+    (0_i64..4_000_000_000).prop_map(|second| Timestamp::from_second(second).expect("a time"))
 }
 
 fn issues() -> impl Strategy<Value = Vec<Issue>> {
@@ -125,7 +125,7 @@ fn phases() -> impl Strategy<Value = Phases> {
         |(statuses, [three, five, six, eight], [plan, code, whole])| {
             let mut phases = Phases::default();
             for (number, status) in (1..).zip(statuses) {
-                *phases.status_mut(number).unwrap() = status;
+                *phases.status_mut(number).expect("a phase") = status;
             }
             (phases.plan_review.retry_count, phases.plan_review.last_issues) = (three, plan);
             (phases.code_review.retry_count, phases.code_review.last_issues) = (five, code);
@@ -146,7 +146,7 @@ fn a_state() -> impl Strategy<Value = State> {
             let iterations: Vec<Iteration> = number
                 .map(|(iteration, (started_at, phases))| Iteration { iteration, started_at, phases })
                 .collect();
-            let current_iteration = u32::try_from(iterations.len()).unwrap();
+            let current_iteration = u32::try_from(iterations.len()).expect("few");
             let mut state = State {
                 version: VERSION,
                 task,
@@ -158,9 +158,9 @@ fn a_state() -> impl Strategy<Value = State> {
                 iterations,
                 phase9: Plain { status: if lite { Status::Skipped } else { Status::Pending } },
             };
-            let phases = &mut state.iterations.last_mut().unwrap().phases;
+            let phases = &mut state.iterations.last_mut().expect("one at least").phases;
             for number in 1..LAST {
-                let status = phases.status_mut(number).unwrap();
+                let status = phases.status_mut(number).expect("a phase");
                 let over = if status.is_over() { *status } else { Status::Completed };
                 *status = if number < current_phase { over } else { Status::Pending };
             }
