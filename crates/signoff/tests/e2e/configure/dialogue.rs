@@ -111,7 +111,8 @@ fn every_question_is_answered_by_keys() {
     > What happens when retry limit is reached? Ask me what to do
 
     3 Plan Review: unchanged
-    5 Code Review: onFailure mini-loop → restart, failOnSeverity LOW → HIGH, parallelFixes true → false, maxRetries 2 → 5, onMaxRetries stop → ask
+    5 Code Review: onFailure mini-loop → restart, failOnSeverity LOW → HIGH, paralle
+    lFixes true → false, maxRetries 2 → 5, onMaxRetries stop → ask
     6 Test: unchanged
     8 Final Review: unchanged
     ? Write this to signoff.toml? (Y/n)
@@ -132,7 +133,8 @@ fn every_question_is_answered_by_keys() {
     > What happens when retry limit is reached? Ask me what to do
 
     3 Plan Review: unchanged
-    5 Code Review: onFailure mini-loop → restart, failOnSeverity LOW → HIGH, parallelFixes true → false, maxRetries 2 → 5, onMaxRetries stop → ask
+    5 Code Review: onFailure mini-loop → restart, failOnSeverity LOW → HIGH, paralle
+    lFixes true → false, maxRetries 2 → 5, onMaxRetries stop → ask
     6 Test: unchanged
     8 Final Review: unchanged
     > Write this to signoff.toml? Yes
