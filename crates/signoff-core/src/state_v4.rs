@@ -1,6 +1,6 @@
 //! The state of an iteration as other programs keep it: JSON, version 4.
 //!
-//! [`told`] tells it from a log, [`read`] reads and checks a file, [`resume`] says how a loop goes on from one.
+//! [`told()`] tells it from a log, [`read()`] reads and checks a file, [`resume()`] says how a loop goes on from one.
 
 mod read;
 mod resume;
