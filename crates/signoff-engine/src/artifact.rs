@@ -10,7 +10,7 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::review::{Bar, Review};
-use signoff_core::workflow::{Arrangement, Workflow};
+use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
 
 use crate::clock;
 use crate::draft::{Care, Draft};
@@ -25,11 +25,12 @@ impl Name {
     pub fn of_task(task: TaskId, started: Timestamp, at: Gate<'_>) -> Self {
         let day = clock::day(started);
         let Gate { workflow, pass, phase, cycle } = at;
-        if workflow.arrangement == Arrangement::Queue {
+        let gates = workflow.phases.iter().filter(|phase| matches!(phase.kind, PhaseKind::Gate(_))).count();
+        if workflow.arrangement == Arrangement::Queue && gates <= 1 {
             return Self(format!("{day}-task-{task}-review-{cycle}"));
         }
         let phase = workflow.phases.get(phase).map_or("review", |phase| phase.name.as_str());
-        Self(format!("{day}-task-{task}-p{pass}-{phase}-review-{cycle}"))
+        Self(format!("{day}-task-{task}-p{pass}-{}-review-{cycle}", safe(phase)))
     }
 
     /// A look at a task while it is worked.
@@ -39,7 +40,7 @@ impl Name {
 
     /// The review of a whole run, or of a checkout.
     pub fn of_run(run: impl std::fmt::Display, started: Timestamp, name: &str, number: u32) -> Self {
-        Self(format!("{}-run-{run}-{name}-{number}", clock::day(started)))
+        Self(format!("{}-run-{run}-{}-{number}", clock::day(started), safe(name)))
     }
 
     pub fn of_file(stem: impl Into<String>) -> Self {
@@ -52,20 +53,19 @@ impl Name {
 
     /// The first answer of a reviewer in a review, or a later one.
     fn raw(&self, reviews: &Path, reviewer: &ReviewerName, number: u32) -> PathBuf {
-        // A reviewer's name is configuration; it must not lead out of the directory.
-        let safe: String = reviewer
-            .as_str()
-            .chars()
-            .map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' })
-            .collect();
         let again = if number > 1 { format!(".{number}") } else { String::new() };
-        reviews.join(format!("{}.{safe}{again}.txt", self.0))
+        reviews.join(format!("{}.{}{again}.txt", self.0, safe(reviewer.as_str())))
     }
 
     /// A merged review that another one took the place of.
     fn earlier(&self, reviews: &Path, number: u32) -> PathBuf {
         reviews.join(format!("{}.earlier-{number}.md", self.0))
     }
+}
+
+/// A name from the configuration as a part of a file's name: it must not lead out of the directory.
+fn safe(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect()
 }
 
 /// A gate at one of its reviews.
@@ -226,6 +226,21 @@ mod tests {
         };
         insta::assert_snapshot!(name("task", 1), @"reviews/20260129-task-29-review-1.md");
         insta::assert_snapshot!(name("plan", 3), @"reviews/20260129-task-29-p2-review-review-3.md");
+    }
+
+    #[test]
+    fn gates_of_one_queue_are_told_apart_and_no_name_leads_out_of_the_directory() {
+        let at: Timestamp = "2026-01-29T23:59:59Z".parse().unwrap();
+        let mut workflow = preset("task").unwrap();
+        let mut second = workflow.phases[1].clone();
+        second.name = "/../../evil".to_owned();
+        workflow.phases.push(second);
+        let name = |phase| {
+            let gate = Gate { workflow: &workflow, pass: 1, phase, cycle: 1 };
+            Name::of_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
+        };
+        insta::assert_snapshot!(name(1), @"reviews/20260129-task-29-p1-review-review-1.md");
+        insta::assert_snapshot!(name(2), @"reviews/20260129-task-29-p1-_______evil-review-1.md");
     }
 
     #[test]

@@ -231,12 +231,13 @@ impl Worked {
         if let Some(review) = said(event, &self.state, policy) {
             self.round.insert(review.reviewer.clone(), review);
         }
-        // A panel that a person sends back to work keeps the answers it had; a new one begins without any.
+        // A panel that a person sends back to work keeps the answers it had; a new one begins without any, whoever
+        // sat at the gate before it.
         if let Stage::Reviewing(panel) = &next.stage
             && !is_same_panel(panel, &self.state, &next)
         {
             let missing = panel.missing();
-            self.round.retain(|name, _| !missing.contains(name));
+            self.round.retain(|name, _| panel.seats.contains_key(name) && !missing.contains(name));
         }
         self.note_research(event, &next);
         self.note_item(&next, policy);
