@@ -50,8 +50,19 @@ pub struct Round {
     pub pass: u32,
     /// The gate's phase index.
     pub phase: usize,
+    /// The item of the plan, where the gate judges one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
     pub cycle: u32,
     pub commit: Option<Commit>,
+}
+
+impl Round {
+    /// Whether its reviewers were to judge what a finding is about: those of one item saw nothing else.
+    pub fn concerns(&self, entry: &Entry) -> bool {
+        let place = |round: &Self| (round.pass, round.phase, round.item);
+        self.item.is_none() || entry.seen.iter().any(|seen| place(seen) == place(self))
+    }
 }
 
 /// A finding's life.
@@ -101,7 +112,8 @@ impl Ledger {
     /// Takes one round's reviews in, in whatever order they came. Returns what changed.
     ///
     /// An open finding that nobody reports becomes fixed when every reviewer among its sources who sat in this
-    /// round approves, and at least one did sit. An inconclusive review reports nothing and approves nothing.
+    /// round approves, and at least one did sit. An inconclusive review reports nothing and approves nothing, and
+    /// one of another item of the plan approves something else.
     pub fn record(&mut self, round: &Round, reviews: &[Review]) -> RoundChange {
         round::record(self, round, reviews)
     }

@@ -23,7 +23,7 @@ pub use event::{
     Subject, WorkReport,
 };
 pub use independent::independent_groups;
-pub use judge::blocking;
+pub use judge::{blocking, round};
 pub use limit::{Duty, Limited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{

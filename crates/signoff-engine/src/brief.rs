@@ -5,7 +5,7 @@ use std::sync::Arc;
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::FindingId;
 use signoff_core::ledger::{Entry, Round, State};
-use signoff_core::machine::{JobKind, Scope};
+use signoff_core::machine::{JobKind, Scope, round};
 use signoff_core::merge::merge;
 use signoff_core::prompt::{
     self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
@@ -297,7 +297,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         author_output: material.author_output.as_deref(),
         item: item(task, (&done, &later)),
     };
-    let (open, settled) = (open(task), settled(task));
+    let (open, noted, settled) = (open(task), noted(task), settled(task));
     let shown = documents(task);
     let again = Rereview {
         attempt: task.job.cycle.saturating_sub(1).max(task.state.tally.fixes),
@@ -312,6 +312,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         ask,
         depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
         subject: written(task, material, work).unwrap_or_else(|| subject(task, work, &shown)),
+        noted: if is_again(task) { &[] } else { &noted },
         rereview: is_again(task).then_some(again),
     })
 }
@@ -367,8 +368,17 @@ fn documents(task: &Assignment) -> (String, String) {
     (Planned::Groups(groups.clone()).shown(), listed)
 }
 
+/// What the reviewers of this round judge again.
 fn open(task: &Assignment) -> Vec<&Finding> {
-    task.state.ledger.open(Bar::Low).map(|entry| &entry.finding).collect()
+    let round = round(&task.state, &task.policy);
+    let open = task.state.ledger.open(Bar::Low).filter(|entry| round.concerns(entry));
+    open.map(|entry| &entry.finding).collect()
+}
+
+/// Of these, what the reviewer itself found: its approval would settle them.
+fn noted(task: &Assignment) -> Vec<&Finding> {
+    let JobKind::Review { reviewer, .. } = &task.job.kind else { return Vec::new() };
+    open(task).into_iter().filter(|finding| finding.sources.contains(reviewer)).collect()
 }
 
 fn extent(task: &Assignment) -> Extent {

@@ -166,6 +166,7 @@ impl Teller {
         let round = Round {
             pass: state.at.pass,
             phase: state.at.phase,
+            item: None,
             cycle: state.tally.cycle,
             commit: Some(state.head.commit.clone()),
         };

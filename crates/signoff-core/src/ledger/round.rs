@@ -153,6 +153,7 @@ impl Entry {
         if let Some(reviewer) = approver
             && approves
             && self.state == State::Open
+            && round.concerns(self)
         {
             self.decide_by(&reviewer, State::Fixed, round, "approved without reporting it again");
         }

@@ -15,12 +15,14 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
         return finish::exhausted(this, Reason::CyclesExhausted, policy);
     }
     let findings = judge::blocking(this, policy);
-    if findings.is_empty() && unread.is_empty() {
-        // The cycle failed because nobody could judge: there is nothing to fix, only to look again.
+    let only_looks = findings.is_empty() && unread.is_empty();
+    if only_looks && this.tally.fixes < work::allowed(this, policy) {
+        // The cycle failed because nobody could judge: there is nothing to fix, only to look again. Where fixes have
+        // no bound of their own, looks have that of attempts.
         count(this);
         return judge::again(this, policy);
     }
-    if !work::may_attempt(this, policy) {
+    if only_looks || !work::may_attempt(this, policy) {
         let outcome = finish::exhausted_as(policy.workflow.attempts_exhausted_as);
         return finish::end(this, outcome, Reason::AttemptsExhausted, Again::Fix);
     }

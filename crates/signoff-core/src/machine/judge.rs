@@ -36,7 +36,7 @@ fn next_cycle(this: &mut Loop) {
 }
 
 /// A gate or check that another program began goes on with its counters and findings.
-pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>)) {
+pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>), policy: &Policy) {
     if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
         this.tally.fixes = fixes;
     }
@@ -46,7 +46,7 @@ pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>)) {
     let verdict = Verdict::ChangesRequested;
     let review = Review { findings, ..Review::of(reviewer, ReviewerKind::General, verdict) };
     // It was found before the first review here.
-    let round = Round { cycle: 0, ..round(this) };
+    let round = Round { cycle: 0, ..round(this, policy) };
     this.ledger.record(&round, &[review]);
 }
 
@@ -163,17 +163,17 @@ fn settle(this: &mut Loop, policy: &Policy) {
         None => weigh(this, Heard::All, policy),
         Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
             let reason = unheard_reason(panel);
-            record(this);
+            record(this, policy);
             let again = finish::resume(this);
             finish::end(this, Outcome::Failed, reason, again);
         }
         Some(Rung::Ask) => {
-            record(this);
+            record(this, policy);
             ask(this, policy);
         }
         Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
             let unread = unread(panel);
-            record(this);
+            record(this, policy);
             not_passed(this, unread, policy);
         }
     }
@@ -214,7 +214,7 @@ pub enum Heard {
 
 /// What the answers say together.
 pub fn weigh(this: &mut Loop, heard: Heard, policy: &Policy) {
-    let answers = record(this);
+    let answers = record(this, policy);
     let discussing: Vec<_> = answers
         .iter()
         .filter(|review| review.verdict == Verdict::NeedsDiscussion)
@@ -234,17 +234,19 @@ pub fn weigh(this: &mut Loop, heard: Heard, policy: &Policy) {
 }
 
 /// Takes the panel's answers into the ledger.
-fn record(this: &mut Loop) -> Vec<Review> {
+fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
     let answers = finish::panel(this).map(Panel::answers).unwrap_or_default();
-    let round = round(this);
+    let round = round(this, policy);
     this.ledger.record(&round, &answers);
     answers
 }
 
-pub fn round(this: &Loop) -> Round {
+pub fn round(this: &Loop, policy: &Policy) -> Round {
+    let per_item = policy.phase(this.at.phase).is_some_and(|phase| phase.per_item);
     Round {
         pass: this.at.pass,
         phase: this.at.phase,
+        item: per_item.then_some(this.at.item),
         cycle: this.tally.cycle,
         commit: Some(this.head.commit.clone()),
     }
@@ -257,7 +259,9 @@ pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
         Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
         Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => Bar::Low,
     };
-    let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == this.at.phase);
+    let here = round(this, policy);
+    let here =
+        |entry: &&Entry| here.concerns(entry) && entry.seen.iter().any(|round| round.phase == this.at.phase);
     this.ledger.findings_for_fix(bar).into_iter().filter(here).collect()
 }
 
@@ -325,7 +329,7 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     }
     this.accounted_for();
     let verdict = |verdict| Review::of(CHECKS.into(), ReviewerKind::Tests, verdict);
-    let round = round(this);
+    let round = round(this, policy);
     match report {
         CheckReport::Passed => {
             this.ledger.record(&round, &[verdict(Verdict::Approved)]);

@@ -91,6 +91,7 @@ fn round(this: &Loop, policy: &Policy) -> Round {
     Round {
         pass: this.at.pass,
         phase: policy.workflow.phases.len(),
+        item: None,
         cycle: this.tally.conflicts,
         commit: Some(this.head.commit.clone()),
     }

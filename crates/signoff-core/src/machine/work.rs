@@ -25,7 +25,7 @@ pub fn import(this: &mut Loop, head: Head, at: Position, left: (u32, Vec<Finding
     finish::enter(this, policy);
     // What was left at a gate that is switched off here says nothing about the next one.
     if this.at == at {
-        judge::imported(this, left);
+        judge::imported(this, left, policy);
     }
 }
 
@@ -86,8 +86,12 @@ fn counts(this: &Loop, policy: &Policy) -> bool {
 
 /// Whether one more attempt is within the loop's bound, which is one on repeating.
 pub fn may_attempt(this: &Loop, policy: &Policy) -> bool {
-    let allowed = policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts);
-    this.tally.iteration.saturating_sub(this.tally.uncounted) < allowed
+    this.tally.iteration.saturating_sub(this.tally.uncounted) < allowed(this, policy)
+}
+
+/// So many attempts, with what a person granted.
+pub fn allowed(this: &Loop, policy: &Policy) -> u32 {
+    policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts)
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {

@@ -20,6 +20,9 @@ pub struct ReviewContext<'a> {
     pub ask: &'a Ask,
     pub depth: Depth,
     pub subject: Subject<'a>,
+    /// What this reviewer found at another gate and is open still, where this is the first review of its gate: who
+    /// approves says of these too that they are settled.
+    pub noted: &'a [&'a Finding],
     /// From the second review on.
     pub rereview: Option<Rereview<'a>>,
 }
@@ -108,6 +111,7 @@ pub fn review(context: &ReviewContext<'_>) -> String {
     let mut pieces = guidance::opening(context);
     pieces.add(text::REVIEW_RULES);
     subject(&mut pieces, context);
+    open(&mut pieces, context.noted);
     if let Some(rereview) = &context.rereview {
         again(&mut pieces, rereview);
     }
@@ -192,11 +196,15 @@ fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {
     });
     let follow_up = |text| text::PreviousFollowUp { follow_up: &fenced(text, "") }.fill();
     pieces.add_some(rereview.previous_follow_up.map(follow_up));
-    if !rereview.open.is_empty() {
-        pieces.add(text::OpenFindings { findings: &finding_list::numbered(rereview.open) }.fill());
-    }
+    open(pieces, rereview.open);
     if !rereview.settled.is_empty() {
         pieces.add(text::SettledFindings { findings: &finding_list::settled(rereview.settled) }.fill());
+    }
+}
+
+fn open(pieces: &mut Pieces, findings: &[&Finding]) {
+    if !findings.is_empty() {
+        pieces.add(text::OpenFindings { findings: &finding_list::numbered(findings) }.fill());
     }
 }
 

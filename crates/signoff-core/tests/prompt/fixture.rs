@@ -87,6 +87,7 @@ pub fn review(ask: &Ask) -> ReviewContext<'_> {
         ask,
         depth: Depth::Standard,
         subject: Subject::Task(work()),
+        noted: &[],
         rereview: None,
     }
 }

@@ -1,7 +1,8 @@
 //! The phases preset: mini-loops, restarts, checks and parallel fixes.
 
+use signoff_core::ledger::State;
 use signoff_core::machine::{Event, Job, JobKind, Policy};
-use signoff_core::policy::{Bound, OnExhausted, OnFailure};
+use signoff_core::policy::{Bound, Ladder, OnExhausted, OnFailure, Rung};
 use signoff_core::workflow::preset;
 
 use crate::story::Story;
@@ -149,6 +150,27 @@ fn each_item_of_the_plan_is_implemented_and_reviewed() {
     ");
 }
 
+#[test]
+fn what_was_noted_of_one_item_is_no_business_of_the_next() {
+    let mut policy = policy();
+    for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "implement_review") {
+        let gate = &mut phase.judge_mut().expect("a gate").gate;
+        (gate.enabled, gate.bound, gate.on_exhausted) = (true, Bound::MaxFixes(0), OnExhausted::Proceed);
+    }
+    let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
+    let story = story.works().approves("plan").works().objects("code", &["a.rs"]).works();
+    let story = story.approves("code");
+    let [entry] = story.state.ledger.entries() else { panic!("there is one finding") };
+    assert_eq!(entry.state, State::Open, "who judged b.rs alone said nothing of a.rs");
+    let told = story.told();
+    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
+    the agent completes its work       → a5 review 1 of c3 by code [implement_review]
+    code objects to a.rs               → a6 implement [implement]
+    the agent completes its work       → a7 review 2 of c4 by code [implement_review]
+    code approves                      → a8 review 1 of c4 by code [code_review]
+    ");
+}
+
 /// What happens at the code review for every `on_failure` and `on_exhausted`, with one fix allowed.
 #[test]
 fn every_combination_of_failure_and_exhaustion() {
@@ -206,6 +228,32 @@ fn unlimited_retries_end_with_the_attempts() {
     }
     let told = story.objects("code", &["a.rs"]).told();
     insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code objects to a.rs               → END failed (attempts_exhausted), CHANGES_REQUESTED");
+}
+
+#[test]
+fn looking_again_without_a_fix_ends_with_the_attempts_too() {
+    let mut policy = policy();
+    policy.workflow.limits.max_attempts = 4;
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.bound = Bound::Unlimited;
+        judge.gate.on_reviewer_failure = Ladder::of(&[Rung::NotPassed]);
+    }
+    let mut story = to_code_review(Story::of(policy));
+    for _ in 0..5 {
+        story = story.times_out("code");
+    }
+    let story = story.retry().times_out("code").retry().approves("code");
+    insta::assert_snapshot!(last(story, 9), @"
+    code times out                     → a6 review 2 of c3 by code [code_review]
+    code times out                     → a7 review 3 of c3 by code [code_review]
+    code times out                     → a8 review 4 of c3 by code [code_review]
+    code times out                     → a9 review 5 of c3 by code [code_review]
+    code times out                     → END failed (attempts_exhausted), CHANGES_REQUESTED
+    a person retries                   → a10 review 6 of c3 by code [code_review]
+    code times out                     → END failed (attempts_exhausted), CHANGES_REQUESTED
+    a person retries                   → a11 review 7 of c3 by code [code_review]
+    code approves                      → a12 check 1 [test]
+    ");
 }
 
 #[test]
