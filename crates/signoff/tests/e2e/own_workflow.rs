@@ -187,3 +187,75 @@ fn the_schema_is_printed_and_kept_beside_the_documentation() {
     project.env.write("signoff.toml", "jobs =\n");
     assert_eq!(project.run(&["config", "--schema"]).stdout, kept);
 }
+
+const TWO_GATES: &str = "\
+preset = \"twice\"
+
+[reviewers.early]
+kind = \"code\"
+contract = \"markdown\"
+
+[reviewers.late]
+kind = \"code\"
+contract = \"markdown\"
+
+[workflows.twice]
+
+[[workflows.twice.phases]]
+name = \"write\"
+kind = \"agent\"
+
+[[workflows.twice.phases]]
+name = \"first\"
+kind = \"gate\"
+reviewers = [\"early\"]
+fail_on = \"LOW\"
+on_failure = \"proceed\"
+
+[[workflows.twice.phases]]
+name = \"second\"
+kind = \"gate\"
+reviewers = [\"late\"]
+fail_on = \"LOW\"
+max_cycles = 2
+";
+
+/// What a gate only notes stays there: nobody at the next one is told to do it, and its review says what it said.
+#[test]
+fn the_review_of_a_gate_is_its_own() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("a.txt", "a\n").say("Written.\n"))
+            .rule(
+                Rule::role("review")
+                    .reviewer("early")
+                    .say("- a.txt:1 **HIGH** rewrite it all\n\n**Verdict: CHANGES_REQUESTED**\n"),
+            )
+            .rule(
+                Rule::role("review")
+                    .reviewer("late")
+                    .cycle(1)
+                    .say("- a.txt:1 **HIGH** a typo\n\n**Verdict: CHANGES_REQUESTED**\n"),
+            )
+            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+            .rule(Rule::role("fix").write("a.txt", "b\n").say("Fixed.\n"))
+    });
+    project.configure(TWO_GATES);
+    project.run(&["add", "Twice", "-a"]);
+    project.run(&["work"]);
+    let told = "cd .signoff/reviews && for file in *.md; do echo \"$file: $(grep Verdict: $file)\"; \
+        grep -oE 'rewrite it all|a typo' $file | sort -u; done | sed 's/^[0-9]*-//'";
+    insta::assert_snapshot!(project.env.shell(told), @"
+    exit 0
+    --- stdout
+    task-1-p1-first-review-1.md: **Verdict: CHANGES_REQUESTED**
+    rewrite it all
+    task-1-p1-second-review-1.md: **Verdict: CHANGES_REQUESTED**
+    a typo
+    task-1-p1-second-review-2.md: **Verdict: APPROVED**
+    ");
+    let calls = project.calls();
+    let prompts: Vec<_> = calls.of_role("fix").map(|call| call.prompt.as_str()).collect();
+    let [prompt] = prompts[..] else { panic!("there is one fix, not {}", prompts.len()) };
+    assert!(prompt.contains("a typo") && !prompt.contains("rewrite it all"), "{prompt}");
+}
