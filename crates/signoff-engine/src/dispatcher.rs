@@ -7,6 +7,7 @@ mod budget;
 mod carry_out;
 mod input;
 mod interrupt;
+mod items;
 mod part;
 mod person;
 mod pick;
