@@ -18,7 +18,7 @@ mod reviewed;
 mod usage;
 
 pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{Checks, checked};
+pub(crate) use conclude::{Checks, checked, left};
 pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};

@@ -468,6 +468,39 @@ fn what_somebody_did_on_the_branch_meanwhile_stays() {
 }
 
 #[test]
+fn a_fixer_that_commits_to_the_branch_of_the_task_keeps_its_fix() {
+    let ways = [
+        format!("git checkout -q --ignore-other-worktrees {BRANCH} && git add -A && git commit -qm mine"),
+        format!("git add -A && git commit -qm mine && git update-ref refs/heads/{BRANCH} HEAD"),
+    ];
+    for way in ways {
+        let project = project(|script| {
+            let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+            let script = script.rule(fixer("b", &["a", "c"]).shell(&way).say("Fixed b.\n"));
+            script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
+        });
+        let worked = project.run(&["work"]);
+        assert_eq!(worked.code, Some(0), "{worked}");
+        let told = format!("somebody committed to {BRANCH} while fixes were made beside it");
+        assert!(worked.to_string().contains(&told), "{worked}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(files(&project), @"
+            a.txt: one, word of a
+            b.txt: one, word of b
+            c.txt: one, word of c
+            ");
+            insta::assert_snapshot!(project.subjects(BRANCH), @"
+            Three files - initial implementation
+            mine
+            Address review feedback (cycle 1)
+            Address review feedback (cycle 1)
+            ");
+        }
+        tidy(&project);
+    }
+}
+
+#[test]
 fn a_lock_on_the_branch_is_waited_for_and_then_named() {
     let lock = ".git/refs/heads/signoff/task-1-three-files.lock";
     let project = project(|script| {
