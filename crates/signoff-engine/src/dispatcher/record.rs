@@ -77,7 +77,7 @@ impl Dispatcher<'_> {
         }
         self.todo.extend(wishes);
         self.give_up_worktree(run, loop_id);
-        self.clear_apart(run, loop_id);
+        self.clear_apart(run, loop_id)?;
         if part_ended { self.part_ended(run, loop_id) } else { Ok(()) }
     }
 

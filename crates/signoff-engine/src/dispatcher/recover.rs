@@ -21,7 +21,7 @@ impl Dispatcher<'_> {
                 self.recover_loop(run, loop_id)?;
             }
             self.tidy(run, loop_id);
-            self.look_for_apart(run, loop_id);
+            self.look_for_apart(run, loop_id)?;
         }
         self.remember_called(run);
         let wishes = group::outstanding(&self.runs[&run].board.machine);
