@@ -18,10 +18,11 @@ mod reviewed;
 mod usage;
 
 pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{Checks, checked};
+pub(crate) use conclude::{Checks, checked, left};
 pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};
+pub(crate) use items::{Lies, found_changed, is_first};
 pub(crate) use prepare::make_directory;
 pub use reading::Readings;
 pub use usage::told_usage;

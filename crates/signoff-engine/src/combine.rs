@@ -38,34 +38,45 @@ struct Plan {
 pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
     let combining = (shop, task.clone());
     let combined = attempt::blocking(move || combine(&combining.0, &combining.1)).await;
-    let end = combined.map_or_else(End::Trouble, |event| End::Event(Box::new(event)));
+    let (end, notes) = match combined {
+        Ok((event, notes)) => (End::Event(Box::new(event)), notes),
+        Err(error) => (End::Trouble(error), Vec::new()),
+    };
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let (usage, notes, facts) = (Usage::default(), Vec::new(), Vec::new());
+    let (usage, facts) = (Usage::default(), Vec::new());
     let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking: false };
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 
-fn combine(shop: &Workshop, task: &Assignment) -> Result<Event, EngineError> {
+fn combine(shop: &Workshop, task: &Assignment) -> Result<(Event, Vec<String>), EngineError> {
     let JobKind::Combine { parts } = &task.job.kind else {
         return Err(EngineError::Broken("nothing was done side by side".to_owned()));
     };
     failpoint::pass("combine");
-    let Together { kept, head } = together(shop, task, parts)?;
+    let mut notes = Vec::new();
+    let Together { kept, head } = together(shop, task, parts, &mut notes)?;
     failpoint::pass("combined");
     apart::forget_all(&shop.repository, (task.run, &task.loop_id), Path::new(&task.place.worktree));
     let attempt = task.job.attempt;
-    Ok(if parts.iter().all(|(number, _)| kept.contains(number)) {
+    let event = if parts.iter().all(|(number, _)| kept.contains(number)) {
         Event::FixesCombined { attempt, head }
     } else {
         Event::FixesOverlapped { attempt, kept, head }
-    })
+    };
+    Ok((event, notes))
 }
 
 /// Moves the branch to all that fits together.
-fn together(shop: &Workshop, task: &Assignment, parts: &[(usize, Commit)]) -> Result<Together, EngineError> {
+fn together(
+    shop: &Workshop,
+    task: &Assignment,
+    parts: &[(usize, Commit)],
+    notes: &mut Vec<String>,
+) -> Result<Together, EngineError> {
     if let Some(done) = done_before(shop, task, parts)? {
         return Ok(done);
     }
+    notes.extend(moved(shop, task)?);
     let (from, message) = (&task.state.head.commit, commit_message::feedback(task.cycle()));
     for _ in 0..TRIES {
         let tip = tip(shop, task)?;
@@ -98,6 +109,21 @@ fn done_before(
         return Ok(None);
     }
     Ok(Some(Together { kept: plan.kept, head: tip }))
+}
+
+/// What people should be told of a branch that somebody else moved while fixers worked beside it.
+fn moved(shop: &Workshop, task: &Assignment) -> Result<Option<String>, EngineError> {
+    let (before, branch) = (&task.state.head.commit, &task.branch);
+    let Some(tip) = shop.repository.head_of(branch)?.filter(|tip| tip.commit != *before) else {
+        return Ok(None);
+    };
+    if let Some(left) = attempt::left(shop, task, &tip)? {
+        return Ok(Some(left));
+    }
+    let tip = tip.commit;
+    Ok(Some(format!(
+        "somebody committed to {branch} while fixes were made beside it, which stays: `git log {before}..{tip}` shows it"
+    )))
 }
 
 /// The loop's branch as it is, with what somebody did in its worktree meanwhile.

@@ -7,6 +7,7 @@ mod budget;
 mod carry_out;
 mod input;
 mod interrupt;
+mod items;
 mod part;
 mod person;
 mod pick;
@@ -393,7 +394,7 @@ impl<'r> Dispatcher<'r> {
             driven.at_work.remove(&(loop_id.clone(), attempt));
         }
         self.give_up_worktree(run, &loop_id);
-        self.clear_apart(run, &loop_id);
+        self.clear_apart(run, &loop_id)?;
         let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in notes.iter().filter(|note| *note != NOTHING_TO_CHECK) {

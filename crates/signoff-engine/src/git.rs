@@ -8,6 +8,7 @@
 mod apart;
 mod aside;
 mod branch;
+mod catch_up;
 mod checkout;
 mod commit;
 mod copy;

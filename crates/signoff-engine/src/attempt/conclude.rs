@@ -203,7 +203,7 @@ fn work(
 
 /// Keeps the work of others that a writer took off the branch, and tells where it is. Whoever amends or rebases means
 /// well; who resets may not know what is lost.
-fn left(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<String>, EngineError> {
+pub fn left(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<String>, EngineError> {
     let (repository, before) = (&shop.repository, &task.state.head.commit);
     let has_work = *before != head.commit && *before != task.place.base && !apart::is_apart(task);
     // What git does not have any more cannot be kept.

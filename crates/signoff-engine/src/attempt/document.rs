@@ -153,6 +153,19 @@ fn plain(path: &Path) -> Option<Vec<u8>> {
     (found.len() > 0).then(|| start_of(path, MOST_BYTES + 1))
 }
 
+/// What a document of a worktree holds, or why it cannot be taken.
+pub fn content(worktree: &Path, name: &str) -> Result<Vec<u8>, String> {
+    let path = worktree.join(name);
+    if let Some(obstacle) = obstacle(worktree, &path) {
+        return Err(obstacle);
+    }
+    match plain(&path) {
+        Some(text) if text.len() as u64 > MOST_BYTES => Err(too_large(name)),
+        Some(text) => Ok(text),
+        None => Err(gone(name)),
+    }
+}
+
 /// Sees to it that the document is there: as the agent wrote it, or else its final message. What cannot be taken is
 /// the agent's failure.
 pub fn settle(
@@ -180,7 +193,11 @@ pub fn settle(
         }
     };
     let large = text.len() as u64 > MOST_BYTES;
-    Ok(large.then(|| Failure::BadAnswer { message: format!("{name} is larger than {MOST_BYTES} bytes") }))
+    Ok(large.then(|| Failure::BadAnswer { message: too_large(&name) }))
+}
+
+fn too_large(name: &str) -> String {
+    format!("{name} is larger than {MOST_BYTES} bytes")
 }
 
 fn gone(name: &str) -> String {

@@ -1,13 +1,16 @@
-//! The tasks of a plan document: read when it was written, and again when it was reviewed, as a fix may change it.
+//! The tasks of a plan document: read when it was written, when it was reviewed, as a fix may change it, and when the
+//! first of them is begun, as what a person or several fixers together made of it may not have been reviewed.
 
-use signoff_core::ids::Commit;
-use signoff_core::machine::{Event, Failure, JobKind, WorkReport};
+use std::path::Path;
+
+use signoff_core::ids::{AttemptId, Commit};
+use signoff_core::machine::{Event, Failure, Job, JobKind, Policy, WorkReport};
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::source::{self, Format, TaskFile};
 use signoff_core::wire::LoopFact;
 
 use super::conclude::failed;
-use super::document::{Kind, MOST_BYTES};
+use super::document::{self, Kind, MOST_BYTES};
 use super::{End, Workshop};
 use crate::assignment::Assignment;
 use crate::error::EngineError;
@@ -37,15 +40,79 @@ pub fn planned(
         return Ok((end, Vec::new()));
     }
     if items.is_empty() && !task.is_reading() && works_items(task) {
-        notes.push(format!("{path} has no tasks in a form that is known: it is worked as a whole"));
+        notes.push(without_tasks(&path));
     }
-    let count = u32::try_from(items.len()).unwrap_or(u32::MAX).max(1);
-    if items == task.items && count == task.state.items && task.document().is_none() {
+    if is_known(task, &items) && task.document().is_none() {
         return Ok((end, Vec::new()));
     }
-    let attempt = task.job.attempt;
+    Ok((end, facts(task.job.attempt, items)))
+}
+
+fn without_tasks(path: &str) -> String {
+    format!("{path} has no tasks in a form that is known: it is worked as a whole")
+}
+
+fn is_known(task: &Assignment, items: &[PlannedTask]) -> bool {
+    *items == *task.items && counted(items) == task.state.items
+}
+
+fn counted(items: &[PlannedTask]) -> u32 {
+    u32::try_from(items.len()).unwrap_or(u32::MAX).max(1)
+}
+
+fn facts(attempt: AttemptId, items: Vec<PlannedTask>) -> Vec<LoopFact> {
+    let count = counted(&items);
     let answer = LoopFact::Answered { attempt, answer: Planned::Tasks(items) };
-    Ok((end, vec![answer, LoopFact::Moved(Event::ItemsPlanned { count })]))
+    vec![answer, LoopFact::Moved(Event::ItemsPlanned { count })]
+}
+
+/// Whether a job is to begin with the first task of a plan.
+pub fn is_first(job: &Job, policy: &Policy) -> bool {
+    let of_items = policy.workflow.phases.iter().position(|phase| phase.per_item && !phase.is_off());
+    let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Research { .. });
+    writes && job.item == 0 && of_items == Some(job.phase)
+}
+
+/// The plan as whoever begins with it finds it, where that is not what is known; and what people should be told. What
+/// cannot be read any more is worked as it was.
+pub fn found_changed(
+    shop: &Workshop,
+    task: &Assignment,
+    place: Lies,
+) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
+    let Some(path) = task.written_document(Kind::Plan) else { return Ok((Vec::new(), None)) };
+    let worktree = Path::new(&task.place.worktree);
+    let items = match place {
+        Lies::InWorktree if worktree.is_dir() => {
+            document::content(worktree, &path).and_then(|text| read(&path, &text))
+        }
+        Lies::InWorktree | Lies::OnBranch => {
+            let tip = shop.repository.head_of(&task.branch)?;
+            items_at(shop, &path, &tip.unwrap_or_else(|| task.state.head.clone()).commit)?
+        }
+    };
+    Ok(match items {
+        Ok(items) if is_known(task, &items) => (Vec::new(), None),
+        Ok(items) => {
+            let note = items.is_empty().then(|| without_tasks(&path));
+            // Nobody of ours answered with it.
+            (facts(AttemptId(0), items), note)
+        }
+        // It is worked as a whole.
+        Err(_) if task.items.is_empty() => (Vec::new(), None),
+        Err(message) => {
+            (Vec::new(), Some(format!("{message}: its tasks are worked as they were read before")))
+        }
+    })
+}
+
+/// Where the plan is that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lies {
+    /// With what a person changed there and did not commit.
+    InWorktree,
+    /// Readers may still be busy in the worktree, and what they do there is undone.
+    OnBranch,
 }
 
 /// The plan that an attempt left or judged: where it is, and at which commit.

@@ -259,7 +259,7 @@ impl Dispatcher<'_> {
         tokio::spawn(attempt::conclude(self.shop.clone(), task, ended, self.tell.clone()));
     }
 
-    fn assignment(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<Assignment> {
+    pub(super) fn assignment(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<Assignment> {
         let spec = self.spec(run, loop_id)?;
         let board = &self.runs.get(&run)?.board;
         let worked = board.loops.get(loop_id)?;

@@ -50,6 +50,7 @@ impl Dispatcher<'_> {
         if let Some(round) = worked.closed_round(&event, &next, policy) {
             self.write_artifact(run, loop_id, &round)?;
         }
+        let before = self.with_plan((run, loop_id), &event, (&next, &effects), before)?;
         let driven = &self.runs[&run];
         let worked = &driven.board.loops[loop_id];
         self.summary.tasks.extend(worked.task);
@@ -76,7 +77,7 @@ impl Dispatcher<'_> {
         }
         self.todo.extend(wishes);
         self.give_up_worktree(run, loop_id);
-        self.clear_apart(run, loop_id);
+        self.clear_apart(run, loop_id)?;
         if part_ended { self.part_ended(run, loop_id) } else { Ok(()) }
     }
 

@@ -21,7 +21,7 @@ impl Dispatcher<'_> {
                 self.recover_loop(run, loop_id)?;
             }
             self.tidy(run, loop_id);
-            self.look_for_apart(run, loop_id);
+            self.look_for_apart(run, loop_id)?;
         }
         self.remember_called(run);
         let wishes = group::outstanding(&self.runs[&run].board.machine);
@@ -114,6 +114,10 @@ impl Dispatcher<'_> {
         let path = self.shop.layout.attempt(run, loop_id, job.attempt);
         // What was never handed to a keeper was never begun.
         if !AttemptDir::new(&path).launch().exists() {
+            let plan = self.found_plan(run, loop_id, &job, &[])?;
+            if !plan.is_empty() {
+                self.append(run, plan.into_iter().map(|fact| Fact::Loop(loop_id.clone(), fact)).collect())?;
+            }
             if !known && !self.is_rationed() {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };

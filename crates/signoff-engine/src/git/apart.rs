@@ -81,6 +81,40 @@ impl Repository {
         Ok(name)
     }
 
+    /// Gives what is kept apart under a name, and below it, the names of what is left, as far as the branch does not
+    /// have it; tells these.
+    pub fn leave_apart(&self, name: &str, branch: &str) -> Result<Vec<String>, GitError> {
+        if !self.may_keep_apart(name) {
+            return Ok(Vec::new());
+        }
+        let asked = ["for-each-ref", "--format=%(objectname) %(refname)"];
+        let listed = self.sealed(self.here())?.args(asked).args([format!("{HOME}/{name}")]).read()?;
+        let (mut left, mut wanted) = (Vec::new(), String::new());
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let Some((commit, kept)) = line.split_once(' ') else { continue };
+            let Some((of, number)) = kept.strip_prefix(HOME).and_then(|own| own.rsplit_once('/')) else {
+                continue;
+            };
+            if !self.is_ancestor(commit, &format!("refs/heads/{branch}")).unwrap_or(false) {
+                left.push(format!("{LEFT}{of}/fix-{number}"));
+                wanted.extend(left.last().map(|left| format!("update {left}\0{commit}\0\0")));
+            }
+            wanted.push_str(&format!("delete {kept}\0{commit}\0"));
+        }
+        if !wanted.is_empty() {
+            self.update_refs(wanted)?;
+        }
+        Ok(left)
+    }
+
+    /// Whether git has to be asked what is kept apart under a name: mostly files tell that nothing is.
+    fn may_keep_apart(&self, name: &str) -> bool {
+        let packed = content(&self.common().join("packed-refs")).unwrap_or_default();
+        let is_packed = || String::from_utf8_lossy(&packed).contains(&format!("{HOME}/{name}/"));
+        let has_file = |file: String| self.common().join(file).is_dir();
+        has_file(format!("{HOME}/{name}")) || has_file("reftable".to_owned()) || is_packed()
+    }
+
     /// Keeps nothing any more under a name, and below it.
     pub fn forget_apart(&self, name: &str) -> Result<(), GitError> {
         let asked = ["for-each-ref", "--format=delete %(refname)%00%(objectname)%00"];

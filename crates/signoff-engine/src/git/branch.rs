@@ -211,7 +211,7 @@ impl Repository {
         })
     }
 
-    fn update_refs(&self, transaction: String) -> Result<(), GitError> {
+    pub(super) fn update_refs(&self, transaction: String) -> Result<(), GitError> {
         self.sealed(self.here())?.args(["update-ref", "-z", "--stdin"]).input(transaction).read().map(drop)
     }
 }

@@ -41,6 +41,7 @@ impl Worktree {
             Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
         }
         self.look_at_all_files()?;
+        self.catch_up()?;
         if let Some(file) = wanted {
             let asked = ["add", "--force", "--"];
             self.repository.sealed(self.place())?.args(asked).args([pathspec("top,literal", file)]).read()?;

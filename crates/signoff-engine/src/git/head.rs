@@ -65,7 +65,7 @@ impl Worktree {
     }
 
     /// The commit that the file of its branch names.
-    fn loose_commit(&self) -> Option<Commit> {
+    pub(super) fn loose_commit(&self) -> Option<Commit> {
         let head = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
         let branch = head.trim_end().strip_prefix("ref: refs/heads/")?;
         let commit = fs::read_to_string(self.repository.common().join("refs/heads").join(branch)).ok()?;

@@ -92,7 +92,6 @@ fn home(run: RunId, loop_id: &LoopId) -> String {
 #[derive(Debug, Clone)]
 pub struct Beside {
     path: PathBuf,
-    number: String,
 }
 
 impl Beside {
@@ -103,9 +102,9 @@ impl Beside {
         };
         let prefix = format!("{name}{FIX}");
         let one = |path: PathBuf| {
-            let number = path.file_name().and_then(OsStr::to_str)?.strip_prefix(&prefix)?.to_owned();
+            let number = path.file_name().and_then(OsStr::to_str)?.strip_prefix(&prefix)?;
             let is_one = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            is_one.then_some(Self { path, number })
+            is_one.then_some(Self { path })
         };
         let there = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
         let home = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
@@ -118,12 +117,6 @@ impl Beside {
     pub fn clear(&self, repository: &Repository) {
         repository.clear_apart(&self.path).ok();
     }
-
-    /// The same with what is kept of it.
-    pub fn forget(&self, repository: &Repository, (run, loop_id): (RunId, &LoopId)) {
-        self.clear(repository);
-        repository.forget_apart(&format!("{}/{}", home(run, loop_id), self.number)).ok();
-    }
 }
 
 /// Whether fixers may have worked side by side somewhere: a worktree of theirs that is gone leaves no trace but refs.
@@ -131,17 +124,24 @@ pub fn is_possible(policy: &Policy) -> bool {
     policy.workflow.phases.iter().filter_map(Phase::judge).any(|judge| judge.gate.parallel_fixes)
 }
 
-/// Nothing that was made beside a loop's own worktree is needed any more, nor kept.
+/// All that was made beside a loop's own worktree is on its branch, or is made again.
 pub fn forget_all(repository: &Repository, (run, loop_id): (RunId, &LoopId), own: &Path) {
     for one in Beside::of(repository, own) {
         one.clear(repository);
     }
-    forget_commits(repository, (run, loop_id));
+    repository.forget_apart(&home(run, loop_id)).ok();
 }
 
-/// No commit is kept any more that was made beside a loop's own worktree, whether or not that is still there.
-pub fn forget_commits(repository: &Repository, (run, loop_id): (RunId, &LoopId)) {
-    repository.forget_apart(&home(run, loop_id)).ok();
+/// Keeps elsewhere what was committed beside the worktree of a loop that goes on without it, and tells where. That it
+/// cannot be is no reason to fail: then it stays where it is.
+pub fn leave(repository: &Repository, (run, loop_id): (RunId, &LoopId), branch: &str) -> Option<String> {
+    let left = repository.leave_apart(&home(run, loop_id), branch).ok()?;
+    let first = left.first()?;
+    Some(format!(
+        "fixes that were made side by side are not on the branch; kept as {}: `git log {branch}..{first}` shows \
+         what is in one, `git cherry-pick {branch}..{first}` brings it back",
+        left.join(", ")
+    ))
 }
 
 /// What a loop still needs of what was made beside its worktree.

@@ -303,6 +303,49 @@ fn a_worktree_left_at_an_older_commit_returns_to_its_branch() {
     clean(&place, &worktree);
 }
 
+/// A worktree whose branch was moved from elsewhere to a commit that adds `b` and changes `a`.
+fn moved_elsewhere() -> (Place, Worktree) {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    write(worktree.path(), "a", "1\n");
+    worktree.commit_all("a").expect("a commit");
+    place.shell(
+        &place.root(),
+        "git worktree add -q --detach ../other loop/one && cd ../other && echo 2 > a && echo b > b && \
+         git add -A && git commit -qm elsewhere && git update-ref refs/heads/loop/one HEAD",
+    );
+    (place, worktree)
+}
+
+#[test]
+fn what_was_committed_to_the_branch_from_elsewhere_is_not_taken_back() {
+    let (place, worktree) = moved_elsewhere();
+    let tip = place.repository().head_of("loop/one").unwrap().unwrap();
+    let committed = worktree.commit_all("nothing").unwrap();
+    assert_eq!((committed.made, committed.head), (false, tip));
+    clean(&place, &worktree);
+    let (place, worktree) = moved_elsewhere();
+    write(worktree.path(), "c", "own\n");
+    write(worktree.path(), "README.md", "own\n");
+    assert!(worktree.commit_all("own").unwrap().made);
+    let changed = place.run_in(worktree.path(), &["show", "--format=%s", "--name-status", "HEAD"]);
+    assert_eq!(changed, "own\n\nM\tREADME.md\nA\tc\n");
+    clean(&place, &worktree);
+}
+
+#[test]
+fn what_is_taken_back_by_hand_stays_so() {
+    let place = Place::new();
+    let worktree = place.worktree("one");
+    write(worktree.path(), "a", "1\n");
+    worktree.commit_all("a").unwrap();
+    write(worktree.path(), "a", "2\n");
+    worktree.commit_all("b").unwrap();
+    place.run_in(worktree.path(), &["checkout", "-q", "HEAD~1", "--", "."]);
+    assert!(worktree.commit_all("back").unwrap().made);
+    assert_eq!(place.run_in(worktree.path(), &["show", "HEAD:a"]), "1\n");
+}
+
 #[test]
 fn work_that_does_not_continue_the_branch_is_reported_and_kept() {
     let place = Place::new();

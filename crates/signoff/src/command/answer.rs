@@ -35,7 +35,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     }
     let QuestionPlace { run, loop_id, question: asked, .. } = place(&desk, &question)?;
     let wish = Command::Answer { question: Some(asked), choice: args.choice.clone(), by: door::person() };
-    let taken = decide(&desk, run, &loop_id, wish)?;
+    let taken = decide(&desk, run, &loop_id, wish, console)?;
     // Whoever drives the run tells it there.
     let ended =
         if taken == Taken::Recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };

@@ -36,7 +36,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match desk.store.loop_of(args.task)? {
         None => desk.store.withdraw(clock::now(), args.task, &door::person())?,
         Some((run, loop_id)) => {
-            decide(&desk, run, &loop_id, Command::Cancel { by: door::person() })?;
+            decide(&desk, run, &loop_id, Command::Cancel { by: door::person() }, console)?;
             give_back(&desk, args.task, run, console)?;
         }
     }

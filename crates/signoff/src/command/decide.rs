@@ -11,9 +11,10 @@ use signoff_engine::board::{Board, Worked};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
 use signoff_engine::occupied::Occupied;
-use signoff_engine::place::apart::{Needed, forget_all, is_possible};
-use signoff_store::Store;
+use signoff_engine::place::apart::{Beside, Needed, is_possible, leave};
+use signoff_store::{Lease, Store};
 
+use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
 use crate::drive::try_acquire;
@@ -29,30 +30,46 @@ pub enum Taken {
 }
 
 /// Records a decision, or hands it to whoever drives the run.
-pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Result<Taken, Failure> {
+pub fn decide(
+    desk: &Desk,
+    run: RunId,
+    loop_id: &LoopId,
+    wish: Command,
+    console: &Console,
+) -> Result<Taken, Failure> {
     match try_acquire(&*desk.store, run)? {
         Some(lease) => {
             let board = Board::of(run, &desk.store.log(run)?);
             let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
             let facts = facts(&board, loop_id, wish, by_hand)?;
             desk.store.append(&lease, clock::now(), &facts)?;
-            clear_apart(desk, run, loop_id)?;
+            if let Some(note) = clear_apart(desk, &lease, loop_id)? {
+                console.note(&note);
+            }
             Ok(Taken::Recorded)
         }
         None => hand_over(desk, run, loop_id, &wish),
     }
 }
 
-/// Takes away what fixers had beside the loop's worktree, where it goes on without it.
-fn clear_apart(desk: &Desk, run: RunId, loop_id: &LoopId) -> Result<(), Failure> {
+/// Takes away what fixers had beside the loop's worktree, where it goes on without it; tells where it is kept what they
+/// had done.
+fn clear_apart(desk: &Desk, lease: &Lease, loop_id: &LoopId) -> Result<Option<String>, Failure> {
+    let run = lease.run();
     let board = Board::of(run, &desk.store.log(run)?);
-    let Some(worked) = board.loops.get(loop_id) else { return Ok(()) };
-    let Some(own) = worked.place.as_ref().map(|place| Path::new(&place.worktree)) else { return Ok(()) };
-    if Needed::by(&worked.state.stage) == Needed::Nothing && board.policy(loop_id).is_some_and(is_possible) {
-        let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
-        forget_all(&repository, (run, loop_id), own);
+    let Some(worked) = board.loops.get(loop_id) else { return Ok(None) };
+    let Some(own) = worked.place.as_ref().map(|place| Path::new(&place.worktree)) else { return Ok(None) };
+    if Needed::by(&worked.state.stage) != Needed::Nothing || !board.policy(loop_id).is_some_and(is_possible) {
+        return Ok(None);
     }
-    Ok(())
+    let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
+    let note = leave(&repository, (run, loop_id), &worked.branch);
+    Beside::of(&repository, own).iter().for_each(|one| one.clear(&repository));
+    if let Some((note, attempt)) = note.clone().zip(worked.launched.keys().next_back().copied()) {
+        let noted = Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note });
+        desk.store.append(lease, clock::now(), &[noted])?;
+    }
+    Ok(note)
 }
 
 /// Whether agents go on after it.

@@ -40,7 +40,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::find()?.ok_or_else(|| unknown(&args.finding))?;
     let FindingPlace { run, loop_id, task, finding } = find(&desk, args)?;
     let wish = Command::Dispute { finding: finding.clone(), by: door::person(), reason: args.reason.clone() };
-    decide(&desk, run, &loop_id, wish)?;
+    decide(&desk, run, &loop_id, wish, console)?;
     if console.json {
         let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
         console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;

@@ -56,7 +56,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let (by, reason, head) = (door::person(), args.reason.clone(), head_of(&desk, args.task)?);
     let wish = Command::Edit { verdict: verdict.clone(), by, reason, head };
     check_nobody_writes(&desk, args.task, (run, &loop_id))?;
-    decide(&desk, run, &loop_id, wish)?;
+    decide(&desk, run, &loop_id, wish, console)?;
     super::told(
         &desk,
         args.task,

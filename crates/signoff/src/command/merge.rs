@@ -40,7 +40,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let task = args.task;
     let desk = Desk::open(task)?;
     if args.force {
-        accept(&desk, task, args.reason.as_deref().unwrap_or_default())?;
+        accept(&desk, task, args.reason.as_deref().unwrap_or_default(), console)?;
         if let Some(run) = waits_for_its_group(&desk, task)? {
             return tell_of_group(&desk, (task, run), console);
         }
@@ -53,7 +53,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 /// A person's word in place of an approval that is not there. It is recorded as theirs.
-fn accept(desk: &Desk, task: TaskId, reason: &str) -> Result<(), Failure> {
+fn accept(desk: &Desk, task: TaskId, reason: &str, console: &Console) -> Result<(), Failure> {
     let (row, _) = desk.seen(task)?;
     if row.final_verdict.as_deref() == Some("APPROVED") {
         return Ok(());
@@ -61,7 +61,7 @@ fn accept(desk: &Desk, task: TaskId, reason: &str) -> Result<(), Failure> {
     let (run, loop_id) = desk.loop_of(task)?;
     let (by, reason, head) = (door::person(), reason.to_owned(), head_of(desk, task)?);
     let wish = Command::Edit { verdict: "APPROVED".to_owned(), by, reason, head };
-    decide(desk, run, &loop_id, wish).map(drop)
+    decide(desk, run, &loop_id, wish, console).map(drop)
 }
 
 /// The run of a task that is signed off and lands when all of its group are.

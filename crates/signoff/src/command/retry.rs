@@ -44,7 +44,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     if !args.queue && !desk.store.is_held(run)? {
         preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[args.task]))?;
     }
-    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
+    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() }, console)?;
     if args.queue || taken == Taken::HandedOver {
         return super::told(&desk, args.task, &format!("Task #{} goes on\n", args.task), console);
     }

@@ -468,6 +468,39 @@ fn what_somebody_did_on_the_branch_meanwhile_stays() {
 }
 
 #[test]
+fn a_fixer_that_commits_to_the_branch_of_the_task_keeps_its_fix() {
+    let ways = [
+        format!("git checkout -q --ignore-other-worktrees {BRANCH} && git add -A && git commit -qm mine"),
+        format!("git add -A && git commit -qm mine && git update-ref refs/heads/{BRANCH} HEAD"),
+    ];
+    for way in ways {
+        let project = project(|script| {
+            let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+            let script = script.rule(fixer("b", &["a", "c"]).shell(&way).say("Fixed b.\n"));
+            script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
+        });
+        let worked = project.run(&["work"]);
+        assert_eq!(worked.code, Some(0), "{worked}");
+        let told = format!("somebody committed to {BRANCH} while fixes were made beside it");
+        assert!(worked.to_string().contains(&told), "{worked}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(files(&project), @"
+            a.txt: one, word of a
+            b.txt: one, word of b
+            c.txt: one, word of c
+            ");
+            insta::assert_snapshot!(project.subjects(BRANCH), @"
+            Three files - initial implementation
+            mine
+            Address review feedback (cycle 1)
+            Address review feedback (cycle 1)
+            ");
+        }
+        tidy(&project);
+    }
+}
+
+#[test]
 fn a_lock_on_the_branch_is_waited_for_and_then_named() {
     let lock = ".git/refs/heads/signoff/task-1-three-files.lock";
     let project = project(|script| {
@@ -740,7 +773,8 @@ fn who_left_a_worktree_nobody_can_use_begins_in_a_new_one() {
 /// A task that failed while its fixers worked: their commits are kept.
 fn failed() -> Project {
     let project = project(|script| {
-        let fails = fixer("b", &["a"]).shell("rm -rf ../task-1-fix-1.1.1.0").exit(1);
+        let kept = "../../../.git/refs/signoff/apart/1/1/1.1.1.0";
+        let fails = fixer("b", &["a"]).wait_for(kept).shell("rm -rf ../task-1-fix-1.1.1.0").exit(1);
         wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(fails)
     });
     assert_eq!(project.run(&["work"]).code, Some(1));
@@ -748,12 +782,74 @@ fn failed() -> Project {
     project
 }
 
+/// What is kept of fixes that nobody goes on with: under which names, and what is in them.
+fn left(project: &Project) -> String {
+    let names = project.git("for-each-ref --format='%(refname)' refs/signoff/left");
+    let one = |name: &str| format!("{name}: {}", project.git(&format!("diff --name-only {BRANCH}...{name}")));
+    names.lines().map(one).collect()
+}
+
 #[test]
-fn nothing_is_kept_of_fixes_once_their_task_is_called_off_or_approved() {
-    let project = failed();
-    assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+fn fixes_of_a_task_that_is_called_off_or_approved_are_kept_elsewhere_and_that_is_told() {
+    for decision in [&["cancel", "1"] as &[&str], &["edit", "1", "--verdict", "APPROVED"]] {
+        let project = failed();
+        let output = project.run(decision);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert!(output.stderr.contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{output}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(left(&project), @"
+            refs/signoff/left/1/1/fix-1.1.1.0: a.txt
+            refs/signoff/left/1/1/fix-1.1.1.1: b.txt
+            ");
+        }
+        tidy(&project);
+    }
+}
+
+#[test]
+fn fixes_that_are_done_are_kept_elsewhere_when_a_person_begins_again() {
+    let asking = format!("{AT_ONCE}on_fixer_failure = \"ask\"\n");
+    let project = configured(&asking, |script| {
+        let fails = fixer("b", &["a", "c"]).exit(1);
+        let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
+        script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n")).rule(fails)
+    });
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["answer", "1", "restart"]), @"
+    exit 0
+    --- stdout
+    q1 answered: restart
+    --- stderr
+    fixes that were made side by side are not on the branch; kept as refs/signoff/left/1/1/fix-1.1.1.0, refs/signoff/left/1/1/fix-1.1.1.1, refs/signoff/left/1/1/fix-1.1.1.2: `git log signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` shows what is in one, `git cherry-pick signoff/task-1-three-files..refs/signoff/left/1/1/fix-1.1.1.0` brings it back
+    `signoff work` goes on
+    ");
+    insta::assert_snapshot!(left(&project), @"
+    refs/signoff/left/1/1/fix-1.1.1.0: a.txt
+    refs/signoff/left/1/1/fix-1.1.1.1: b.txt
+    refs/signoff/left/1/1/fix-1.1.1.2: c.txt
+    ");
+    let shown = project.run(&["show", "1"]);
+    assert!(shown.stdout.contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{shown}");
     tidy(&project);
-    let project = failed();
-    assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED"]).code, Some(0));
+    let brought =
+        format!("-C .signoff/worktrees/task-1 cherry-pick {BRANCH}..refs/signoff/left/1/1/fix-1.1.1.0");
+    project.git(&brought);
+    assert_eq!(project.git(&format!("show {BRANCH}:a.txt")), "one\nword of a\n");
+}
+
+#[test]
+fn fixes_that_are_done_are_kept_elsewhere_when_a_task_is_called_off_while_others_are_at_work() {
+    let project = project(|script| {
+        let rule = fixer("b", &["a"]);
+        let hangs =
+            Rule { steps: rule.steps[..2].to_vec(), ..rule }.write(&format!("{YARD}/ready"), "").hang();
+        wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(hangs)
+    });
+    let work = project.env.start_group(&["work"]);
+    until("one has ended", || ended(&project) == 1 && project.env.root().join("yard/ready").exists());
+    assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
+    let output = project.env.finish(work);
+    assert!(output.to_string().contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{output}");
+    assert_eq!(left(&project), "refs/signoff/left/1/1/fix-1.1.1.0: a.txt\n");
     tidy(&project);
 }

@@ -293,6 +293,101 @@ fn a_plan_that_a_fix_changes_is_read_again() {
     ");
 }
 
+/// Two fixers side by side, of whom one does this to the plan, and a review of that which never comes.
+fn changed_together(settings: &str, change: &str) -> Project {
+    let fixing = SHORT.replace(
+        "on_failure = \"restart\", max_fixes = 1",
+        &format!("on_failure = \"mini-loop\", parallel_fixes = true, {settings}"),
+    );
+    project(&fixing, |script| {
+        let objects = format!("HIGH: {DESIGN}:1 says too little\nHIGH: {PLAN}:3 nobody bows\n");
+        let script = script
+            .rule(Rule::role("review").reviewer("plan").call(1).say(&objects))
+            .rule(Rule::role("review").reviewer("plan").exit(1))
+            .rule(
+                Rule::role("fix").asked_for("nobody bows").shell(&format!("{change} {PLAN}")).say("Fixed.\n"),
+            )
+            .rule(Rule::role("fix").append(DESIGN, "More.\n").say("Fixed.\n"))
+            .rule(Rule::role("implement").append("some.txt", "more\n").say("Done.\n"));
+        team(script)
+    })
+}
+
+const ADDS: &str = "printf '\\n### Task 3: Bow\\n\\nDo it deeply.\\n' >>";
+
+/// What the items were called that were worked.
+fn items(project: &Project) -> String {
+    let subjects = project.subjects(BRANCH);
+    subjects.lines().filter(|line| line.contains(" - item ")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn a_plan_that_fixers_changed_together_is_worked_as_it_is_though_nobody_reviews_it() {
+    let worked = "Add a greeting - item 1 of 3: Say hello\nAdd a greeting - item 2 of 3: Say goodbye\n\
+                  Add a greeting - item 3 of 3: Bow\n";
+    let asked = changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", ADDS);
+    asked.run(&["work"]);
+    assert_eq!(asked.run(&["answer", "1", "skip"]).code, Some(0));
+    let output = asked.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("3 items planned"), "{output}");
+    assert_eq!(items(&asked), worked);
+    let noted = "on_reviewer_failure = \"not-passed\", max_fixes = 1, on_exhausted = \"proceed\"";
+    let noted = changed_together(noted, ADDS);
+    let output = noted.run(&["work"]);
+    assert!(output.stdout.contains("3 items planned"), "{output}");
+    assert_eq!(items(&noted), worked);
+}
+
+#[test]
+fn an_item_that_fixers_changed_together_is_worked_as_it_reads_now() {
+    let project =
+        changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", "sed -i 's/bye.txt/wave.txt/'");
+    project.run(&["work"]);
+    project.run(&["answer", "1", "skip"]);
+    project.run(&["work"]);
+    let told = calls(&project, "implement");
+    assert_eq!(told.len(), 2);
+    assert!(told[1].prompt.contains("Write it to wave.txt."), "{}", told[1].prompt);
+}
+
+#[test]
+fn a_plan_that_a_person_changes_while_they_are_asked_is_worked_as_they_left_it() {
+    let asking = SHORT.replace(
+        "on_failure = \"restart\", max_fixes = 1",
+        "on_failure = \"mini-loop\", max_fixes = 0, on_exhausted = \"ask\"",
+    );
+    let objecting = || {
+        project(&asking, |script| {
+            let objects = Rule::role("review").reviewer("plan").say("HIGH: docs/plan.md:3 nobody bows\n");
+            let more = Rule::role("implement").append("some.txt", "more\n").say("Done.\n");
+            team(script.rule(objects).rule(more))
+        })
+    };
+    let project = objecting();
+    project.run(&["work"]);
+    let mut plan = project.read(&format!(".signoff/worktrees/task-1/{PLAN}"));
+    plan.push_str("\n### Task 3: Bow\n");
+    project.env.write(&format!(".signoff/worktrees/task-1/{PLAN}"), plan);
+    assert_eq!(project.run(&["answer", "1", "proceed"]).code, Some(0));
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("[implement, item 1/2] 3 items planned"), "{output}");
+    insta::assert_snapshot!(items(&project), @"
+    Add a greeting - item 1 of 3: Say hello
+    Add a greeting - item 2 of 3: Say goodbye
+    Add a greeting - item 3 of 3: Bow
+    ");
+    // What is gone is no reason to do nothing.
+    let project = objecting();
+    project.run(&["work"]);
+    project.git(&format!("-C .signoff/worktrees/task-1 rm -q {PLAN}"));
+    project.run(&["answer", "1", "proceed"]);
+    let output = project.run(&["work"]);
+    assert!(output.to_string().contains("its tasks are worked as they were read before"), "{output}");
+    assert_eq!(items(&project).lines().count(), 2);
+}
+
 /// What becomes of a plan that a fixer changes like this, once or twice, and what the second fixer is told.
 fn mishandled(times: u32, fix: impl Fn(Rule) -> Rule) -> (Project, signoff_testkit::Output) {
     let fixing = SHORT.replace("on_failure = \"restart\"", "on_failure = \"mini-loop\"");
