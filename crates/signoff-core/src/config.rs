@@ -17,6 +17,7 @@ mod origin;
 mod overview;
 mod phase;
 pub mod questions;
+mod rank;
 mod role;
 mod schema;
 mod show;
@@ -45,7 +46,7 @@ use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
 use origin::Setting;
-use tables::Written;
+use tables::{Prompts, Written};
 use value::{Amount, Dollars};
 
 /// A configuration without mistakes.
@@ -199,6 +200,17 @@ impl Settings {
     pub fn reviewer_prompt(&self, name: &ReviewerName) -> Option<(&str, &Origin)> {
         let prompt = self.written.reviewers.0.get(name.as_str())?.prompt.as_ref()?;
         Some((prompt.value.as_str(), &prompt.origin))
+    }
+
+    /// Every file with a prompt that is named somewhere, with its origin.
+    pub fn named_prompts(&self) -> Vec<(&str, &Origin)> {
+        let written = &self.written;
+        let of_roles = Prompts::KEYS.iter().map(|role| written.prompts.of(role));
+        let of_reviewers = written.reviewers.0.values().map(|reviewer| reviewer.prompt.as_ref());
+        let at_the_top =
+            [&written.developerPromptPath, &written.reviewerPromptPath].into_iter().map(Option::as_ref);
+        let all = of_roles.chain(of_reviewers).chain(at_the_top).flatten();
+        all.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
     }
 
     /// Where the prompt that a workflow has for a role was named, in words.
