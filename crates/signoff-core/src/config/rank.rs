@@ -28,10 +28,13 @@ impl Settings {
         }
     }
 
-    /// `[defaults]` speaks of workflows with one gate.
+    /// Whether `[defaults]` says anything to the workflow in use: it speaks of those with one gate.
+    pub fn defaults_count(&self) -> bool {
+        self.has_one_gate(self.preset())
+    }
+
     fn words_of_the_gate(&self, word: &str) -> Vec<(String, Origin)> {
-        let name = self.preset();
-        if self.has_one_gate(name) { self.words_of_gates(name, word) } else { Vec::new() }
+        if self.defaults_count() { self.words_of_gates(self.preset(), word) } else { Vec::new() }
     }
 
     fn words_of_gates(&self, name: &str, word: &str) -> Vec<(String, Origin)> {

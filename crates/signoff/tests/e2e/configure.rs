@@ -715,11 +715,12 @@ fn a_key_that_another_key_wins_over_is_told() {
     insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which wins over `presets.phases.phase.plan_review.tool`");
     insta::assert_snapshot!(told(&["--set", "presets.phases.max_fixes=8"]), @"
     `presets.phases.gates.plan_review.max_fixes` is set by .claude/iterate-config.local.json:1, which wins over `presets.phases.max_fixes`
-    `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:9, which wins over `presets.phases.max_fixes`
+    `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:10, which wins over `presets.phases.max_fixes`
     ");
     insta::assert_snapshot!(told(&["--set", "presets.phases.gates.final_review.max_fixes=5", "--set", "jobs=3"]), @"");
     project.env.write("theirs.yaml", "defaults:\n  max_review_cycles: 7\n");
-    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:4, which wins over `defaults.max_review_cycles`");
+    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which wins over `defaults.max_review_cycles`");
+    insta::assert_snapshot!(told(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` is for workflows with one gate, and `phases` is none");
 }
 
 #[test]

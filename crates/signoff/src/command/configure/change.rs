@@ -62,6 +62,10 @@ impl<'t> Proposal<'t> {
     /// A key does not hold by being written if another layer sets it too, or a key that has the last word over it.
     fn note_who_wins(&mut self) {
         for changed in self.edited.changed.iter().filter(|changed| changed.new.is_some()) {
+            if changed.key.starts_with("defaults.") && !self.settings.defaults_count() {
+                let (set, preset) = (&changed.key, self.settings.preset());
+                self.notes.push(format!("`{set}` is for workflows with one gate, and `{preset}` is none"));
+            }
             for (key, by) in self.settings.last_words(&changed.key) {
                 if key != changed.key && !self.edited.sets(&key) {
                     let set = &changed.key;
