@@ -202,15 +202,19 @@ impl Settings {
         Some((prompt.value.as_str(), &prompt.origin))
     }
 
-    /// Every file with a prompt that is named somewhere, with its origin.
+    /// The files with prompts that roles and reviewers have, with their origins.
     pub fn named_prompts(&self) -> Vec<(&str, &Origin)> {
-        let written = &self.written;
-        let of_roles = Prompts::KEYS.iter().map(|role| written.prompts.of(role));
-        let of_reviewers = written.reviewers.0.values().map(|reviewer| reviewer.prompt.as_ref());
-        let at_the_top =
-            [&written.developerPromptPath, &written.reviewerPromptPath].into_iter().map(Option::as_ref);
-        let all = of_roles.chain(of_reviewers).chain(at_the_top).flatten();
-        all.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
+        let of_roles = Prompts::KEYS.iter().map(|role| self.written.prompts.of(role));
+        let of_reviewers = self.written.reviewers.0.values().map(|reviewer| reviewer.prompt.as_ref());
+        let named = of_roles.chain(of_reviewers).flatten();
+        named.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
+    }
+
+    /// Those of the preset `slots`, in whose place a flag may name others.
+    pub fn slot_prompts(&self) -> Vec<(&str, &Origin)> {
+        let named = [&self.written.developerPromptPath, &self.written.reviewerPromptPath];
+        let named = named.into_iter().flatten();
+        named.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
     }
 
     /// Where the prompt that a workflow has for a role was named, in words.
