@@ -17,6 +17,7 @@ mod origin;
 mod overview;
 mod phase;
 pub mod questions;
+mod rank;
 mod role;
 mod schema;
 mod show;
@@ -45,7 +46,7 @@ use crate::policy::{Caps, Span};
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
 use origin::Setting;
-use tables::Written;
+use tables::{Prompts, Written};
 use value::{Amount, Dollars};
 
 /// A configuration without mistakes.
@@ -199,6 +200,21 @@ impl Settings {
     pub fn reviewer_prompt(&self, name: &ReviewerName) -> Option<(&str, &Origin)> {
         let prompt = self.written.reviewers.0.get(name.as_str())?.prompt.as_ref()?;
         Some((prompt.value.as_str(), &prompt.origin))
+    }
+
+    /// The files with prompts that roles and reviewers have, with their origins.
+    pub fn named_prompts(&self) -> Vec<(&str, &Origin)> {
+        let of_roles = Prompts::KEYS.iter().map(|role| self.written.prompts.of(role));
+        let of_reviewers = self.written.reviewers.0.values().map(|reviewer| reviewer.prompt.as_ref());
+        let named = of_roles.chain(of_reviewers).flatten();
+        named.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
+    }
+
+    /// Those of the preset `slots`, in whose place a flag may name others.
+    pub fn slot_prompts(&self) -> Vec<(&str, &Origin)> {
+        let named = [&self.written.developerPromptPath, &self.written.reviewerPromptPath];
+        let named = named.into_iter().flatten();
+        named.map(|setting| (setting.value.as_str(), &setting.origin)).collect()
     }
 
     /// Where the prompt that a workflow has for a role was named, in words.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use signoff_core::config::{Agent, AgentKind, Place, TaskFlags};
+use signoff_core::config::{Agent, AgentKind, Origin, Place, Settings, TaskFlags};
 use signoff_core::group::Supply;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 
 /// Whether these tasks can be begun here.
 pub fn check_all(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {
-    check_repository(bench)?;
+    check_place_without_flags(bench)?;
     for task in tasks {
         if let Some(spec) = bench.store.task_spec(*task)? {
             check_task(bench, &spec)?;
@@ -33,7 +33,7 @@ pub fn check_all(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {
 
 /// Whether what was asked for can be begun here.
 pub fn check(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
-    check_repository(bench)?;
+    check_place_without_flags(bench)?;
     check_task(bench, spec)
 }
 
@@ -49,7 +49,7 @@ pub fn check_run(
     run: RunId,
     (again, only): (Option<&LoopId>, &[TaskId]),
 ) -> Result<(), Failure> {
-    check_repository(bench)?;
+    check_place(bench)?;
     let board = Board::of(run, &bench.store.log(run)?);
     check_yet_to_come(bench, &board, only)?;
     for (loop_id, worked) in &board.loops {
@@ -93,8 +93,33 @@ fn check_yet_to_come(bench: &Bench, board: &Board, only: &[TaskId]) -> Result<()
 
 /// The same for tasks that follow a workflow by name.
 pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Result<(), Failure> {
-    check_repository(bench)?;
+    check_place(bench)?;
     check_agents(bench, workflow, spec)
+}
+
+/// What has to hold whatever is begun.
+pub fn check_place(bench: &Bench) -> Result<(), Failure> {
+    check_repository(bench)?;
+    check_named(bench.repository.root(), bench.settings.named_prompts())
+}
+
+/// The same where no flag can name another prompt.
+fn check_place_without_flags(bench: &Bench) -> Result<(), Failure> {
+    check_repository(bench)?;
+    check_named_prompts(&bench.settings, bench.repository.root())
+}
+
+/// Every prompt that is named can be read, also one that is needed only later.
+pub fn check_named_prompts(settings: &Settings, root: &Path) -> Result<(), Failure> {
+    check_named(root, settings.named_prompts())?;
+    check_named(root, settings.slot_prompts())
+}
+
+fn check_named(root: &Path, prompts: Vec<(&str, &Origin)>) -> Result<(), Failure> {
+    prompts.into_iter().try_for_each(|(path, origin)| {
+        let read = PromptFile::at(root, path).read();
+        read.map(drop).map_err(|error| Failure::from(error).at(origin.to_string()))
+    })
 }
 
 pub fn check_repository(bench: &Bench) -> Result<(), Failure> {

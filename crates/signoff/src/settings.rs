@@ -6,7 +6,7 @@ mod renew;
 use std::path::{Path, PathBuf};
 
 use signoff_core::config::foreign::{self, File, Format};
-use signoff_core::config::{self, ConfigError, Flag, Layer, Settings};
+use signoff_core::config::{self, ConfigError, Flag, Layer, Origin, Row, Settings};
 
 use crate::failure::Failure;
 use crate::{desk, door};
@@ -82,6 +82,17 @@ fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, Failure> {
         layers.push(foreign::merged(&files)?.layer);
     }
     Ok(layers)
+}
+
+/// The files of other programs that are read in a repository, and what they set.
+pub fn of_other_programs(root: &Path) -> Result<(Vec<String>, Vec<Row>), Failure> {
+    let mut found = Vec::new();
+    for (path, name) in [(root.join(GZA), GZA.to_owned())].into_iter().chain(iterate_files(Some(root))) {
+        found.extend(text(&path, &name)?.map(|_| name));
+    }
+    let mut rows = config::read(&foreign_layers(Some(root))?, &[], &[])?.origins();
+    rows.retain(|row| matches!(row.origin, Origin::Foreign { .. }));
+    Ok((found, rows))
 }
 
 /// The files about phases, and how people write their names; the one that counts more comes last.

@@ -1,8 +1,9 @@
 //! What has to hold between tables, once all layers are laid.
 
 use super::value::{AgentKind, Store, Text};
-use super::{ConfigError, Origin, Setting, Settings};
+use super::{ConfigError, Origin, Place, Setting, Settings};
 use crate::review::ReviewerKind;
+use crate::task::TaskSpec;
 use crate::workflow::problem::{either, nearest};
 use crate::workflow::{self, PRESETS, PhaseKind, Workflow};
 
@@ -14,7 +15,7 @@ impl Settings {
         self.check_reviewers()?;
         self.check_preset()?;
         self.check_presets()?;
-        self.workflow_names().into_iter().try_for_each(|name| self.workflow(name).map(drop))
+        self.workflow_names().into_iter().try_for_each(|name| self.check_workers(&self.workflow(name)?))
     }
 
     /// Whether facts can be kept where the configuration wants them.
@@ -46,12 +47,13 @@ impl Settings {
         Ok(())
     }
 
-    /// Who takes over must exist, and nobody may take over from himself in the end.
+    /// Who takes over must exist and be able to, and nobody may take over from himself in the end.
     fn check_fallback(&self, name: &str) -> Result<(), ConfigError> {
         let mut seen = vec![name.to_owned()];
         while let Some(settings) = seen.last().and_then(|last| self.written.agents.0.get(last)) {
             let Some(fallback) = &settings.fallback else { return Ok(()) };
-            let next = self.named(fallback, "fallback")?.name;
+            self.check_worker("fallback", fallback)?;
+            let next = fallback.value.as_str().to_owned();
             if seen.contains(&next) {
                 let circle = seen.join(" → ");
                 let message = format!(
@@ -70,6 +72,38 @@ impl Settings {
             self.check_worker(role, setting)?;
         }
         Ok(())
+    }
+
+    /// Whoever does a phase that is no review must be able to, also where he stands for a tool of another program.
+    fn check_workers(&self, workflow: &Workflow) -> Result<(), ConfigError> {
+        let task = TaskSpec::default();
+        let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+        for phase in phases.filter(|phase| phase.judge().is_none()) {
+            let Some((key, named)) = self.named_in(Place { workflow, phase, task: &task }) else { continue };
+            // Who names nobody is told by those who would start him.
+            if self.agent(named.value.as_str()).is_some() {
+                self.check_worker(&key, &named)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent that a phase names, or the one that stands for its tool, and the key that says so.
+    fn named_in(&self, place: Place<'_>) -> Option<(String, Setting<Text>)> {
+        let (workflow, phase) = (place.workflow, place.phase);
+        if let Some(name) = phase.agent.as_deref() {
+            let said = self.said_of_phase(place).agent.map(|said| said.origin);
+            let own = || {
+                let own = self.workflows.get(&workflow.name)?;
+                own.written.get(&(phase.name.clone(), "agent".to_owned())).cloned()
+            };
+            let origin = said.or_else(own).or_else(|| self.own_origin(&workflow.name));
+            let origin = origin.unwrap_or(Origin::Default);
+            return Some(("agent".to_owned(), Setting { value: Text::from(name), origin }));
+        }
+        let tool = phase.tool.as_deref()?;
+        let named = self.written.presets.0.get(&workflow.name)?.whole.tools.get(tool)?;
+        Some((tool.to_owned(), named.clone()))
     }
 
     /// Who is to do work must be able to.
@@ -127,10 +161,7 @@ impl Settings {
                 check_gate(&workflow, gate, words)?;
             }
             settings.whole.phase.check(&workflow)?;
-            for (agent, works) in settings.whole.phase.agents(&workflow) {
-                self.named(agent, "agent")?;
-                works.then(|| self.check_worker("agent", agent)).transpose()?;
-            }
+            settings.whole.phase.agents().try_for_each(|agent| self.named(agent, "agent").map(drop))?;
             settings.whole.tools.agents().try_for_each(|agent| self.named(agent, "tools").map(drop))?;
         }
         Ok(())

@@ -114,6 +114,11 @@ pub fn remove(file: &str, text: &str, table: &[&str]) -> Result<Edited, ConfigEr
 }
 
 impl Edited {
+    /// Whether it sets a key, by its dotted name, be it to what it was.
+    pub fn sets(&self, key: &str) -> bool {
+        self.set.iter().any(|names| dotted(names) == key)
+    }
+
     /// Which of the changes a line of the new text comes from, by its dotted key. Lines are counted from one.
     pub fn key_at(&self, line: usize) -> Option<String> {
         let document = Document::parse(self.text.as_str()).ok()?;

@@ -65,6 +65,12 @@ impl GateSettings {
         self.0.iter().rev().find(sets).and_then(|laid| laid.origins.get(key))
     }
 
+    /// The same where both bounds are one thing, with the key that says it.
+    pub fn last_word<'k>(&self, key: &'k str) -> Option<(&'k str, &Origin)> {
+        let keys = [Some(key), other_bound(key)];
+        keys.into_iter().flatten().find_map(|key| Some((key, self.origin(key)?)))
+    }
+
     /// Where the table was last written.
     pub fn place(&self) -> Origin {
         self.0.last().map_or(Origin::Default, |laid| laid.at.clone())

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::gate::other_bound;
 use super::questions::{PHASES, Question, title};
 use super::value::Text;
 use super::{ConfigError, Origin, Place, Setting, Settings};
@@ -159,8 +158,7 @@ impl Settings {
         let Some(policy) = phase.judge() else { return Vec::new() };
         let questions = ORDER.into_iter().filter(|question| question.concerns(phase));
         let one = |question: Question| {
-            let by = |key: &str| self.gate_origin(PHASES, phase.gate_name(), key);
-            let origin = by(question.key()).or_else(|| by(other_bound(question.key())?));
+            let origin = self.gate_origin(PHASES, phase.gate_name(), question.key());
             let value = question.now(&policy.gate).value().filter(|value| value != "unlimited");
             PhaseSetting {
                 name: question.setting(),

@@ -121,7 +121,7 @@ impl PhaseSettings {
     }
 
     /// Every key that says something, with its place.
-    fn written(&self) -> Vec<(&'static str, &Origin)> {
+    pub fn written(&self) -> Vec<(&'static str, &Origin)> {
         let texts = [
             ("agent", &self.agent),
             ("tool", &self.tool),
@@ -133,6 +133,17 @@ impl PhaseSettings {
         let researchers = self.researchers.as_ref().map(|set| ("researchers", &set.origin));
         let timeout = self.timeout.as_ref().map(|set| ("timeout", &set.origin));
         texts.chain(parallel).chain(researchers).chain(timeout).collect()
+    }
+}
+
+/// The key of a phase that says the same in another way.
+pub(super) fn other_key(key: &str) -> Option<&'static str> {
+    match key {
+        "agent" => Some("tool"),
+        "tool" => Some("agent"),
+        "parallel" => Some("researchers"),
+        "researchers" => Some("parallel"),
+        _ => None,
     }
 }
 
@@ -218,12 +229,9 @@ impl PhaseTables {
         Ok(())
     }
 
-    /// The agents that are named, each with whether it is to do work and not only to judge it.
-    pub fn agents<'a>(&'a self, workflow: &'a Workflow) -> impl Iterator<Item = (&'a Setting<Text>, bool)> {
-        self.0.iter().filter_map(|Named { word, settings, .. }| {
-            let works = |phase: &Phase| phase.judge().is_none() && workflow.means(word, phase);
-            Some((settings.agent.as_ref()?, workflow.phases.iter().any(works)))
-        })
+    /// The agents that are named.
+    pub fn agents(&self) -> impl Iterator<Item = &Setting<Text>> {
+        self.0.iter().filter_map(|said| said.settings.agent.as_ref())
     }
 }
 

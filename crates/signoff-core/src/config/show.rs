@@ -69,9 +69,7 @@ impl Settings {
             let value = Some(gate.as_ref()?.get(key)?.clone()).filter(|value| !value.is_null());
             // A guard that is off is written as 0.
             let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
-            let by = |key: &str| self.gate_origin(&workflow.name, phase.gate_name(), key);
-            // "unlimited" is the same under both keys of the bound.
-            let origin = by(key).or_else(|| by(other_bound(key)?));
+            let origin = self.gate_origin(&workflow.name, phase.gate_name(), key);
             let origin = origin.or_else(|| Some(self.workflows.get(&workflow.name)?.gate_origin(phase, key)));
             let origin = origin.unwrap_or(Origin::Preset { name: workflow.name.clone() });
             Some(row(

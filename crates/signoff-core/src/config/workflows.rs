@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::gate::{GateSettings, PresetSettings};
+use super::gate::{GateSettings, PresetSettings, other_bound};
 use super::tables::ReviewerSettings;
 use super::value::Text;
 use super::{ConfigError, Origin, Setting, Settings};
@@ -16,7 +16,7 @@ use crate::workflow::words::Reviewers;
 use crate::workflow::{self, PRESETS, Phase, PhaseKind, Restarting, Reviewer, Workflow};
 
 /// The preset whose keys may stand at the top of the file.
-const SLOTS: &str = "slots";
+pub(super) const SLOTS: &str = "slots";
 
 impl Settings {
     /// A preset, or a workflow of one's own, with what the configuration says about it.
@@ -109,46 +109,59 @@ impl Settings {
         workflow.lay_prompts(developer.as_deref(), reviewer.as_deref());
     }
 
-    /// Who decided a key of a gate, if it was not the workflow itself.
+    /// Who decided a key of a gate, if it was not the workflow itself. Both bounds are one thing.
     pub(super) fn gate_origin(&self, workflow: &str, gate: &str, key: &str) -> Option<Origin> {
+        self.gate_word(workflow, gate, key).map(|(_, origin)| origin)
+    }
+
+    /// The same, with the key that has the last word.
+    pub(super) fn gate_word(&self, workflow: &str, gate: &str, key: &str) -> Option<(String, Origin)> {
         let preset = self.written.presets.0.get(workflow);
-        let general = Some(&self.written.gate).filter(|_| workflow == self.preset());
-        let sources =
-            [preset.and_then(|preset| preset.named(gate)), preset.map(|preset| &preset.gate), general];
+        let said = |table: &str, gate: Option<&GateSettings>| {
+            let (word, origin) = gate?.last_word(key)?;
+            Some((format!("{table}.{word}"), origin.clone()))
+        };
+        let table = format!("presets.{workflow}");
         let by_effort = || {
             let effort = preset?.whole.effort.as_ref()?;
-            ["max_cycles", "max_fixes", "depth"].contains(&key).then(|| effort.origin.clone())
+            let concerned = other_bound(key).is_some() || key == "depth";
+            concerned.then(|| (format!("{table}.effort"), effort.origin.clone()))
         };
-        let [named, all, general] =
-            sources.map(|source| source.and_then(|gate: &GateSettings| gate.origin(key)).cloned());
-        let by_slot_key = || self.slot_key_origin(key).filter(|_| workflow == SLOTS);
-        named
-            .or(all)
+        let general = Some(&self.written.gate).filter(|_| workflow == self.preset());
+        said(&format!("{table}.gates.{gate}"), preset.and_then(|preset| preset.named(gate)))
+            .or_else(|| said(&table, preset.map(|preset| &preset.gate)))
             .or_else(by_effort)
-            .or_else(by_slot_key)
-            .or(general)
-            .or_else(|| self.default_origin(workflow, key))
+            .or_else(|| self.slot_key(key).filter(|_| workflow == SLOTS))
+            .or_else(|| said("gate", general))
+            .or_else(|| self.default_word(workflow, key))
     }
 
-    fn slot_key_origin(&self, key: &str) -> Option<Origin> {
+    fn slot_key(&self, key: &str) -> Option<(String, Origin)> {
         let written = &self.written;
-        match key {
-            "enabled" => written.reviewEnabled.as_ref().map(|set| set.origin.clone()),
-            "max_fixes" => written.reviewMaxFixAttempts.as_ref().map(|set| set.origin.clone()),
-            _ => None,
-        }
-    }
-
-    fn default_origin(&self, workflow: &str, key: &str) -> Option<Origin> {
-        let defaults = &self.written.defaults;
-        let origin = match key {
-            "enabled" if defaults.auto_review.value => &defaults.auto_review.origin,
-            "max_cycles" => &defaults.max_review_cycles.origin,
+        let (word, origin) = match key {
+            "enabled" => ("reviewEnabled", &written.reviewEnabled.as_ref()?.origin),
+            "max_fixes" | "max_cycles" => {
+                ("reviewMaxFixAttempts", &written.reviewMaxFixAttempts.as_ref()?.origin)
+            }
             _ => return None,
         };
-        let one_gate =
-            || self.untouched(workflow).ok().is_some_and(|mut known| the_gate(&mut known).is_some());
-        (*origin != Origin::Default && workflow == self.preset() && one_gate()).then(|| origin.clone())
+        Some((word.to_owned(), origin.clone()))
+    }
+
+    fn default_word(&self, workflow: &str, key: &str) -> Option<(String, Origin)> {
+        let defaults = &self.written.defaults;
+        let (word, origin) = match key {
+            "enabled" if defaults.auto_review.value => ("auto_review", &defaults.auto_review.origin),
+            "max_cycles" | "max_fixes" => ("max_review_cycles", &defaults.max_review_cycles.origin),
+            _ => return None,
+        };
+        let counts = *origin != Origin::Default && workflow == self.preset() && self.has_one_gate(workflow);
+        counts.then(|| (format!("defaults.{word}"), origin.clone()))
+    }
+
+    /// Whether a workflow is one that `[defaults]` can speak of.
+    pub(super) fn has_one_gate(&self, workflow: &str) -> bool {
+        self.untouched(workflow).ok().is_some_and(|mut known| the_gate(&mut known).is_some())
     }
 
     /// Whatever was laid over the gates still has to make sense.

@@ -258,3 +258,30 @@ fn what_cannot_be_said_about_a_phase_is_refused() {
     signoff.toml:2: `x` is 3: expected text in quotes that is not empty
     "#);
 }
+
+/// Both bounds are one thing: the table that has the last word is named, whichever of the two it writes.
+#[test]
+fn a_retry_limit_is_shown_with_the_line_that_decides_it() {
+    let shown = |settings: &Settings| {
+        let rows = settings.phase_rows().unwrap();
+        let row = rows.iter().find(|row| row.name == "Code Review").unwrap();
+        let retries = row.settings.iter().find(|set| set.name == "maxRetries").unwrap();
+        format!("{} {}", retries.value, retries.origin)
+    };
+    let gate = "[presets.phases.gates.code_review]\nmax_cycles = 4\n";
+    let own = configured(&format!("[presets.phases]\nmax_fixes = 6\n{gate}"));
+    assert_eq!(shown(&own), "3 signoff.toml:4");
+    let json = r#"{"version": 2, "reviewDefaults": {"maxRetries": 6}}"#;
+    let defaults = translate(Format::Iterate, "iterate.json", json).unwrap().layer;
+    let person = Layer::person("config.toml", gate);
+    assert_eq!(shown(&read(&[person, defaults], &[], &[]).unwrap()), "3 config.toml:2");
+}
+
+/// Whoever judges may be a check, also in the place of a tool; whoever works may not.
+#[test]
+fn a_tool_of_a_review_may_be_played_by_checks() {
+    let agents = "[agents.claude]\n[agents.c]\nkind = \"checks\"\n[presets.phases.tools]\nt = \"c\"\n";
+    configured(&format!("{agents}[presets.phases.phase.3]\ntool = \"t\"\n"));
+    let told = try_configured(&format!("{agents}[presets.phases.phase.2]\ntool = \"t\"\n")).unwrap_err();
+    insta::assert_snapshot!(told, @"signoff.toml:5: `t` names `c`, which only runs checks and can be a reviewer's `agent`: expected one of another kind");
+}

@@ -88,6 +88,8 @@ pub struct InitReport {
     pub backup: Option<String>,
     pub agents: Vec<AgentKind>,
     pub checks: Vec<Check>,
+    /// Files of other programs, which are read as they are.
+    pub found: Vec<String>,
     /// For people: which checks would be there if their programs were.
     #[serde(skip)]
     pub missing: Vec<String>,

@@ -85,6 +85,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         agents: vec![AgentKind::Claude],
         checks: vec![check],
         missing: Vec::new(),
+        found: vec!["gza.yaml".to_owned()],
     };
     let diff = DiffReport {
         version: VERSION,

@@ -5,7 +5,7 @@ use signoff_term::json::ConfigReport;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::settings;
+use crate::{preflight, settings};
 
 /// Show every setting, and where it comes from
 ///
@@ -32,7 +32,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.text(&super::init::schema_text())?;
         return Ok(Exit::Done);
     }
-    let settings = settings::load(Some(&settings::place()?))?;
+    let root = settings::place()?;
+    let settings = settings::load(Some(&root))?;
+    preflight::check_named_prompts(&settings, &root)?;
     let mut rows = settings.origins();
     if let Some(key) = &args.key {
         rows = below(rows, key)?;

@@ -120,7 +120,14 @@ fn import<'t>(file: &Path, target: &'t Target) -> Result<Proposal<'t>, Failure> 
         );
     }
     let translated = translate(format, &name, text)?;
-    let edited = edit::set(&target.name, &target.text, &edit::imported(&translated.layer))?;
+    let changes = edit::imported(&translated.layer);
+    if changes.is_empty() && format == Format::Slots {
+        let failure = Failure::usage(format!("{name} is no file of another program")).at(&name);
+        return Err(failure.hint(
+            "expected TOML with reviewEnabled and the like; keys of signoff.toml are set with --set KEY=VALUE",
+        ));
+    }
+    let edited = edit::set(&target.name, &target.text, &changes)?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
     translated.notes.into_iter().for_each(|note| proposal.note(note));
     Ok(proposal)
@@ -129,7 +136,7 @@ fn import<'t>(file: &Path, target: &'t Target) -> Result<Proposal<'t>, Failure> 
 fn reset(target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
     let edited = edit::remove(&target.name, &target.text, &["presets", PHASES])?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
-    proposal.note_what_still_holds()?;
+    proposal.note_what_still_holds();
     if !dry_run
         && proposal.changes_something()
         && let Some(exit) = ask::kept(&proposal, console)?

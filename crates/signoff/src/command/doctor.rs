@@ -41,6 +41,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     looks.push(store(&bench)?);
     looks.push(sandbox(&bench));
     looks.extend(worktrees(&bench)?);
+    let prompts = preflight::check_named_prompts(&bench.settings, bench.repository.root());
+    looks.extend(prompts.err().map(|failure| Look::ill("prompts", on_a_line(&failure))));
     looks.extend(preflight::warnings(&bench).into_iter().map(|said| Look::warning("settings", said)));
     looks.extend(
         bench.settings.unknown_tools().iter().map(|said| Look::warning("settings", said.to_string())),

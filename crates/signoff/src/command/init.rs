@@ -63,6 +63,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
             "`signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it",
         ));
     }
+    let (found, set) = settings::of_other_programs(root)?;
     let backup = if force { door::back_up(&file)? } else { None };
     let mut report = InitReport {
         version: VERSION,
@@ -72,8 +73,9 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
         agents,
         checks,
         missing,
+        found,
     };
-    let text = file::text(&report.agents, &report.checks);
+    let text = file::text(&report.agents, &report.checks, &set);
     for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", IGNORED)] {
         let list =
             if door::write_new(&root.join(name), text)? { &mut report.written } else { &mut report.kept };
@@ -99,6 +101,7 @@ fn told(report: &InitReport) -> String {
     lines.extend((!agents.is_empty()).then(|| format!("agents: {}", agents.join(", "))));
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
     lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
+    lines.extend(report.found.iter().map(|name| format!("found {name}, which is read as it is")));
     lines.extend(next(report));
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }

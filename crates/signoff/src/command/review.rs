@@ -52,7 +52,7 @@ fn format() -> impl TypedValueParser<Value = Format> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let bench = Bench::open()?;
-    preflight::check_repository(&bench)?;
+    preflight::check_place(&bench)?;
     let no_ask = true;
     let lease = bench.store.open_run(clock::now())?;
     let run = lease.run();

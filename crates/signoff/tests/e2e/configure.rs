@@ -522,7 +522,7 @@ fn what_cannot_be_taken_over_is_told() {
     insta::assert_snapshot!(project.run(&["configure", "--import", "bad.json"]), @r#"
     exit 2
     --- stderr
-    error: `phases.5.maxRetries` is "ten": expected a whole number from 0 to 1000000, or null for no limit
+    error: `phases.5.maxRetries` is "ten": expected a whole number from 0 to 4294967295, or null for no limit
       --> bad.json:3
     hint: mend the file, then look at it with `signoff config`
     "#);
@@ -696,4 +696,65 @@ fn where_a_value_was_taken_from_is_noted_anew() {
     assert!(project.read("signoff.toml").contains("= true # a.toml:1"), "{}", project.read("signoff.toml"));
     project.run(&["configure", "--import", "b.toml"]);
     assert!(project.read("signoff.toml").contains("= false # b.toml:3"), "{}", project.read("signoff.toml"));
+}
+
+/// Keys that displace each other, within a file and between files: what is written does not hold by being written.
+#[test]
+fn a_key_that_another_key_wins_over_is_told() {
+    let project = project();
+    project
+        .env
+        .write(".claude/iterate-config.local.json", r#"{"version": 2, "phases": {"3": {"maxRetries": 6}}}"#);
+    project.env.write(
+        "signoff.toml",
+        "[agents.claude]\n[gate]\nmax_cycles = 3\n[presets.phases.phase.3]\nagent = \"claude\"\n\
+         [presets.phases.gates.code_review]\nmax_cycles = 2\n",
+    );
+    let told = |words: &[&str]| project.run(&[&["configure"], words].concat()).stderr;
+    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.gates.code_review.max_fixes=5"]), @"`presets.phases.gates.code_review.max_cycles` is set by signoff.toml:7, which wins over `presets.phases.gates.code_review.max_fixes`");
+    insta::assert_snapshot!(told(&["--global", "--set", "presets.phases.phase.plan_review.tool=mcp__codex"]), @"`presets.phases.phase.plan_review.agent` is set by signoff.toml:5, which wins over `presets.phases.phase.plan_review.tool`");
+    insta::assert_snapshot!(told(&["--set", "presets.phases.max_fixes=8"]), @"
+    `presets.phases.gates.plan_review.max_fixes` is set by .claude/iterate-config.local.json:1, which wins over `presets.phases.max_fixes`
+    `presets.phases.gates.code_review.max_cycles` is set by signoff.toml:10, which wins over `presets.phases.max_fixes`
+    ");
+    insta::assert_snapshot!(told(&["--set", "presets.phases.gates.final_review.max_fixes=5", "--set", "jobs=3"]), @"");
+    project.env.write("theirs.yaml", "defaults:\n  max_review_cycles: 7\n");
+    insta::assert_snapshot!(told(&["--import", "theirs.yaml"]), @"`gate.max_cycles` is set by signoff.toml:5, which wins over `defaults.max_review_cycles`");
+    insta::assert_snapshot!(told(&["--set", "preset=phases", "--set", "defaults.max_review_cycles=4"]), @"`defaults.max_review_cycles` is for workflows with one gate, and `phases` is none");
+}
+
+#[test]
+fn who_does_the_phases_is_not_what_was_taken_back() {
+    let project = project();
+    project.env.write("signoff.toml", format!("{FILE}\n[roles]\nimplement = \"claude\"\n"));
+    insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak
+    wrote signoff.toml
+      presets.phases.gates.code_review.max_cycles: 3 → (not set)
+    ");
+}
+
+#[test]
+fn a_file_that_is_of_no_other_program_is_refused() {
+    let project = project();
+    project.env.write("t.toml", "jobs = 3\n");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "t.toml"]), @"
+    exit 2
+    --- stderr
+    error: t.toml is no file of another program
+      --> t.toml
+    hint: expected TOML with reviewEnabled and the like; keys of signoff.toml are set with --set KEY=VALUE
+    ");
+    project.env.write("t.toml", "jobs = 3\nreviewEnabled = true\n");
+    insta::assert_snapshot!(project.run(&["configure", "--import", "t.toml"]), @"
+    exit 0
+    --- stdout
+    kept signoff.toml as it was as signoff.toml.bak
+    wrote signoff.toml
+      reviewEnabled: (not set) → true
+    --- stderr
+    `jobs` is left out: it is a key of signoff.toml itself, which `signoff configure --set` sets
+    ");
 }

@@ -257,7 +257,8 @@ fn programs_are_told_too() {
           "name": "lint",
           "command": "go vet ./..."
         }
-      ]
+      ],
+      "found": []
     }
     "#);
 }
@@ -411,4 +412,30 @@ fn a_link_in_the_place_of_the_schema_is_replaced() {
     assert_eq!(init(&env, &[], "--force").code, Some(0));
     assert_eq!(read(&env, "mine.json"), "mine\n");
     assert!(read(&env, ".signoff/signoff.schema.json").starts_with('{'));
+}
+
+/// What another program's file sets is left to it: `signoff.toml` would win over it.
+#[test]
+fn files_of_other_programs_keep_their_word() {
+    let env = test_env();
+    env.write("gza.yaml", "defaults:\n  auto_review: false\n  max_review_cycles: 7\n");
+    insta::assert_snapshot!(init(&env, &["claude"], ""), @"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
+    agents: claude
+    found gza.yaml, which is read as it is
+    next: look at signoff.toml; `signoff config` shows every setting
+    ");
+    insta::assert_snapshot!(env.shell("grep -e auto_review -e '^# max_cycles' signoff.toml; signoff config | grep gza"), @"
+    exit 0
+    --- stdout
+    # auto_review = true                 # left to gza.yaml:2, over which it would win
+    # max_cycles = 3                     # left to gza.yaml:3, over which it would win
+    defaults.auto_review = false                                  # gza.yaml:2
+    defaults.max_review_cycles = 7                                # gza.yaml:3
+    presets.task.gates.review.max_cycles = 7                      # gza.yaml:3
+    ");
 }

@@ -156,6 +156,25 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
     untouched(&project);
 }
 
+/// Also one that the work at hand does not need.
+#[test]
+fn every_prompt_that_is_named_has_to_be_there() {
+    let project = project();
+    for (text, place) in [
+        ("[prompts]\nsimplify = \"pr/none.md\"\n", "signoff.toml:2"),
+        ("[reviewers.unused]\nkind = \"code\"\nprompt = \"pr/none.md\"\n", "signoff.toml:3"),
+        ("jobs = 2\nreviewerPromptPath = \"pr/none.md\"\n", "signoff.toml:2"),
+    ] {
+        project.env.write("signoff.toml", text);
+        refused(&project.run(&["config"]), place);
+        refused(&project.run(&["work"]), place);
+        let doctor = project.run(&["doctor"]);
+        let said = format!("✗ prompts: there is no prompt pr/none.md; {place}; hint: ");
+        assert!(doctor.code == Some(1) && doctor.stdout.contains(&said), "{doctor}");
+    }
+    untouched(&project);
+}
+
 #[test]
 fn variables_and_flags_are_checked_as_well() {
     let project = project();

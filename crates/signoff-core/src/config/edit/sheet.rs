@@ -4,7 +4,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, Value};
 
 use super::super::gate::other_bound;
 use super::super::layer::Reading;
-use super::super::phase::are_same;
+use super::super::phase::{are_same, other_key};
 use super::super::{ConfigError, Layer};
 use super::{Change, Changed, Edited, dotted, layout};
 use crate::workflow;
@@ -122,13 +122,7 @@ impl Sheet {
 fn rival(path: &[String], key: &str) -> Option<&'static str> {
     let of_a_phase = path.first().is_some_and(|first| first == "presets")
         && path.get(2).is_some_and(|third| third == "phase");
-    match key {
-        "agent" if of_a_phase => Some("tool"),
-        "tool" if of_a_phase => Some("agent"),
-        "parallel" if of_a_phase => Some("researchers"),
-        "researchers" if of_a_phase => Some("parallel"),
-        _ => other_bound(key),
-    }
+    if of_a_phase { other_key(key) } else { other_bound(key) }
 }
 
 /// The table under these names, made where it is missing.

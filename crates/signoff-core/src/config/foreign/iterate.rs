@@ -110,14 +110,11 @@ impl Key {
             Self::OnMaxRetries => at.word(&["stop", "ask", "restart", "proceed"]).map(quoted),
             Self::MaxRetries if at.is_null() => Ok(quoted("unlimited")),
             Self::MaxRetries => {
-                at.whole_number(0, MOST, ", or null for no limit").map(|number| number.to_string())
+                at.whole_number(0, u32::MAX, ", or null for no limit").map(|number| number.to_string())
             }
         }
     }
 }
-
-/// More retries than anybody waits for.
-const MOST: u32 = 1_000_000;
 
 /// A phase as such files know it.
 struct Phase {

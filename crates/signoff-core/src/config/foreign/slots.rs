@@ -3,6 +3,7 @@
 use toml::de::DeTable;
 
 use super::super::ConfigError;
+use super::super::tables::Written;
 use super::super::value::{Text, Whole};
 use super::draft::{Draft, quoted};
 use super::{File, Translated};
@@ -45,6 +46,9 @@ fn value(whole: &Table<'_>, key: &str) -> Checked<Option<String>> {
 fn left_out(whole: &Table<'_>, key: &str) -> Checked<String> {
     match nearest(key, &KEYS) {
         Some(meant) => Err(whole.error(key, format!("unknown key `{key}`: did you mean `{meant}`?"))),
+        None if Written::KEYS.contains(&key) => Ok(format!(
+            "`{key}` is left out: it is a key of signoff.toml itself, which `signoff configure --set` sets"
+        )),
         None => Ok(format!("`{key}` has no meaning here and is left out")),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use signoff_core::config::edit::{Changed, Edited};
+use signoff_core::config::questions::PHASES;
 use signoff_core::config::{ConfigError, Origin, Settings};
 use signoff_term::json::{ConfigureReport, VERSION};
 
@@ -58,12 +59,20 @@ impl<'t> Proposal<'t> {
         self.edited.changed.iter().map(line).collect()
     }
 
-    /// A key that another layer sets too does not hold by being written.
+    /// A key does not hold by being written if another layer sets it too, or a key that has the last word over it.
     fn note_who_wins(&mut self) {
         for changed in self.edited.changed.iter().filter(|changed| changed.new.is_some()) {
-            let by = self.settings.origin_of(&changed.key).filter(|origin| !self.is_ours(origin));
-            if let Some(by) = by {
-                self.notes.push(format!("`{}` is also set by {by}, which wins", changed.key));
+            if changed.key.starts_with("defaults.") && !self.settings.defaults_count() {
+                let (set, preset) = (&changed.key, self.settings.preset());
+                self.notes.push(format!("`{set}` is for workflows with one gate, and `{preset}` is none"));
+            }
+            for (key, by) in self.settings.last_words(&changed.key) {
+                if key != changed.key && !self.edited.sets(&key) {
+                    let set = &changed.key;
+                    self.notes.push(format!("`{key}` is set by {by}, which wins over `{set}`"));
+                } else if key == changed.key && !self.is_ours(&by) {
+                    self.notes.push(format!("`{key}` is also set by {by}, which wins"));
+                }
             }
         }
     }
@@ -73,13 +82,11 @@ impl<'t> Proposal<'t> {
     }
 
     /// Files that still say something about the phases.
-    pub fn note_what_still_holds(&mut self) -> Result<(), Failure> {
-        let rows = self.settings.phase_rows()?;
-        let origins = rows.iter().flat_map(|row| &row.settings).map(|setting| &setting.origin);
-        let files: BTreeSet<_> = origins.filter_map(file_of).map(str::to_owned).collect();
-        let said = |file: String| format!("{file} still says something about the phases");
+    pub fn note_what_still_holds(&mut self) {
+        let rows = self.settings.written_about(PHASES);
+        let files: BTreeSet<_> = rows.iter().filter_map(|row| file_of(&row.origin)).collect();
+        let said = |file: &str| format!("{file} still says something about the phases");
         self.notes.extend(files.into_iter().map(said));
-        Ok(())
     }
 
     /// Writes it and tells what was done. Somebody's change meanwhile is not written over.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use signoff_core::config::AgentKind;
+use signoff_core::config::{AgentKind, Row};
 
 use signoff_term::json::Check;
 
@@ -108,9 +108,28 @@ silence = \"10m\"                      # an agent that says nothing for so long 
 # ]
 ";
 
-/// The whole file.
-pub fn text(agents: &[AgentKind], checks: &[Check]) -> String {
-    [HEAD, &people(agents), GATE, &commands(checks), REST].concat()
+/// The whole file. `set` is what files of other programs set.
+pub fn text(agents: &[AgentKind], checks: &[Check], set: &[Row]) -> String {
+    [HEAD, &people(agents), &gate(set), &commands(checks), REST].concat()
+}
+
+/// Lines that would win over a key of another program's file.
+const OVER: [(&str, &str); 2] =
+    [("defaults.auto_review", "auto_review = true"), ("defaults.max_review_cycles", "max_cycles = 3")];
+
+/// What a file of another program sets is left to it.
+fn gate(set: &[Row]) -> String {
+    let line = |line: &str| {
+        let over = OVER.into_iter().find(|(_, start)| line.starts_with(start));
+        let by = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
+        match by {
+            Some((start, row)) => {
+                format!("{:<36} # left to {}, over which it would win\n", format!("# {start}"), row.origin)
+            }
+            None => format!("{line}\n"),
+        }
+    };
+    GATE.lines().map(line).collect()
 }
 
 /// Who works and who reviews. Where there are two, the code is read by the one that did not write it.
@@ -170,7 +189,7 @@ mod tests {
         let checks = [Check { name: "test".to_owned(), command: "go test ./...".to_owned() }];
         for agents in 0..=found.len() {
             for checks in [&checks[..], &[]] {
-                let text = text(&found[..agents], checks);
+                let text = text(&found[..agents], checks, &[]);
                 let settings = read(&[Layer::repository("signoff.toml", &text)], &[], &[])
                     .unwrap_or_else(|error| panic!("{error}\n{text}"));
                 let workflow =
@@ -201,7 +220,7 @@ mod tests {
     #[test]
     fn the_examples_can_be_taken_as_they_are() {
         for agents in [&[][..], &[AgentKind::Claude], &[AgentKind::Claude, AgentKind::Codex]] {
-            let text = text(agents, &[]);
+            let text = text(agents, &[], &[]);
             let all: Vec<_> = text.lines().map(|line| example(line).unwrap_or(line)).collect();
             let all = all.join("\n");
             let settings = read(&[Layer::repository("signoff.toml", &all)], &[], &[])

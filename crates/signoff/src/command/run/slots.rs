@@ -208,7 +208,7 @@ impl<'a> Slots<'a> {
         if tasks.is_empty() && wanted.resumed.is_empty() {
             return work::nothing(&self.bench, &[], console);
         }
-        preflight::check_repository(&self.bench)?;
+        preflight::check_place(&self.bench)?;
         for task in &tasks {
             let spec = self.bench.store.task_spec(*task)?.unwrap_or_default();
             preflight::check_agents(&self.bench, &self.workflow(&spec)?, &spec)?;
