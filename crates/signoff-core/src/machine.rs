@@ -19,8 +19,8 @@ mod state;
 mod work;
 
 pub use event::{
-    CheckReport, Choice, Effect, Event, Failure, FinalWord, Job, JobKind, LandReport, LimitPlan, Loss,
-    Subject, WorkReport,
+    CheckReport, Choice, Earlier, Effect, Event, Failure, FinalWord, Job, JobKind, LandReport, Left,
+    LimitPlan, Loss, Subject, WorkReport,
 };
 pub use independent::independent_groups;
 pub use judge::{blocking, round};
@@ -87,9 +87,7 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } | Event::CheckpointEnded { .. } if this.is_done() => {}
-        Event::Imported { head, at, fixes, findings } => {
-            work::import(this, head, at, (fixes, findings), policy)
-        }
+        Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
         Event::CheckEnded { attempt, report } => judge::check_ended(this, attempt, report, policy),

@@ -2,6 +2,7 @@
 //!
 //! [`told()`] tells it from a log, [`read()`] reads and checks a file, [`resume()`] says how a loop goes on from one.
 
+mod behind;
 mod read;
 mod resume;
 mod told;
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use behind::unsure;
 pub use read::{StateError, read};
 pub use resume::resume;
 pub use told::{NotAnIteration, told};

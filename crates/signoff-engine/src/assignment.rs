@@ -6,6 +6,7 @@ use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Job, JobKind, Loop, Policy, Stage};
 use signoff_core::policy::Gate;
 use signoff_core::source::planner::PlannedTask;
+use signoff_core::state_v4::State;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Phase, Role};
@@ -158,10 +159,21 @@ impl Assignment {
 
     /// Whether another program began the agent phase at hand.
     pub fn is_begun_elsewhere(&self) -> bool {
+        self.left_here().is_some() && self.phase().is_some_and(|phase| phase.judge().is_none())
+    }
+
+    /// How many reviews of the gate at hand another program held, as far as is known: one before each fix.
+    pub fn cycles_elsewhere(&self) -> u32 {
+        let phases = self.left_here().and_then(|state| state.iterations.last());
+        let number = self.policy.workflow.number(self.job.phase);
+        phases.and_then(|iteration| iteration.phases.retries(number)).unwrap_or(0)
+    }
+
+    /// The state that another program left in the phase at hand.
+    fn left_here(&self) -> Option<&State> {
         let here = (self.job.pass, self.policy.workflow.number(self.job.phase));
         let state = self.spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
-        let left = state.map(|state| (state.current_iteration, state.current_phase));
-        left == Some(here) && self.phase().is_some_and(|phase| phase.judge().is_none())
+        state.filter(|state| (state.current_iteration, state.current_phase) == here)
     }
 
     /// The loop that agents are told they serve; none where they serve the whole run.

@@ -244,7 +244,7 @@ fn rest(task: &Assignment) -> Option<String> {
 /// The cycles behind us, told from the ledger: earlier prose is summed up, not pasted.
 fn earlier(task: &Assignment) -> Vec<EarlierCycle> {
     let entries = task.state.ledger.entries();
-    (1..task.job.cycle)
+    (task.cycles_elsewhere() + 1..task.job.cycle)
         .map(|cycle| {
             let of_cycle = |entry: &&Entry| {
                 entry.seen.iter().any(|round| round.cycle == cycle && round.phase == task.job.phase)

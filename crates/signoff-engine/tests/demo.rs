@@ -76,6 +76,7 @@ impl Demo {
             ask: &ask,
             depth: Depth::Standard,
             subject: Subject::Task(work),
+            noted: &[],
             rereview: None,
         });
         let said = self.play("review", kind.word(), &prompt);

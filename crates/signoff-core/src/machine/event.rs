@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
-use super::state::{Head, Hold, Position, Question, Scope};
+use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use crate::ledger::Decision;
 use crate::review::{Finding, Review};
@@ -24,8 +24,8 @@ pub enum Event {
     Imported {
         head: Head,
         at: Position,
-        fixes: u32,
-        findings: Vec<Finding>,
+        #[serde(flatten)]
+        left: Left,
     },
     /// A plan was read: the `per_item` phases go through this many items.
     ItemsPlanned {
@@ -117,6 +117,30 @@ pub enum Event {
     Cancelled {
         by: String,
     },
+}
+
+/// What another program left, at the place where a loop goes on and before it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Left {
+    /// Fixes made at this gate, in this pass.
+    pub fixes: u32,
+    /// What is open at this gate.
+    pub findings: Vec<Finding>,
+    /// What other gates and passes left open, in the order in which it was found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Earlier>,
+    /// The gates of this pass that were passed without an approval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateRecord>,
+}
+
+/// What was found earlier than where a loop goes on, and is open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Earlier {
+    pub pass: u32,
+    /// The gate's phase index.
+    pub phase: usize,
+    pub findings: Vec<Finding>,
 }
 
 /// The final verdicts a person can set.

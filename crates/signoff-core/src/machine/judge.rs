@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::outcome::{Outcome, Reason};
 use super::state::{Asked, GateEnd, Loop, Panel, Scope, Seat, Slot, Stage};
-use super::{CheckReport, Choice, Policy, finish, fix};
+use super::{CheckReport, Choice, Earlier, Policy, finish, fix};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{Entry, Round};
 use crate::policy::{Gate, OnFailure, Rereview, Rung};
@@ -30,7 +30,7 @@ pub fn begin_counting(this: &mut Loop) {
 
 /// Reviews are numbered per gate and pass, whatever items and conflicts come between.
 fn next_cycle(this: &mut Loop) {
-    this.tally.cycle += 1;
+    this.tally.cycle = this.tally.cycle.saturating_add(1);
     this.tally.discussions = 0;
     this.cycles.insert(this.at.phase, this.tally.cycle);
 }
@@ -39,14 +39,41 @@ fn next_cycle(this: &mut Loop) {
 pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>), policy: &Policy) {
     if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
         this.tally.fixes = fixes;
+        // Each fix followed a review.
+        this.tally.cycle = this.tally.cycle.saturating_add(fixes);
+        this.cycles.insert(this.at.phase, this.tally.cycle);
     }
-    let Some(reviewer) = finish::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) else {
-        return;
+    if let Some(reviewer) = finish::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) {
+        found_elsewhere(this, (this.at.pass, this.at.phase), reviewer, findings, policy);
+    }
+}
+
+/// What another gate, or this one in another pass, found before the loop came here is still open. Whoever sits at that
+/// gate closes it.
+pub fn recall(this: &mut Loop, earlier: Earlier, policy: &Policy) {
+    let reviewer = match policy.phase(earlier.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(judge)) => judge.gate.reviewers.first().cloned(),
+        Some(PhaseKind::Check(_)) => Some(CHECKS.into()),
+        Some(PhaseKind::Agent { .. }) | None => None,
     };
+    if let Some(reviewer) = reviewer {
+        found_elsewhere(this, (earlier.pass, earlier.phase), reviewer, earlier.findings, policy);
+    }
+}
+
+fn found_elsewhere(
+    this: &mut Loop,
+    (pass, phase): (u32, usize),
+    reviewer: ReviewerName,
+    findings: Vec<Finding>,
+    policy: &Policy,
+) {
     let verdict = Verdict::ChangesRequested;
     let review = Review { findings, ..Review::of(reviewer, ReviewerKind::General, verdict) };
     // It was found before the first review here.
-    let round = Round { cycle: 0, ..round(this, policy) };
+    let here = round(this, policy);
+    let item = here.item.filter(|_| (pass, phase) == (here.pass, here.phase));
+    let round = Round { pass, phase, item, cycle: 0, ..here };
     this.ledger.record(&round, &[review]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::outcome::{Outcome, Reason};
 use super::state::{Asked, Head, Hold, Loop, Position, Researcher, Slot, Stage};
-use super::{Choice, Policy, WorkReport, finish, fix, judge};
+use super::{Choice, Left, Policy, WorkReport, finish, fix, judge};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
 use crate::review::Finding;
@@ -17,15 +17,18 @@ pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
 }
 
 /// Takes over a loop in the middle of its workflow: counters and open findings as they were.
-pub fn import(this: &mut Loop, head: Head, at: Position, left: (u32, Vec<Finding>), policy: &Policy) {
+pub fn import(this: &mut Loop, head: Head, at: Position, left: Left, policy: &Policy) {
     if this.stage != Stage::Queued {
         return;
     }
-    (this.head, this.at) = (head, at);
+    (this.head, this.at, this.gates) = (head, at, left.gates);
+    for earlier in left.earlier {
+        judge::recall(this, earlier, policy);
+    }
     finish::enter(this, policy);
     // What was left at a gate that is switched off here says nothing about the next one.
     if this.at == at {
-        judge::imported(this, left, policy);
+        judge::imported(this, (left.fixes, left.findings), policy);
     }
 }
 

@@ -1,8 +1,8 @@
 //! How a loop goes on from a state that another program left.
 
-use super::State;
+use super::{State, behind};
 use crate::ids::FindingId;
-use crate::machine::{Event, Head, Policy, Position};
+use crate::machine::{Event, Head, Left, Policy, Position};
 use crate::policy::OnFailure;
 use crate::review::Finding;
 
@@ -25,15 +25,16 @@ pub fn resume(state: &State, head: Head, policy: &Policy) -> Event {
         Some(_) | None => 0,
     };
     let issues = left.map(|phases| phases.issues(state.current_phase)).unwrap_or_default();
-    Event::Imported {
-        head,
-        at: Position { pass: state.current_iteration, phase, item: 0 },
+    let left = Left {
         fixes,
         findings: issues.iter().map(finding).collect(),
-    }
+        earlier: behind::earlier(state, workflow),
+        gates: behind::gates(state, workflow),
+    };
+    Event::Imported { head, at: Position { pass: state.current_iteration, phase, item: 0 }, left }
 }
 
-fn finding(issue: &super::Issue) -> Finding {
+pub(super) fn finding(issue: &super::Issue) -> Finding {
     let (file, line) = place(&issue.location);
     Finding {
         // Told from its words and place when it is recorded.

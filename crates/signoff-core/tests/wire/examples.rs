@@ -5,8 +5,8 @@ use signoff_core::group::{RunEvent, RunPolicy, Standing};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{
-    CheckReport, Choice, Event, Failure, FinalWord, Head, Hold, LandReport, LimitPlan, Loss, Outcome, Policy,
-    Position, WorkReport,
+    CheckReport, Choice, Earlier, Event, Failure, FinalWord, GateEnd, GateRecord, Head, Hold, LandReport,
+    Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::source::planner::Planned;
@@ -50,8 +50,16 @@ fn after(event: &Event) -> Option<Event> {
         Event::Started { .. } => Event::Imported {
             head: head(),
             at: Position { pass: 2, phase: 3, item: 0 },
-            fixes: 1,
-            findings: vec![finding()],
+            left: Left {
+                fixes: 1,
+                findings: vec![finding()],
+                earlier: vec![Earlier { pass: 1, phase: 3, findings: vec![finding()] }],
+                gates: vec![GateRecord {
+                    phase: 1,
+                    item: 0,
+                    end: GateEnd::Noted { reason: Reason::CyclesExhausted },
+                }],
+            },
         },
         Event::Imported { .. } => Event::ItemsPlanned { count: 2 },
         Event::ItemsPlanned { .. } => {

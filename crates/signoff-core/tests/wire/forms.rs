@@ -54,7 +54,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.noted {"attempt":4,"note":"your checkout changed"}
     loop.answered {"answer":{"groups":[["a","b"]]},"attempt":4}
     loop.started {"head":{"commit":"c1","tree":"t1"}}
-    loop.imported {"at":{"item":0,"pass":2,"phase":3},"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"fixes":1,"head":{"commit":"c1","tree":"t1"}}
+    loop.imported {"at":{"item":0,"pass":2,"phase":3},"earlier":[{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"pass":1,"phase":3}],"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"fixes":1,"gates":[{"end":{"noted":{"reason":"cycles_exhausted"}},"item":0,"phase":1}],"head":{"commit":"c1","tree":"t1"}}
     loop.items_planned {"count":2}
     loop.work_ended {"attempt":4,"report":{"complete":{"head":{"commit":"c1","tree":"t1"}}}}
     loop.check_ended {"attempt":4,"report":{"failed":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}]}}}

@@ -45,6 +45,8 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         | Event::LandingEnded { .. }
         | Event::PersonRetried { .. } => Vec::new(),
         Event::Imported { .. } => vec![Line::Margin(format!("Taken over at {}", row.phase))],
+        // What another program planned is known before anything begins here.
+        Event::ItemsPlanned { .. } if step.after.stage == Stage::Queued => Vec::new(),
         Event::ItemsPlanned { count: items } => left(step, format!("{} planned", count(*items, "item"))),
         Event::WorkEnded { report, .. } => worked(step, report),
         Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => {

@@ -41,7 +41,14 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let commit = bench.repository.resolve("HEAD")?;
     let iteration = iterate::Args::taken_over(&state, args.queue);
     let spec = spec(&bench, state.clone(), commit.clone(), console)?;
-    check(&bench, &iteration, &spec, &state)?;
+    let policy = Policy::of(iteration.workflow(&bench, &spec)?);
+    check(&policy, &state)?;
+    for phase in state_v4::unsure(&state, &policy.workflow) {
+        console.note(&format!(
+            "warning: the file does not say whether phase {phase} was approved in the end or gone on from: \
+             it is taken as approved"
+        ));
+    }
     warn(&bench, (&args.file, &commit), console)?;
     iteration.begin(bench, spec, console)
 }
@@ -75,10 +82,9 @@ fn spec(bench: &Bench, state: State, commit: Commit, console: &Console) -> Resul
 }
 
 /// Where all phases that are left are switched off, nobody would look at it any more.
-fn check(bench: &Bench, iteration: &iterate::Args, spec: &TaskSpec, state: &State) -> Result<(), Failure> {
-    let policy = Policy::of(iteration.workflow(bench, spec)?);
+fn check(policy: &Policy, state: &State) -> Result<(), Failure> {
     let head = Head { commit: Commit::new(""), tree: signoff_core::ids::Tree::new("") };
-    if !replay([state_v4::resume(state, head, &policy)], &policy).is_done() {
+    if !replay([state_v4::resume(state, head, policy)], policy).is_done() {
         return Ok(());
     }
     let phase = state.current_phase;

@@ -59,7 +59,7 @@ fn team(script: Script) -> Script {
         .rule(
             Rule::role("review")
                 .reviewer("code")
-                .cycle(1)
+                .cycle(3)
                 .say("- [MEDIUM] auth.txt:1 the login is not checked\n"),
         )
         .rule(Rule::role("fix").append("auth.txt", "checked\n").say("Fixed.\n"))
@@ -103,11 +103,11 @@ fn an_iteration_goes_on_where_another_program_left_it() {
     Running task #1: Add user authentication
     Taken over at code_review
     Iteration 2/10
-      Phase 5/9: Code Review...
-      Phase 5/9: Code Review: CHANGES_REQUESTED - the login is not checked
-      Phase 5/9: Code Review 2/11: Improving...
-      Phase 5/9: Code Review 2/11...
-      Phase 5/9: Code Review 2/11: APPROVED
+      Phase 5/9: Code Review 3/11...
+      Phase 5/9: Code Review 3/11: CHANGES_REQUESTED - the login is not checked
+      Phase 5/9: Code Review 4/11: Improving...
+      Phase 5/9: Code Review 4/11...
+      Phase 5/9: Code Review 4/11: APPROVED
       Phase 6/9: Test...
       Phase 6/9: Test: PASSED
       Phase 7/9: Simplify...
@@ -120,7 +120,7 @@ fn an_iteration_goes_on_where_another_program_left_it() {
     ");
     insta::assert_snapshot!(project.subjects(BRANCH), @"
     Begun elsewhere
-    Address review feedback (cycle 1)
+    Address review feedback (cycle 3)
     Add user authentication - simplify
     ");
     assert_eq!(project.checkout(), before);
@@ -207,6 +207,8 @@ fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
         let project = planned();
         let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
         assert_eq!(ended.code, Some(0), "{ended}");
+        assert_eq!(ended.stdout.matches("Running task #1").count(), 1, "{ended}");
+        assert!(!ended.stdout.contains("items planned"), "{ended}");
         let calls = project.calls();
         assert_eq!(calls.of_role("implement").count(), 2, "{}", calls.story());
         let prompts = project.run(&["logs", "1", "--prompts"]).stdout;
@@ -215,6 +217,38 @@ fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
         assert_eq!(prompts.contains("may be done already"), phase == 4, "{prompts}");
         assert!(!prompts.contains("Plan: docs/signoff/task-8-another"), "{prompts}");
     }
+}
+
+#[test]
+fn whoever_thinks_anew_is_told_why_the_last_iteration_failed() {
+    let project = project();
+    project.set_agent(|script| {
+        let plans = Rule::role("plan").say("# Plan\n\n### Task 1: Log in\n\nAsk.\n");
+        let implements = Rule::role("implement").append("auth.txt", "more\n").say("Done.\n");
+        team(script.rule(plans).rule(implements))
+    });
+    let_go(&project);
+    let ended = project.env.run_with_input(&["import", "-"], at(2).to_string());
+    assert_eq!(ended.code, Some(0), "{ended}");
+    let prompt = project.run(&["logs", "1", "--prompts", "--attempt", "1"]).stdout;
+    assert!(prompt.contains("nobody can leave"), "{prompt}");
+}
+
+#[test]
+fn what_went_on_without_approval_elsewhere_is_not_approved_here() {
+    let imported = |fixes: u32| {
+        let project = project();
+        let_go(&project);
+        let mut state = at(7);
+        state["iterations"][1]["phases"]["5"]["retryCount"] = json!(fixes);
+        project.env.run_with_input(&["import", "-"], state.to_string())
+    };
+    // No fix was made that anybody could have approved.
+    let ended = imported(0);
+    assert!(ended.stdout.contains("Task #1 completed with issues (CHANGES_REQUESTED"), "{ended}");
+    let ended = imported(2);
+    assert!(ended.stdout.contains("Task #1 completed (APPROVED"), "{ended}");
+    assert!(ended.stderr.contains("warning: the file does not say whether phase 5 was approved"), "{ended}");
 }
 
 #[test]
@@ -497,7 +531,7 @@ fn an_import_that_is_killed_goes_on() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(project.subjects(BRANCH), @"
             Begun elsewhere
-            Address review feedback (cycle 1)
+            Address review feedback (cycle 3)
             Add user authentication - simplify
             ");
         }

@@ -1,7 +1,7 @@
 //! What the JSON says at several moments of an iteration.
 
 use signoff_core::ids::LoopId;
-use signoff_core::machine::{CheckReport, Choice, Event, Position};
+use signoff_core::machine::{CheckReport, Choice, Event, Left, Outcome, Position, Stage};
 use signoff_core::policy::OnExhausted;
 use signoff_core::review::Severity;
 use signoff_core::state_v4::{LAST, Mode, State, read, resume, told};
@@ -258,7 +258,7 @@ fn the_fixes_of_a_mini_loop_are_counted_on() {
     let policy = policy(Mode::Full);
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
     insta::assert_snapshot!(story.objects("code", &["a.rs"]).told(), @"
-    taken over                         → a1 review 1 of c9 by code [code_review]
+    taken over                         → a1 review 11 of c9 by code [code_review]
     code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
     ");
 }
@@ -273,7 +273,7 @@ fn checks_that_are_fixed_in_place_are_counted_on_too() {
     state.iterations[0].phases.test.retry_count = 10;
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
     insta::assert_snapshot!(story.check_fails().told(), @"
-    taken over                         → a1 check 1 [test]
+    taken over                         → a1 check 11 [test]
     the checks fail                    → END failed (cycles_exhausted), no verdict
     ");
 }
@@ -286,7 +286,97 @@ fn counters_of_a_gate_that_is_off_here_are_not_anothers() {
     }
     let at = Position { pass: 1, phase: 5, item: 0 };
     let findings = vec![say::finding("old.rs", Severity::Important)];
-    let imported = Event::Imported { head: say::head(9), at, fixes: 10, findings };
+    let imported =
+        Event::Imported { head: say::head(9), at, left: Left { fixes: 10, findings, ..Left::default() } };
     let story = Story::queued(policy).then("taken over", imported);
     assert_eq!((story.state.tally.fixes, story.state.ledger.entries().len()), (0, 0));
+}
+
+/// What goes on elsewhere from where a story stands.
+fn elsewhere(story: &Story) -> Story {
+    let state = read(now(story).to_json().as_bytes()).expect("a state");
+    assert_eq!(taken_over(&state), state);
+    let policy = story.policy.clone();
+    Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy))
+}
+
+fn open(story: &Story) -> Vec<(u32, String)> {
+    let all = story.state.ledger.findings_for_fix(signoff_core::review::Bar::Low).into_iter();
+    all.map(|entry| (entry.seen[0].pass, entry.finding.description.clone())).collect()
+}
+
+#[test]
+fn what_sent_an_iteration_back_is_open_until_that_phase_is_content() {
+    let story = to_code_review(Story::of(policy(Mode::Full))).approves("code").check_passes().works();
+    let story = story.objects("final", &["a.rs"]);
+    assert_eq!((story.state.at.pass, open(&story).len()), (2, 1));
+    assert_eq!(open(&elsewhere(&story)), open(&story));
+    let story = story.works().works().objects("plan", &["plan.md"]);
+    assert_eq!((story.state.at.pass, open(&story).len()), (3, 2));
+    assert_eq!(open(&elsewhere(&story)), open(&story));
+    let story = to_code_review(story);
+    assert_eq!(open(&story).len(), 1);
+    assert_eq!(open(&elsewhere(&story)), open(&story));
+    let story = elsewhere(&story).approves("code").check_passes().works().approves("final");
+    assert_eq!(open(&story), []);
+    assert!(matches!(&story.approves("codex").state.stage, Stage::Done(end) if end.outcome.is_approval()));
+}
+
+#[test]
+fn checks_that_sent_an_iteration_back_are_known_to_have_failed() {
+    let story = to_code_review(Story::of(policy(Mode::Full))).approves("code").check_fails();
+    let story = elsewhere(&story);
+    let failed = "the project's checks failed in iteration 1; what they reported is not known";
+    assert_eq!(open(&story), [(1, failed.to_owned())]);
+    assert_eq!(open(&to_code_review(story).approves("code").check_passes()), []);
+}
+
+/// Whatever is left open is gone on from.
+fn lenient(fixes: u32) -> signoff_core::machine::Policy {
+    let mut policy = policy(Mode::Full);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        judge.gate.on_exhausted = OnExhausted::Proceed;
+        judge.gate.bound = signoff_core::policy::Bound::MaxFixes(fixes);
+        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::Ask]);
+    }
+    policy
+}
+
+/// How it ends if nobody finds anything from the tests on.
+fn end_from_tests(story: Story) -> String {
+    let story = if story.state.at.phase == 6 { story.check_passes() } else { story };
+    let story = story.works().approves("final").approves("codex");
+    let Stage::Done(end) = story.state.stage else { panic!("it ends") };
+    let outcome = if let Outcome::Approved { .. } = end.outcome {
+        "approved".to_owned()
+    } else {
+        format!("{:?}", end.outcome)
+    };
+    format!("{outcome} {:?}", end.reason)
+}
+
+#[test]
+fn what_went_on_without_approval_is_not_approved_elsewhere() {
+    for fixes in [0, 2] {
+        let mut story = to_code_review(Story::of(lenient(fixes))).objects("code", &["a.rs"]);
+        for _ in 0..fixes {
+            story = story.works().objects("code", &["a.rs"]);
+        }
+        assert_eq!(open(&elsewhere(&story)), open(&story));
+        assert_eq!(end_from_tests(elsewhere(&story)), "CompletedWithIssues Some(CyclesExhausted)");
+        assert_eq!(end_from_tests(story), "CompletedWithIssues Some(CyclesExhausted)");
+    }
+    let skipped = Story::of(lenient(1)).works().works().times_out("plan").answer(Choice::Skip);
+    let skipped = elsewhere(&skipped).works().approves("code");
+    assert_eq!(end_from_tests(skipped), "CompletedWithIssues Some(ReviewSkipped)");
+}
+
+#[test]
+fn a_review_that_was_content_after_a_fix_is_taken_as_that() {
+    let story = to_code_review(Story::of(policy(Mode::Full))).objects("code", &["a.rs"]).works();
+    let story = story.approves("code");
+    assert_eq!(signoff_core::state_v4::unsure(&now(&story), &story.policy.workflow), [5]);
+    assert_eq!(end_from_tests(elsewhere(&story)), "approved None");
+    let content = to_code_review(Story::of(policy(Mode::Full))).approves("code");
+    assert!(signoff_core::state_v4::unsure(&now(&content), &content.policy.workflow).is_empty());
 }

@@ -1,6 +1,6 @@
 //! What people decide.
 
-use signoff_core::machine::{Choice, Event, FinalWord, Position};
+use signoff_core::machine::{Choice, Event, FinalWord, Left, Position};
 use signoff_core::policy::{Ladder, Rung};
 
 use crate::say::reviewed;
@@ -133,13 +133,16 @@ fn a_loop_begun_elsewhere_goes_on_where_it_was() {
         Event::Imported {
             head: crate::say::head(9),
             at: Position { pass: 2, phase: at, item: 0 },
-            fixes: 10,
-            findings: vec![crate::say::finding("old.rs", signoff_core::review::Severity::Important)],
+            left: Left {
+                fixes: 10,
+                findings: vec![crate::say::finding("old.rs", signoff_core::review::Severity::Important)],
+                ..Left::default()
+            },
         },
     );
     let told = story.objects("code", &["a.rs"]).told();
     insta::assert_snapshot!(told, @"
-    imported at the code review        → a1 review 1 of c9 by code [code_review pass 2]
+    imported at the code review        → a1 review 11 of c9 by code [code_review pass 2]
     code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
     ");
 }
