@@ -1,0 +1,81 @@
+//! What goes wrong, and what then goes over the wire.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Something that keeps a client from its reply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// An error in place of the reply.
+    Status(Refusal),
+    /// An error told within a stream that began well. Where nothing is streamed, the same as `Status`.
+    Told(Refusal),
+    /// The connection is closed in the middle of the reply.
+    Cut,
+    /// What comes in the middle of the reply is no JSON, and nothing comes after it.
+    Malformed,
+    /// Nothing comes after the middle of the reply, and the connection stays.
+    Hang,
+    /// The reply comes so many milliseconds late.
+    Delay(u64),
+}
+
+/// An error as a provider tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    pub status: u16,
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Seconds.
+    #[serde(default)]
+    pub retry_after: Option<u64>,
+}
+
+/// One thing to do with a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Send(String),
+    Wait(Duration),
+    Break,
+    Hang,
+}
+
+impl Fault {
+    /// Whether the client gets its reply, if late.
+    pub fn is_answered(&self) -> bool {
+        matches!(self, Self::Delay(_))
+    }
+
+    /// What is sent instead of these parts of a reply.
+    pub(super) fn apply(&self, parts: Vec<String>) -> Vec<Piece> {
+        let mut half = parts.clone();
+        // The last of a reply's parts is never sent: that would be the whole.
+        half.truncate(parts.len() / 2);
+        let mut pieces: Vec<_> = half.into_iter().map(Piece::Send).collect();
+        match self {
+            Self::Delay(ms) => {
+                pieces = vec![Piece::Wait(Duration::from_millis(*ms))];
+                pieces.extend(parts.into_iter().map(Piece::Send));
+            }
+            Self::Cut => pieces.push(Piece::Break),
+            Self::Malformed => pieces.push(Piece::Send("data: {\"this is\": not JSON\n\n".to_owned())),
+            Self::Hang => pieces.push(Piece::Hang),
+            // The error itself is a part of the dialect, which puts it behind.
+            Self::Status(_) | Self::Told(_) => {}
+        }
+        pieces
+    }
+}
+
+impl Refusal {
+    pub fn new(status: u16) -> Self {
+        Self { status, message: None, retry_after: None }
+    }
+
+    pub fn message(&self) -> String {
+        self.message.clone().unwrap_or_else(|| format!("scripted {}", self.status))
+    }
+}
