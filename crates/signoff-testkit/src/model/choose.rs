@@ -42,7 +42,7 @@ impl Script {
                 names.extend(fit.groups);
                 let turn = request.answers_since(fit.start);
                 let last = fit.rule.turns.get(turn).or(fit.rule.turns.last());
-                (By::Rule { name: fit.rule.name.clone(), turn }, last.cloned().unwrap_or_default())
+                (By::Rule { name: fit.rule.name.clone(), turn }, last.unwrap_or(&self.otherwise).clone())
             }
             None => (By::Default, self.otherwise.clone()),
         };

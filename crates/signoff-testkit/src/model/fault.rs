@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::reply::halves;
+
 /// Something that keeps a client from its reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -14,7 +16,7 @@ pub enum Fault {
     Told(Refusal),
     /// The connection is closed in the middle of the reply.
     Cut,
-    /// What comes in the middle of the reply is no JSON, and nothing comes after it.
+    /// In the middle of the reply comes the half of something, and nothing after it.
     Malformed,
     /// Nothing comes after the middle of the reply, and the connection stays.
     Hang,
@@ -50,24 +52,30 @@ impl Fault {
     }
 
     /// What is sent instead of these parts of a reply.
-    pub(super) fn apply(&self, parts: Vec<String>) -> Vec<Piece> {
-        let mut half = parts.clone();
-        // The last of a reply's parts is never sent: that would be the whole.
-        half.truncate(parts.len() / 2);
-        let mut pieces: Vec<_> = half.into_iter().map(Piece::Send).collect();
-        match self {
-            Self::Delay(ms) => {
-                pieces = vec![Piece::Wait(Duration::from_millis(*ms))];
-                pieces.extend(parts.into_iter().map(Piece::Send));
+    pub(super) fn apply(&self, mut parts: Vec<String>) -> Vec<Piece> {
+        let rest = match self {
+            Self::Delay(_) => Vec::new(),
+            Self::Status(_) | Self::Told(_) | Self::Cut | Self::Malformed | Self::Hang => {
+                parts.split_off(parts.len() / 2)
             }
+        };
+        let mut pieces: Vec<_> = parts.into_iter().map(Piece::Send).collect();
+        match self {
+            Self::Delay(ms) => pieces.insert(0, Piece::Wait(Duration::from_millis(*ms))),
             Self::Cut => pieces.push(Piece::Break),
-            Self::Malformed => pieces.push(Piece::Send("data: {\"this is\": not JSON\n\n".to_owned())),
+            Self::Malformed => pieces.extend(rest.first().map(|next| Piece::Send(garbled(next)))),
             Self::Hang => pieces.push(Piece::Hang),
-            // The error itself is a part of the dialect, which puts it behind.
+            // The error itself is a matter of the dialect, which puts it behind.
             Self::Status(_) | Self::Told(_) => {}
         }
         pieces
     }
+}
+
+/// The first half of a part, ended as if it were all.
+fn garbled(part: &str) -> String {
+    let half = halves(part).first().copied().unwrap_or("").trim_end();
+    format!("{half}\n\n")
 }
 
 impl Refusal {

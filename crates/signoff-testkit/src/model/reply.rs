@@ -11,8 +11,10 @@ use super::usage::Usage;
 /// One reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// A number of its own, from which all its ids are made.
+    /// A number of its own on this server.
     pub number: usize,
+    /// How long the conversation is.
+    pub length: usize,
     pub model: String,
     pub text: String,
     pub calls: Vec<Call>,
@@ -66,17 +68,18 @@ impl Reply {
         let called: usize = calls.iter().map(|call| call.text().len()).sum();
         let guessed = Usage::new(request.size(), (text.len() + called) as u64 / 4 + 1);
         let usage = Usage { requests: 1, ..usage.unwrap_or(guessed) };
-        Self { number: 0, model: request.model.clone(), text, calls, usage }
+        let length = request.entries.len();
+        Self { number: 0, length, model: request.model.clone(), text, calls, usage }
     }
 
-    /// An id that no other reply of this server has.
+    /// An id that no other reply of this server has, nor any in a conversation that was begun with another.
     pub(super) fn id(&self, prefix: &str) -> String {
-        format!("{prefix}_{:04}", self.number)
+        format!("{prefix}_{:04}_{}", self.number, self.length)
     }
 
     /// An id for one of its calls.
     pub(super) fn call_id(&self, prefix: &str, index: usize) -> String {
-        format!("{prefix}_{:04}_{index}", self.number)
+        format!("{}_{index}", self.id(prefix))
     }
 
     /// The text as it is streamed: in two deltas, so that a client has to put something together.

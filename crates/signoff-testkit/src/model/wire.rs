@@ -38,8 +38,11 @@ async fn next(mut pieces: vec::IntoIter<Piece>) -> Option<(io::Result<String>, v
         match pieces.next()? {
             Piece::Send(text) => return Some((Ok(text), pieces)),
             Piece::Wait(time) => tokio::time::sleep(time).await,
-            // hyper closes a connection whose body fails.
-            Piece::Break => return Some((Err(io::ErrorKind::ConnectionReset.into()), pieces)),
+            Piece::Break => {
+                // hyper closes a connection whose body fails. What came before is sent only if it has to wait.
+                tokio::task::yield_now().await;
+                return Some((Err(io::ErrorKind::ConnectionReset.into()), pieces));
+            }
             Piece::Hang => future::pending().await,
         }
     }

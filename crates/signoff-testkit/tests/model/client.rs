@@ -21,8 +21,8 @@ pub struct Answer {
     pub is_whole: bool,
 }
 
-/// A request under way.
-pub struct Asked(TcpStream);
+/// A request under way, and what was read of its answer.
+pub struct Asked(TcpStream, Vec<u8>);
 
 pub fn get(model: &ScriptedModel, path: &str) -> Answer {
     ask(model, "GET", path, "").answer()
@@ -42,26 +42,28 @@ pub fn ask(model: &ScriptedModel, method: &str, path: &str, body: &str) -> Asked
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).expect("a sent request");
-    Asked(stream)
+    Asked(stream, Vec::new())
 }
 
 impl Asked {
     pub fn answer(mut self) -> Answer {
-        let mut bytes = Vec::new();
         // A broken connection ends what can be read, and that is what is looked at.
-        self.0.read_to_end(&mut bytes).ok();
-        Answer::read(&String::from_utf8_lossy(&bytes))
+        self.0.read_to_end(&mut self.1).ok();
+        Answer::read(&self.text())
     }
 
     /// Reads until this has come.
-    pub fn wait_for(&mut self, words: &str) -> String {
-        let (mut text, mut bytes) = (String::new(), [0; 4096]);
-        while !text.contains(words) {
+    pub fn wait_for(&mut self, words: &str) {
+        let mut bytes = [0; 4096];
+        while !self.text().contains(words) {
             let count = self.0.read(&mut bytes).expect("more to read");
-            assert_ne!(count, 0, "it ended with {text}");
-            text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            assert_ne!(count, 0, "it ended with {}", self.text());
+            self.1.extend(&bytes[..count]);
         }
-        text
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.1).into_owned()
     }
 }
 

@@ -52,15 +52,52 @@ fn gemini() {
 #[test]
 fn side_requests_are_answered() {
     let model = model();
-    insta::assert_snapshot!(pretty(get(&model, "/v1/models").json()), @"");
+    insta::assert_snapshot!(pretty(get(&model, "/v1/models").json()), @r#"
+    {
+      "data": [
+        {
+          "created_at": "2026-01-01T00:00:00Z",
+          "display_name": "scripted",
+          "id": "scripted",
+          "object": "model",
+          "type": "model"
+        }
+      ],
+      "has_more": false,
+      "models": [
+        {
+          "name": "models/scripted",
+          "slug": "scripted"
+        }
+      ],
+      "object": "list"
+    }
+    "#);
     let [(_, body), _, _, _] = dialects();
-    insta::assert_snapshot!(post(&model, "/v1/messages/count_tokens", &body).body, @"");
-    insta::assert_snapshot!(post(&model, "/v1/responses/input_tokens", &body).body, @"");
-    insta::assert_snapshot!(post(&model, "/v1beta/models/m:countTokens", &body).body, @"");
-    insta::assert_snapshot!(get(&model, "/v1/responses"), @"");
-    insta::assert_snapshot!(post(&model, "/api/event_logging/batch", &body), @"");
+    insta::assert_snapshot!(post(&model, "/v1/messages/count_tokens", &body).body, @r#"{"input_tokens":64}"#);
+    insta::assert_snapshot!(post(&model, "/v1/responses/input_tokens", &body).body, @r#"{"input_tokens":64,"object":"response.input_tokens"}"#);
+    insta::assert_snapshot!(post(&model, "/v1beta/models/m:countTokens", &body).body, @r#"{"totalTokens":64}"#);
+    insta::assert_snapshot!(get(&model, "/v1/responses"), @r#"
+    404
+    content-type: application/json
+
+    {"error":{"message":"/v1/responses is not served here"}}
+    "#);
+    insta::assert_snapshot!(post(&model, "/api/event_logging/batch", &body), @r#"
+    404
+    content-type: application/json
+
+    {"error":{"message":"/api/event_logging/batch is not served here"}}
+    "#);
     let kinds: Vec<_> = model.requests().iter().map(|seen| format!("{} {}", seen.path, kind(seen))).collect();
-    insta::assert_snapshot!(kinds.join("\n"), @"");
+    insta::assert_snapshot!(kinds.join("\n"), @r#"
+    /v1/models "models"
+    /v1/messages/count_tokens "count"
+    /v1/responses/input_tokens "count"
+    /v1beta/models/m:countTokens "count"
+    /v1/responses "unknown"
+    /api/event_logging/batch "unknown"
+    "#);
     assert_eq!(model.served_besides(), Usage::default());
 }
 

@@ -74,6 +74,15 @@ fn it_says_what_is_wrong_with_a_script() {
         let text = String::from_utf8(refused(name, script).stderr).unwrap();
         text.split_once(name).unwrap().1.to_owned()
     };
-    insta::assert_snapshot!(told("a.json", r#"{ "rule": [] }"#), @"");
-    insta::assert_snapshot!(told("b.toml", "[[rules]]\nname = 'a'\nturns = []\nwhen = { pattern = '(' }\n"), @"");
+    insta::assert_snapshot!(told("a.json", r#"{ "rule": [] }"#), @": unknown field `rule`, expected one of `models`, `find`, `rules`, `default` at line 1 column 8");
+    insta::assert_snapshot!(told("b.toml", "[[rules]]\nname = 'a'\nturns = []\nwhen = { pattern = '(' }\n"), @r#"
+    : TOML parse error at line 4, column 20
+      |
+    4 | when = { pattern = '(' }
+      |                    ^^^
+    regex parse error:
+        (
+        ^
+    error: unclosed group
+    "#);
 }

@@ -55,52 +55,122 @@ fn table(name: &str) -> String {
 
 #[test]
 fn claude() {
-    insta::assert_snapshot!(table("claude"), @"");
+    insta::assert_snapshot!(table("claude"), @r#"
+    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Read {"file_path":"/etc/it's"}
+    Bash {"command":"git push"}
+    mcp__signoff__set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn claude_as_reviewer() {
-    insta::assert_snapshot!(table("claude-reviewer"), @"");
+    insta::assert_snapshot!(table("claude-reviewer"), @r#"
+    undeclared: write: /w/a.txt
+    Read {"file_path":"/etc/it's"}
+    undeclared: shell: git push
+    mcp__signoff__set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn claude_that_defers_tools() {
-    insta::assert_snapshot!(table("claude-deferring"), @"");
+    insta::assert_snapshot!(table("claude-deferring"), @r#"
+    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Read {"file_path":"/etc/it's"}
+    Bash {"command":"git push"}
+    ToolSearch {"max_results":1,"query":"set_loop_review_result"}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn codex() {
-    insta::assert_snapshot!(table("codex"), @"");
+    insta::assert_snapshot!(table("codex"), @r#"
+    exec_command {"cmd":"cat > '/w/a.txt' <<'SCRIPTED'\none\n{two}\nSCRIPTED\n"}
+    exec_command {"cmd":"cat '/etc/it'\\''s'"}
+    exec_command {"cmd":"git push"}
+    mcp__signoff/set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn codex_with_patches_and_deferred_tools() {
-    insta::assert_snapshot!(table("codex-patching"), @"");
+    insta::assert_snapshot!(table("codex-patching"), @r#"
+    apply_patch {"input":"*** Begin Patch\n*** Add File: /w/a.txt\n+one\n+{two}\n*** End Patch\n"}
+    exec_command {"cmd":"cat '/etc/it'\\''s'"}
+    exec_command {"cmd":"git push"}
+    tool_search {"query":"set_loop_review_result"}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn gemini() {
-    insta::assert_snapshot!(table("gemini"), @"");
+    insta::assert_snapshot!(table("gemini"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    run_shell_command {"command":"git push"}
+    mcp_signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn gemini_with_a_newer_model() {
-    insta::assert_snapshot!(table("gemini-3"), @"");
+    insta::assert_snapshot!(table("gemini-3"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    run_shell_command {"command":"git push"}
+    mcp_signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn gemini_that_plans() {
-    insta::assert_snapshot!(table("gemini-plan"), @"");
+    insta::assert_snapshot!(table("gemini-plan"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    undeclared: shell: git push
+    undeclared: mcp: set_loop_review_result
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn opencode() {
-    insta::assert_snapshot!(table("opencode"), @"");
+    insta::assert_snapshot!(table("opencode"), @r#"
+    write {"content":"one\n{two}","filePath":"/w/a.txt"}
+    read {"filePath":"/etc/it's"}
+    bash {"command":"git push"}
+    signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 #[test]
 fn opencode_as_reviewer() {
-    insta::assert_snapshot!(table("opencode-reviewer"), @"");
+    insta::assert_snapshot!(table("opencode-reviewer"), @r#"
+    undeclared: write: /w/a.txt
+    read {"filePath":"/etc/it's"}
+    undeclared: shell: git push
+    signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
 }
 
 /// An old form of codex's shell, and whatever else must be given.
@@ -118,7 +188,7 @@ fn lists_and_further_arguments_are_filled() {
     let model = ScriptedModel::start(Script::new().rule(Rule::named("do").turn(Turn::silent().shell("ls"))));
     let tools = json!([{ "type": "function", "name": "shell", "parameters": shell }]);
     let answer = post(&model, "/v1/responses", &json!({ "input": "Do it", "tools": tools })).json();
-    insta::assert_snapshot!(answer["output"][0]["arguments"].as_str().unwrap(), @"");
+    insta::assert_snapshot!(answer["output"][0]["arguments"].as_str().unwrap(), @r#"{"command":["bash","-lc","ls"],"description":"scripted","mode":"fast"}"#);
 }
 
 #[test]
@@ -146,6 +216,40 @@ fn a_deferred_tool_is_looked_for_once_and_searching_is_no_turn() {
     let replies = model.requests_of("report");
     let told: Vec<_> =
         replies.iter().map(|reply| (reply.turn, reply.calls.clone(), reply.undeclared.clone())).collect();
-    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
+    [
+      [
+        0,
+        [
+          [
+            "tool_search",
+            {
+              "query": "set_loop_review_result"
+            }
+          ]
+        ],
+        []
+      ],
+      [
+        0,
+        [
+          [
+            "mcp__signoff/set_loop_review_result",
+            {
+              "passed": true
+            }
+          ]
+        ],
+        []
+      ],
+      [
+        0,
+        [],
+        [
+          "mcp: set_loop_review_result"
+        ]
+      ]
+    ]
+    "#);
     assert!(replies.iter().all(|reply| reply.dialect == Dialect::Responses));
 }
