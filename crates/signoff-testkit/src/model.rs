@@ -33,7 +33,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
 pub use dialect::Dialect;
-pub use fault::{Fault, Refusal};
+pub use fault::{End, Fault, Refusal};
 pub use pattern::Pattern;
 pub use record::{Authorization, Kind, Replied, Seen};
 pub use script::{Action, Rule, Script, Turn, When};
@@ -112,17 +112,23 @@ impl ScriptedModel {
 
     /// What this rule's replies were said to have used: those that the client could read to their end.
     pub fn served(&self, rule: &str) -> Usage {
-        self.requests_of(rule).iter().map(|reply| reply.usage).sum()
+        self.usage(End::Whole, |reply| reply.rule.as_deref() == Some(rule))
     }
 
-    /// The same for what no rule answered: side requests and the default.
+    /// What this rule's replies would have used that broke off. Some clients count what they read of it.
+    pub fn broken(&self, rule: &str) -> Usage {
+        self.usage(End::Broken, |reply| reply.rule.as_deref() == Some(rule))
+    }
+
+    /// What was served without a rule: side requests and the default.
     pub fn served_besides(&self) -> Usage {
+        self.usage(End::Whole, |reply| reply.rule.is_none())
+    }
+
+    fn usage(&self, end: End, fits: impl Fn(&Replied) -> bool) -> Usage {
         let seen = self.requests();
-        seen.iter()
-            .filter_map(Seen::reply)
-            .filter(|reply| reply.rule.is_none())
-            .map(|reply| reply.usage)
-            .sum()
+        let replies = seen.iter().filter_map(Seen::reply);
+        replies.filter(|reply| reply.end == end && fits(reply)).map(|reply| reply.usage).sum()
     }
 }
 

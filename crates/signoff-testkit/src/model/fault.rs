@@ -24,6 +24,17 @@ pub enum Fault {
     Delay(u64),
 }
 
+/// How much of a reply a client gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Whole,
+    /// Its beginning, in which some providers tell the input's tokens already.
+    Broken,
+    /// Nothing of it.
+    Refused,
+}
+
 /// An error as a provider tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,19 +57,18 @@ pub(super) enum Piece {
 }
 
 impl Fault {
-    /// Whether the client gets its reply, if late.
-    pub fn is_answered(&self) -> bool {
-        matches!(self, Self::Delay(_))
+    /// How a reply ends that this happens to.
+    pub fn end(&self) -> End {
+        match self {
+            Self::Delay(_) => End::Whole,
+            Self::Status(_) => End::Refused,
+            Self::Told(_) | Self::Cut | Self::Malformed | Self::Hang => End::Broken,
+        }
     }
 
     /// What is sent instead of these parts of a reply.
     pub(super) fn apply(&self, mut parts: Vec<String>) -> Vec<Piece> {
-        let rest = match self {
-            Self::Delay(_) => Vec::new(),
-            Self::Status(_) | Self::Told(_) | Self::Cut | Self::Malformed | Self::Hang => {
-                parts.split_off(parts.len() / 2)
-            }
-        };
+        let rest = if self.end() == End::Whole { Vec::new() } else { parts.split_off(parts.len() / 2) };
         let mut pieces: Vec<_> = parts.into_iter().map(Piece::Send).collect();
         match self {
             Self::Delay(ms) => pieces.insert(0, Piece::Wait(Duration::from_millis(*ms))),

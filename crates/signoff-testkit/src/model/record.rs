@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::dialect::Dialect;
-use super::fault::Fault;
+use super::fault::{End, Fault};
 use super::usage::Usage;
 
 /// One request, and what was made of it.
@@ -74,7 +74,8 @@ pub struct Replied {
     /// What the script wanted done and no declared tool could do.
     pub undeclared: Vec<String>,
     pub fault: Option<Fault>,
-    /// What the client was told; nothing if it got no whole reply.
+    pub end: End,
+    /// What the reply says that it used, if it comes to its end.
     pub usage: Usage,
 }
 

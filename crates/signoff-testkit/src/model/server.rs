@@ -13,13 +13,12 @@ use serde_json::{Value, json};
 
 use super::choose::{By, Chosen};
 use super::dialect::{Dialect, Speaks};
-use super::fault::{Fault, Piece};
+use super::fault::{End, Fault, Piece};
 use super::record::{Authorization, Kind, Records, Replied, Seen};
 use super::reply::Reply;
 use super::request::{Request, Role, Tool};
 use super::route::Route;
 use super::script::Script;
-use super::usage::Usage;
 use super::wire;
 
 /// What all requests share.
@@ -132,7 +131,12 @@ impl Answer {
             By::Rule { name, turn } => (Some(name.clone()), *turn),
             By::Default => (None, 0),
         };
-        let is_answered = self.fault.as_ref().is_none_or(Fault::is_answered);
+        let end = match &self.fault {
+            // Nothing is told within what is no stream.
+            Some(Fault::Told(_)) if !self.request.stream => End::Refused,
+            Some(fault) => fault.end(),
+            None => End::Whole,
+        };
         let request = &self.request;
         Replied {
             dialect,
@@ -148,7 +152,8 @@ impl Answer {
             calls: self.reply.calls.iter().map(|call| (full_name(&call.tool), call.json())).collect(),
             undeclared: self.undeclared.clone(),
             fault: self.fault.clone(),
-            usage: if is_answered { self.reply.usage } else { Usage::default() },
+            end,
+            usage: self.reply.usage,
         }
     }
 

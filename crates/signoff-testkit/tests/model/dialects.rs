@@ -17,7 +17,7 @@ fn whole(at: usize) -> String {
 }
 
 fn pretty(value: Value) -> String {
-    serde_json::to_string_pretty(&value).unwrap()
+    serde_json::to_string_pretty(&value).expect("JSON")
 }
 
 fn stream(at: usize) -> String {
@@ -102,7 +102,7 @@ fn side_requests_are_answered() {
 }
 
 fn kind(seen: &signoff_testkit::model::Seen) -> String {
-    serde_json::to_value(seen).unwrap()["kind"].to_string()
+    serde_json::to_value(seen).expect("JSON")["kind"].to_string()
 }
 
 #[test]

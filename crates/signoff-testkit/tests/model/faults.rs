@@ -101,3 +101,17 @@ fn a_fault_heals_after_its_times() {
     assert_eq!(model.served("build"), expected, "only what came is served");
     assert_eq!(model.requests_of("build").len(), 4);
 }
+
+#[test]
+fn what_broke_off_is_told_apart() {
+    let turn = Turn::say("Here").usage(Usage::new(5, 1));
+    let faults =
+        [Fault::Cut, Fault::Malformed, Fault::Told(Refusal::new(500)), Fault::Status(Refusal::new(500))];
+    let told = faults.map(|fault| {
+        let model = model(turn.clone().fault(fault));
+        let (path, body) = streamed(dialects()[0].clone());
+        post(&model, &path, &body);
+        (model.served("build").requests, model.broken("build").input)
+    });
+    assert_eq!(told, [(0, 5), (0, 5), (0, 5), (0, 0)]);
+}

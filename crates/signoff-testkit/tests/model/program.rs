@@ -26,36 +26,39 @@ turns = [
 #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
 fn command(directory: &TempDir, name: &str, script: &str) -> Command {
     let path = directory.path().join(name);
-    fs::write(&path, script).unwrap();
+    fs::write(&path, script).expect("what tests need");
     let mut command = Command::new(env!("CARGO_BIN_EXE_scripted_model"));
     command.arg("--script").arg(path).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 fn refused(name: &str, script: &str) -> Output {
-    let output = command(&TempDir::new().unwrap(), name, script).output().unwrap();
+    let output =
+        command(&TempDir::new().expect("what tests need"), name, script).output().expect("what tests need");
     assert!(!output.status.success());
     output
 }
 
-fn ask(url: &str, prompt: &str) {
-    let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).unwrap();
+/// The connection must stay until the request is told: one that is closed at once may not be looked at.
+fn ask(url: &str, prompt: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).expect("what tests need");
     let body = format!(
         r#"{{ "messages": [{{ "role": "user", "content": "{prompt}" }}], "tools": [{{ "name": "Bash" }}] }}"#
     );
     let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("what tests need");
+    stream
 }
 
 fn first_lines(mut child: Child) -> (Value, Value) {
-    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut out = BufReader::new(child.stdout.take().expect("what tests need"));
     let (mut url, mut line) = (String::new(), String::new());
-    out.read_line(&mut url).unwrap();
-    ask(&url, "build it");
-    out.read_line(&mut line).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let seen: Value = serde_json::from_str(&line).unwrap();
+    out.read_line(&mut url).expect("what tests need");
+    let _open = ask(&url, "build it");
+    out.read_line(&mut line).expect("what tests need");
+    child.kill().expect("what tests need");
+    child.wait().expect("what tests need");
+    let seen: Value = serde_json::from_str(&line).expect("what tests need");
     (seen["rule"].clone(), seen["usage"]["output"].clone())
 }
 

@@ -13,14 +13,14 @@ use crate::client::post;
 
 fn declared(name: &str) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/tools/{name}.json"));
-    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+    serde_json::from_slice(&fs::read(file).expect("a recording")).expect("JSON")
 }
 
 /// A request with these tools, by a client that works in `/w`.
 fn request(declared: &Value) -> (&'static str, Value) {
     let (prompt, tools) = ("Primary working directory: /w\nDo it", &declared["tools"]);
     let messages = json!([{ "role": "user", "content": prompt }]);
-    match declared["dialect"].as_str().unwrap() {
+    match declared["dialect"].as_str().expect("a name") {
         "anthropic" => ("/v1/messages", json!({ "messages": messages, "tools": tools })),
         "responses" => ("/v1/responses", json!({ "input": prompt, "tools": tools })),
         "chat" => ("/v1/chat/completions", json!({ "messages": messages, "tools": tools })),

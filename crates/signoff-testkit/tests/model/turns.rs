@@ -21,7 +21,7 @@ fn said(model: &ScriptedModel, messages: &[(&str, &str)]) -> String {
 
 fn said_to(model: &ScriptedModel, body: Value) -> String {
     let answer = post(model, "/v1/chat/completions", &body).json();
-    answer["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+    answer["choices"][0]["message"]["content"].as_str().expect("a text").to_owned()
 }
 
 fn conversation(messages: &[(&str, &str)]) -> Value {
