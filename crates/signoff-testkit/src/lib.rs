@@ -1,10 +1,11 @@
-//! What signoff's tests share: a hermetic place to run the program in, output a person can read, an agent that
-//! follows a script, and the examples of the documentation.
+//! What signoff's tests share: a hermetic place to run the program in, output a person can read, an agent and a
+//! model that follow scripts, and the examples of the documentation.
 
 pub mod calls;
 pub mod console_example;
 pub mod fake_agent;
 pub mod mcp;
+pub mod model;
 mod output;
 pub mod processes;
 mod project;

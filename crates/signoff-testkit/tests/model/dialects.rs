@@ -1,0 +1,113 @@
+//! The same reply in each language, at once and bit by bit.
+
+use serde_json::Value;
+use signoff_testkit::model::{Rule, Script, ScriptedModel, Turn, Usage};
+
+use crate::client::{dialects, get, post, streamed};
+
+fn model() -> ScriptedModel {
+    let usage = Usage::new(100, 7).cached(60).written(10);
+    let turn = Turn::say("Here it is.").write("/w/a.txt", "hi\n").usage(usage);
+    ScriptedModel::start(Script::new().rule(Rule::named("build").asked_for("build").turn(turn)))
+}
+
+fn whole(at: usize) -> String {
+    let (path, body) = &dialects()[at];
+    pretty(post(&model(), path, body).json())
+}
+
+fn pretty(value: Value) -> String {
+    serde_json::to_string_pretty(&value).expect("JSON")
+}
+
+fn stream(at: usize) -> String {
+    let (path, body) = streamed(dialects()[at].clone());
+    post(&model(), &path, &body).to_string()
+}
+
+#[test]
+fn anthropic() {
+    insta::assert_snapshot!("anthropic_at_once", whole(0));
+    insta::assert_snapshot!("anthropic_streamed", stream(0));
+}
+
+#[test]
+fn responses() {
+    insta::assert_snapshot!("responses_at_once", whole(1));
+    insta::assert_snapshot!("responses_streamed", stream(1));
+}
+
+#[test]
+fn chat() {
+    insta::assert_snapshot!("chat_at_once", whole(2));
+    insta::assert_snapshot!("chat_streamed", stream(2));
+}
+
+#[test]
+fn gemini() {
+    insta::assert_snapshot!("gemini_at_once", whole(3));
+    insta::assert_snapshot!("gemini_streamed", stream(3));
+}
+
+#[test]
+fn side_requests_are_answered() {
+    let model = model();
+    insta::assert_snapshot!(pretty(get(&model, "/v1/models").json()), @r#"
+    {
+      "data": [
+        {
+          "created_at": "2026-01-01T00:00:00Z",
+          "display_name": "scripted",
+          "id": "scripted",
+          "object": "model",
+          "type": "model"
+        }
+      ],
+      "has_more": false,
+      "models": [
+        {
+          "name": "models/scripted",
+          "slug": "scripted"
+        }
+      ],
+      "object": "list"
+    }
+    "#);
+    let [(_, body), _, _, _] = dialects();
+    insta::assert_snapshot!(post(&model, "/v1/messages/count_tokens", &body).body, @r#"{"input_tokens":64}"#);
+    insta::assert_snapshot!(post(&model, "/v1/responses/input_tokens", &body).body, @r#"{"input_tokens":64,"object":"response.input_tokens"}"#);
+    insta::assert_snapshot!(post(&model, "/v1beta/models/m:countTokens", &body).body, @r#"{"totalTokens":64}"#);
+    insta::assert_snapshot!(get(&model, "/v1/responses"), @r#"
+    404
+    content-type: application/json
+
+    {"error":{"message":"/v1/responses is not served here"}}
+    "#);
+    insta::assert_snapshot!(post(&model, "/api/event_logging/batch", &body), @r#"
+    404
+    content-type: application/json
+
+    {"error":{"message":"/api/event_logging/batch is not served here"}}
+    "#);
+    let kinds: Vec<_> = model.requests().iter().map(|seen| format!("{} {}", seen.path, kind(seen))).collect();
+    insta::assert_snapshot!(kinds.join("\n"), @r#"
+    /v1/models "models"
+    /v1/messages/count_tokens "count"
+    /v1/responses/input_tokens "count"
+    /v1beta/models/m:countTokens "count"
+    /v1/responses "unknown"
+    /api/event_logging/batch "unknown"
+    "#);
+    assert_eq!(model.served_besides(), Usage::default());
+}
+
+fn kind(seen: &signoff_testkit::model::Seen) -> String {
+    serde_json::to_value(seen).expect("JSON")["kind"].to_string()
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    let model = model();
+    let answer = crate::client::ask(&model, "POST", "/v1/messages", "{").answer();
+    assert_eq!(answer.status, 400);
+}

@@ -1,0 +1,91 @@
+//! The program that serves a script from a file.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const JSON: &str =
+    r#"{ "rules": [{ "name": "build", "when": { "pattern": "build" }, "turns": [{ "say": "Built." }] }] }"#;
+
+const TOML: &str = r#"
+[[rules]]
+name = "build"
+when = { prompt = "build" }
+turns = [
+    { calls = [{ write = { path = "a", content = "b" } }, { mcp = { tool = "t" } }], usage = { input = 3, output = 4 } },
+    { fault = { status = { status = 429, retry_after = 2 } }, times = 1, say = "Built." },
+    { fault = "cut" },
+    { fault = { delay = 5 } },
+]
+"#;
+
+#[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
+fn command(directory: &TempDir, name: &str, script: &str) -> Command {
+    let path = directory.path().join(name);
+    fs::write(&path, script).expect("what tests need");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_scripted_model"));
+    command.arg("--script").arg(path).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn refused(name: &str, script: &str) -> Output {
+    let output =
+        command(&TempDir::new().expect("what tests need"), name, script).output().expect("what tests need");
+    assert!(!output.status.success());
+    output
+}
+
+/// The connection must stay until the request is told: one that is closed at once may not be looked at.
+fn ask(url: &str, prompt: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).expect("what tests need");
+    let body = format!(
+        r#"{{ "messages": [{{ "role": "user", "content": "{prompt}" }}], "tools": [{{ "name": "Bash" }}] }}"#
+    );
+    let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("what tests need");
+    stream
+}
+
+fn first_lines(mut child: Child) -> (Value, Value) {
+    let mut out = BufReader::new(child.stdout.take().expect("what tests need"));
+    let (mut url, mut line) = (String::new(), String::new());
+    out.read_line(&mut url).expect("what tests need");
+    let _open = ask(&url, "build it");
+    out.read_line(&mut line).expect("what tests need");
+    child.kill().expect("what tests need");
+    child.wait().expect("what tests need");
+    let seen: Value = serde_json::from_str(&line).expect("what tests need");
+    (seen["rule"].clone(), seen["usage"]["output"].clone())
+}
+
+#[test]
+fn it_reads_json_and_toml_and_tells_what_it_was_asked() {
+    let directory = TempDir::new().unwrap();
+    let json = command(&directory, "a.json", JSON).spawn().unwrap();
+    assert_eq!(first_lines(json), ("build".into(), 2.into()));
+    let toml = command(&directory, "a.toml", TOML).spawn().unwrap();
+    assert_eq!(first_lines(toml), ("build".into(), 4.into()));
+}
+
+#[test]
+fn it_says_what_is_wrong_with_a_script() {
+    let told = |name, script| {
+        let text = String::from_utf8(refused(name, script).stderr).unwrap();
+        text.split_once(name).unwrap().1.to_owned()
+    };
+    insta::assert_snapshot!(told("a.json", r#"{ "rule": [] }"#), @": unknown field `rule`, expected one of `models`, `find`, `rules`, `default` at line 1 column 8");
+    insta::assert_snapshot!(told("b.toml", "[[rules]]\nname = 'a'\nturns = []\nwhen = { pattern = '(' }\n"), @r#"
+    : TOML parse error at line 4, column 20
+      |
+    4 | when = { pattern = '(' }
+      |                    ^^^
+    regex parse error:
+        (
+        ^
+    error: unclosed group
+    "#);
+}

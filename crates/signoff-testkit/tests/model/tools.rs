@@ -1,0 +1,255 @@
+//! What a script wants done, with the tools that the real programs declare.
+//!
+//! `testdata/tools` holds what they declared, without the descriptions: as writers, as reviewers, and for models that they
+//! give other tools to.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use signoff_testkit::model::{Dialect, Rule, Script, ScriptedModel, Turn};
+
+use crate::client::post;
+
+fn declared(name: &str) -> Value {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/tools/{name}.json"));
+    serde_json::from_slice(&fs::read(file).expect("a recording")).expect("JSON")
+}
+
+/// A request with these tools, by a client that works in `/w`.
+fn request(declared: &Value) -> (&'static str, Value) {
+    let (prompt, tools) = ("Primary working directory: /w\nDo it", &declared["tools"]);
+    let messages = json!([{ "role": "user", "content": prompt }]);
+    match declared["dialect"].as_str().expect("a name") {
+        "anthropic" => ("/v1/messages", json!({ "messages": messages, "tools": tools })),
+        "responses" => ("/v1/responses", json!({ "input": prompt, "tools": tools })),
+        "chat" => ("/v1/chat/completions", json!({ "messages": messages, "tools": tools })),
+        _ => {
+            let contents = json!([{ "role": "user", "parts": [{ "text": prompt }] }]);
+            ("/v1beta/models/m:generateContent", json!({ "contents": contents, "tools": tools }))
+        }
+    }
+}
+
+/// What is called for each action, or that there is nothing to call.
+fn table(name: &str) -> String {
+    let actions = [
+        Turn::silent().write("a.txt", "one\n{two}"),
+        Turn::silent().read("/etc/it's"),
+        Turn::silent().shell("git push"),
+        Turn::silent().mcp("set_loop_review_result", json!({ "passed": true })),
+        Turn::silent().exact("Nonsense", json!({})),
+        Turn::silent().insist("Nonsense", json!({ "deep": ["{cwd}"] })),
+    ];
+    let lines = actions.map(|turn| {
+        let model = ScriptedModel::start(Script::new().rule(Rule::named("do").turn(turn)));
+        let (path, body) = request(&declared(name));
+        assert_eq!(post(&model, path, &body).status, 200);
+        let reply = model.requests_of("do").remove(0);
+        let calls = reply.calls.iter().map(|(tool, input)| format!("{tool} {input}"));
+        let missing = reply.undeclared.iter().map(|what| format!("undeclared: {what}"));
+        calls.chain(missing).collect::<Vec<_>>().join("\n")
+    });
+    lines.join("\n")
+}
+
+#[test]
+fn claude() {
+    insta::assert_snapshot!(table("claude"), @r#"
+    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Read {"file_path":"/etc/it's"}
+    Bash {"command":"git push"}
+    mcp__signoff__set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn claude_as_reviewer() {
+    insta::assert_snapshot!(table("claude-reviewer"), @r#"
+    undeclared: write: /w/a.txt
+    Read {"file_path":"/etc/it's"}
+    undeclared: shell: git push
+    mcp__signoff__set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn claude_that_defers_tools() {
+    insta::assert_snapshot!(table("claude-deferring"), @r#"
+    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Read {"file_path":"/etc/it's"}
+    Bash {"command":"git push"}
+    ToolSearch {"max_results":1,"query":"set_loop_review_result"}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn codex() {
+    insta::assert_snapshot!(table("codex"), @r#"
+    exec_command {"cmd":"cat > '/w/a.txt' <<'SCRIPTED'\none\n{two}\nSCRIPTED\n"}
+    exec_command {"cmd":"cat '/etc/it'\\''s'"}
+    exec_command {"cmd":"git push"}
+    mcp__signoff/set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn codex_with_patches_and_deferred_tools() {
+    insta::assert_snapshot!(table("codex-patching"), @r#"
+    apply_patch {"input":"*** Begin Patch\n*** Add File: /w/a.txt\n+one\n+{two}\n*** End Patch\n"}
+    exec_command {"cmd":"cat '/etc/it'\\''s'"}
+    exec_command {"cmd":"git push"}
+    tool_search {"query":"set_loop_review_result"}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn gemini() {
+    insta::assert_snapshot!(table("gemini"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    run_shell_command {"command":"git push"}
+    mcp_signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn gemini_with_a_newer_model() {
+    insta::assert_snapshot!(table("gemini-3"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    run_shell_command {"command":"git push"}
+    mcp_signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn gemini_that_plans() {
+    insta::assert_snapshot!(table("gemini-plan"), @r#"
+    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    read_file {"file_path":"/etc/it's"}
+    undeclared: shell: git push
+    undeclared: mcp: set_loop_review_result
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn opencode() {
+    insta::assert_snapshot!(table("opencode"), @r#"
+    write {"content":"one\n{two}","filePath":"/w/a.txt"}
+    read {"filePath":"/etc/it's"}
+    bash {"command":"git push"}
+    signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+#[test]
+fn opencode_as_reviewer() {
+    insta::assert_snapshot!(table("opencode-reviewer"), @r#"
+    undeclared: write: /w/a.txt
+    read {"filePath":"/etc/it's"}
+    undeclared: shell: git push
+    signoff_set_loop_review_result {"passed":true}
+    undeclared: Nonsense
+    Nonsense {"deep":["/w"]}
+    "#);
+}
+
+/// An old form of codex's shell, and whatever else must be given.
+#[test]
+fn lists_and_further_arguments_are_filled() {
+    let shell = json!({
+        "type": "object",
+        "properties": {
+            "command": { "type": "array", "items": { "type": "string" } },
+            "description": { "type": "string" },
+            "mode": { "enum": ["fast", "slow"] },
+        },
+        "required": ["command", "description", "mode"],
+    });
+    let model = ScriptedModel::start(Script::new().rule(Rule::named("do").turn(Turn::silent().shell("ls"))));
+    let tools = json!([{ "type": "function", "name": "shell", "parameters": shell }]);
+    let answer = post(&model, "/v1/responses", &json!({ "input": "Do it", "tools": tools })).json();
+    insta::assert_snapshot!(answer["output"][0]["arguments"].as_str().unwrap(), @r#"{"command":["bash","-lc","ls"],"description":"scripted","mode":"fast"}"#);
+}
+
+#[test]
+fn a_deferred_tool_is_looked_for_once_and_searching_is_no_turn() {
+    let script = Script::new().rule(
+        Rule::named("report")
+            .turn(Turn::say("Reporting.").mcp("set_loop_review_result", json!({ "passed": true })))
+            .say("Reported."),
+    );
+    let model = ScriptedModel::start(script);
+    let tools = declared("codex-patching")["tools"].clone();
+    let found = json!([{ "type": "namespace", "name": "mcp__signoff", "tools": [
+        { "type": "function", "name": "set_loop_review_result", "parameters": {} }
+    ] }]);
+    let prompt = json!({ "role": "user", "content": "Do it" });
+    let search = json!({ "type": "tool_search_call", "call_id": "1" });
+    let ask = |found: &Value| {
+        let output = json!({ "type": "tool_search_output", "call_id": "1", "tools": found });
+        let body = json!({ "input": [prompt, search, output], "tools": tools });
+        post(&model, "/v1/responses", &body);
+    };
+    post(&model, "/v1/responses", &json!({ "input": [prompt], "tools": tools }));
+    ask(&found);
+    ask(&json!([]));
+    let replies = model.requests_of("report");
+    let told: Vec<_> =
+        replies.iter().map(|reply| (reply.turn, reply.calls.clone(), reply.undeclared.clone())).collect();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
+    [
+      [
+        0,
+        [
+          [
+            "tool_search",
+            {
+              "query": "set_loop_review_result"
+            }
+          ]
+        ],
+        []
+      ],
+      [
+        0,
+        [
+          [
+            "mcp__signoff/set_loop_review_result",
+            {
+              "passed": true
+            }
+          ]
+        ],
+        []
+      ],
+      [
+        0,
+        [],
+        [
+          "mcp: set_loop_review_result"
+        ]
+      ]
+    ]
+    "#);
+    assert!(replies.iter().all(|reply| reply.dialect == Dialect::Responses));
+}
