@@ -297,7 +297,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         author_output: material.author_output.as_deref(),
         item: item(task, (&done, &later)),
     };
-    let (open, noted, settled) = (open(task), noted(task), settled(task));
+    let (open, noted, settled) = (to_judge(task), noted(task), settled(task));
     let shown = documents(task);
     let again = Rereview {
         attempt: task.job.cycle.saturating_sub(1).max(task.state.tally.fixes),
@@ -368,8 +368,12 @@ fn documents(task: &Assignment) -> (String, String) {
     (Planned::Groups(groups.clone()).shown(), listed)
 }
 
-/// What the reviewers of this round judge again.
 fn open(task: &Assignment) -> Vec<&Finding> {
+    task.state.ledger.open(Bar::Low).map(|entry| &entry.finding).collect()
+}
+
+/// Of these, what the reviewers of this round judge again.
+fn to_judge(task: &Assignment) -> Vec<&Finding> {
     let round = round(&task.state, &task.policy);
     let open = task.state.ledger.open(Bar::Low).filter(|entry| round.concerns(entry));
     open.map(|entry| &entry.finding).collect()
@@ -378,7 +382,7 @@ fn open(task: &Assignment) -> Vec<&Finding> {
 /// Of these, what the reviewer itself found: its approval would settle them.
 fn noted(task: &Assignment) -> Vec<&Finding> {
     let JobKind::Review { reviewer, .. } = &task.job.kind else { return Vec::new() };
-    open(task).into_iter().filter(|finding| finding.sources.contains(reviewer)).collect()
+    to_judge(task).into_iter().filter(|finding| finding.sources.contains(reviewer)).collect()
 }
 
 fn extent(task: &Assignment) -> Extent {
