@@ -32,6 +32,7 @@ pub mod config;
 pub mod contract;
 pub mod grant;
 pub mod group;
+pub mod heard;
 pub mod hex;
 pub mod ids;
 pub mod ledger;

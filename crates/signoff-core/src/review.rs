@@ -339,9 +339,21 @@ pub struct Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub cost_micro_usd: u64,
+    /// The cost is worked out from a price list, at least in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_estimated: bool,
+    /// All that was read.
     pub input_tokens: u64,
+    /// Of these, what came out of a cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_tokens: u64,
     pub output_tokens: u64,
     pub duration_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Usage {
@@ -349,6 +361,8 @@ impl Usage {
     pub fn at_least(self, known: Self) -> Self {
         Self {
             cost_micro_usd: self.cost_micro_usd.max(known.cost_micro_usd),
+            cost_is_estimated: self.cost_is_estimated || known.cost_is_estimated,
+            cached_tokens: self.cached_tokens.max(known.cached_tokens),
             input_tokens: self.input_tokens.max(known.input_tokens),
             output_tokens: self.output_tokens.max(known.output_tokens),
             duration_ms: self.duration_ms.max(known.duration_ms),

@@ -405,7 +405,9 @@ impl Usage {
     pub fn plus(self, other: Self) -> Self {
         Self {
             cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
+            cost_is_estimated: self.cost_is_estimated || other.cost_is_estimated,
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             duration_ms: self.duration_ms.saturating_add(other.duration_ms),
         }

@@ -1,12 +1,16 @@
-//! Translators between signoff and one kind of agent each: job to command line, output to final message.
+//! Translators between signoff and one kind of agent each: a job becomes a command line with its environment and
+//! files, what it writes becomes what people are shown, its end becomes what it came to.
 //!
-//! An adapter starts nothing, decides nothing and keeps nothing.
+//! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
 mod command;
 mod demo;
+mod plain;
+
+use std::path::{Path, PathBuf};
 
 use signoff_core::config::{self, AgentKind};
-use signoff_core::limited::{Ended, Refused};
+use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -15,26 +19,132 @@ pub struct Order<'a> {
     pub model: Option<&'a str>,
     /// signoff itself, for agents that are part of it.
     pub program: &'a str,
+    pub duty: Duty,
+    /// Where it works.
+    pub worktree: &'a Path,
+    /// The repository that the worktree belongs to.
+    pub repository: &'a Path,
+    /// A directory of its own, which is there: it may write below it, and nobody else reads it.
+    pub home: &'a Path,
+    /// The home of the person, who may be logged in there.
+    pub person: &'a Path,
+    pub reporting: Option<Reporting<'a>>,
+    /// The session that it goes on with.
+    pub resumes: Option<&'a str>,
+    pub hold: Hold,
 }
 
-/// A command line. The prompt comes on stdin.
+/// What an agent may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// It changes the work.
+    Write,
+    /// It only looks.
+    Read,
+}
+
+/// Who holds an agent to what it may do, besides itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// Nobody: what it does is found and undone.
+    Nobody,
+    Bubblewrap,
+    Landlock,
+}
+
+/// Where an agent reports with a tool: a server that speaks MCP over HTTP.
+#[derive(Debug, Clone, Copy)]
+pub struct Reporting<'a> {
+    pub url: &'a str,
+    /// The variable of its environment that holds the token. The token itself is in no file and no argument.
+    pub variable: &'a str,
+}
+
+/// The name under which agents know the server they report to.
+pub const SERVER: &str = "signoff";
+
+/// A command line. The prompt comes on stdin, which is closed behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
     pub program: String,
     pub arguments: Vec<String>,
     /// Set, or taken away where there is no value.
     pub environment: Vec<(String, Option<String>)>,
+    /// What must be there before it starts.
+    pub files: Vec<Laid>,
+}
+
+/// A file that an agent finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Laid {
+    Text {
+        path: PathBuf,
+        text: String,
+    },
+    /// The same as another, if that is there: logins.
+    Copy {
+        path: PathBuf,
+        of: PathBuf,
+    },
 }
 
 /// One kind of agent.
 pub trait Agent: Send + Sync {
     fn command_line(&self, order: &Order<'_>) -> CommandLine;
 
-    /// The final message in what it wrote to stdout.
-    fn final_message(&self, stdout: Vec<u8>) -> Vec<u8>;
+    /// Who takes in what it says.
+    fn listener(&self) -> Box<dyn Listener>;
 
-    /// Whether it ended because its provider refuses it for now.
-    fn refused(&self, ended: &Ended<'_>) -> Option<Refused>;
+    /// Whether stdout is the final message and the exit code tells how it ended.
+    fn is_plain(&self) -> bool {
+        false
+    }
+}
+
+/// Takes in what one agent says, from its first line to its end.
+pub trait Listener: Send {
+    /// Takes in a line, without its end; what people are shown of it.
+    fn line(&mut self, line: &[u8]) -> Vec<Said>;
+
+    /// What all of it came to.
+    fn ended(&mut self, end: &Closing<'_>) -> Account;
+}
+
+/// How an agent's process ended, and what it left.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing<'a> {
+    /// Its exit code; none if a signal or a bound of ours ended it.
+    pub code: Option<i32>,
+    /// The last that it wrote to stderr.
+    pub stderr: &'a [u8],
+    /// The directory of its own that it was given.
+    pub home: &'a Path,
+}
+
+/// What an agent's output came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Account {
+    /// The final message.
+    pub message: String,
+    pub heard: Heard,
+}
+
+impl Closing<'_> {
+    /// The trouble of an agent that ended without saying how.
+    pub fn without_a_word(&self) -> Trouble {
+        let stderr = String::from_utf8_lossy(self.stderr);
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
+        let how = match self.code {
+            Some(code) => format!("exit code {code}"),
+            None => "ended by a signal".to_owned(),
+        };
+        Trouble::new(TroubleKind::NoEnd, last.map_or(how.clone(), |last| format!("{how}, {last}")))
+    }
+}
+
+/// A listener that shows what was written as it is.
+pub fn verbatim() -> Box<dyn Listener> {
+    Box::new(plain::Plain)
 }
 
 /// The translator for a kind of agent; none for those that cannot be driven yet.
@@ -43,12 +153,12 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Command => Some(Box::new(command::Command)),
         AgentKind::Demo => Some(Box::new(demo::Demo)),
         AgentKind::Checks => None,
-        AgentKind::Claude
-        | AgentKind::Codex
-        | AgentKind::Gemini
-        | AgentKind::Opencode
-        | AgentKind::Qwen
-        | AgentKind::Copilot
-        | AgentKind::Acp => None,
+        AgentKind::Claude => None,
+        AgentKind::Codex => None,
+        AgentKind::Gemini => None,
+        AgentKind::Qwen => None,
+        AgentKind::Opencode => None,
+        AgentKind::Copilot => None,
+        AgentKind::Acp => None,
     }
 }

@@ -8,6 +8,7 @@ mod conclude;
 mod document;
 mod environment;
 mod found;
+mod hear;
 mod items;
 mod limited;
 mod planner;
@@ -41,6 +42,7 @@ use signoff_core::wire::LoopFact;
 use signoff_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::agent::{self, Listener};
 use crate::assignment::Assignment;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
@@ -61,6 +63,8 @@ pub struct Workshop {
     pub keeper: Keeper,
     /// signoff itself, for the agents that are part of it.
     pub program: PathBuf,
+    /// The person's home, where agents are logged in.
+    pub person: PathBuf,
     /// Loops at once.
     pub jobs: usize,
     /// What a loop without a task is about, and what its changes are counted from.
@@ -167,7 +171,7 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     let before = look(&shop).await;
     failpoint::pass("spawn");
     let ended = match shop.keeper.start(&launch, &dir).await {
-        Ok(running) => watch(running, &task, &tell).await,
+        Ok(running) => watch(running, (&task, listener(&shop, &task)), &tell).await,
         Err(error) => {
             shop.reports.retire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
@@ -208,10 +212,16 @@ const MOST_LINES: usize = 16;
 /// The end of a longer line is not shown.
 const LONGEST_LINE: usize = 400;
 
+/// Who makes words for people of what an agent writes.
+fn listener(shop: &Workshop, task: &Assignment) -> Box<dyn Listener> {
+    let kind = shop.settings.agent(&task.launch.agent).map(|agent| agent.kind);
+    kind.and_then(agent::of).map_or_else(agent::verbatim, |agent| agent.listener())
+}
+
 /// Passes on what the agent says until it ends.
 async fn watch(
     mut running: crate::process::Running,
-    task: &Assignment,
+    (task, mut listener): (&Assignment, Box<dyn Listener>),
     tell: &UnboundedSender<Input>,
 ) -> Ended {
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
@@ -222,11 +232,13 @@ async fn watch(
     tokio::spawn(async move {
         let heard = Arc::new(());
         while let Some(line) = lines.next().await {
-            // Nobody reads lines that come faster than they can be shown.
-            if Arc::strong_count(&heard) <= MOST_LINES {
-                let line = line.chars().take(LONGEST_LINE).collect();
-                let unheard = heard.clone();
-                door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, unheard }).ok();
+            for said in listener.line(line.as_bytes()) {
+                // Nobody reads lines that come faster than they can be shown.
+                if Arc::strong_count(&heard) <= MOST_LINES {
+                    let line = said.shown().chars().take(LONGEST_LINE).collect();
+                    let unheard = heard.clone();
+                    door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, unheard }).ok();
+                }
             }
         }
     });

@@ -117,6 +117,7 @@ fn shop(
         settings: bench.settings,
         store: bench.store,
         program,
+        person: crate::settings::home().unwrap_or_default(),
         jobs,
         subject,
         base,

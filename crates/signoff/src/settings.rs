@@ -119,6 +119,7 @@ pub fn persons_file() -> Option<(PathBuf, String)> {
     Some((home()?.join(".config").join(&end), "~/.config/signoff/config.toml".to_owned()))
 }
 
-fn home() -> Option<PathBuf> {
+/// The person's home.
+pub fn home() -> Option<PathBuf> {
     door::variable("HOME").or_else(|| door::variable("USERPROFILE")).map(PathBuf::from)
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
+use crate::heard::Trouble;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use crate::ledger::Decision;
 use crate::review::{Finding, Review};
@@ -234,6 +235,8 @@ pub enum Failure {
     NotStarted {
         message: String,
     },
+    /// It says itself why it could not go on.
+    Trouble(Trouble),
     /// Its provider refused it again and again.
     RateLimited {
         times: u32,
@@ -251,6 +254,7 @@ impl fmt::Display for Failure {
             Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
+            Self::Trouble(trouble) => trouble.fmt(f),
             Self::RateLimited { times } => {
                 write!(f, "its provider refused it {times} times in a row (rate limit)")
             }

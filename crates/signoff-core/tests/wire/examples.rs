@@ -152,7 +152,13 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
         }
         LoopFact::Placed { .. } => LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") },
         LoopFact::AttemptStarted { .. } => {
-            let usage = Usage { cost_micro_usd: 1, input_tokens: 2, output_tokens: 3, duration_ms: 4 };
+            let usage = Usage {
+                cost_micro_usd: 1,
+                input_tokens: 2,
+                output_tokens: 3,
+                duration_ms: 4,
+                ..Usage::default()
+            };
             LoopFact::Used { attempt, usage }
         }
         LoopFact::Used { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },

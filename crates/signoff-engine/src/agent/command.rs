@@ -1,8 +1,7 @@
 //! `kind = "command"`: any program. The prompt comes on stdin, stdout is the final message, exit 0 is success.
 
-use signoff_core::limited::{self, Ended, Refused};
-
-use super::{Agent, CommandLine, Order};
+use super::plain::Plain;
+use super::{Agent, CommandLine, Listener, Order};
 
 pub struct Command;
 
@@ -27,14 +26,15 @@ impl Agent for Command {
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             environment: FOREIGN.iter().map(|name| ((*name).to_owned(), None)).chain(model).collect(),
+            files: Vec::new(),
         }
     }
 
-    fn final_message(&self, stdout: Vec<u8>) -> Vec<u8> {
-        stdout
+    fn listener(&self) -> Box<dyn Listener> {
+        Box::new(Plain)
     }
 
-    fn refused(&self, ended: &Ended<'_>) -> Option<Refused> {
-        limited::recognise(ended)
+    fn is_plain(&self) -> bool {
+        true
     }
 }

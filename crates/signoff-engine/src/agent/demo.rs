@@ -1,8 +1,7 @@
 //! `kind = "demo"`: the agent that is part of signoff, for trying it out without a model.
 
-use signoff_core::limited::{Ended, Refused};
-
-use super::{Agent, CommandLine, Order};
+use super::plain::Plain;
+use super::{Agent, CommandLine, Listener, Order};
 
 pub struct Demo;
 
@@ -11,15 +10,15 @@ impl Agent for Demo {
         CommandLine {
             program: order.program.to_owned(),
             arguments: vec!["__demo".to_owned()],
-            environment: Vec::new(),
+            ..CommandLine::default()
         }
     }
 
-    fn final_message(&self, stdout: Vec<u8>) -> Vec<u8> {
-        stdout
+    fn listener(&self) -> Box<dyn Listener> {
+        Box::new(Plain)
     }
 
-    fn refused(&self, _: &Ended<'_>) -> Option<Refused> {
-        None
+    fn is_plain(&self) -> bool {
+        true
     }
 }

@@ -87,6 +87,7 @@ fn launch_of(
         program: shop.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],
         environment,
+        ..CommandLine::default()
     };
     Ok(assemble(shop, directory, line, timeout))
 }

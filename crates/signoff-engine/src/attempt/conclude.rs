@@ -16,11 +16,11 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::checks::detected;
 use super::document::Kind;
+use super::hear::{Closed, closed, hear, message};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::usage;
-use super::{End, Workshop, document, items, limited, planner, research};
-use crate::agent;
+use super::{End, Workshop, document, items, planner, research};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::builtin::checks::NotRun;
@@ -56,6 +56,7 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
+    hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     if task.is_planning() {
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
@@ -81,7 +82,7 @@ pub fn conclude(
 fn stops_picking(task: &Assignment, dir: &AttemptDir) -> bool {
     match task.job.kind {
         JobKind::Work { .. } | JobKind::Fix { .. } => {
-            task.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&stdout(dir)))
+            task.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&message(dir)))
         }
         JobKind::Research { .. }
         | JobKind::Review { .. }
@@ -160,15 +161,16 @@ fn work(
     (dir, ended): (&AttemptDir, &Ended),
     notes: &mut Vec<String>,
 ) -> Result<End, EngineError> {
-    if is_stopped(&ended.exit) {
-        return Ok(End::Stopped);
-    }
+    let ended_badly = match closed(shop, task, dir, ended) {
+        Closed::Stopped => return Ok(End::Stopped),
+        closed @ (Closed::Well | Closed::Limited(_) | Closed::Failed(_)) => closed.end(task),
+    };
     failpoint::pass("commit");
-    let failure = failure(&ended.exit);
-    let refused = if failure.is_some() { None } else { document::settle(shop, task, worktree, dir)? };
-    let message = if failure.is_some() || refused.is_some() { unfinished(task) } else { finished(task) };
+    let refused = if ended_badly.is_some() { None } else { document::settle(task, worktree, dir)? };
+    let well = ended_badly.is_none() && refused.is_none();
+    let message = if well { finished(task) } else { unfinished(task) };
     // Whoever ignores the documents' directory wants them on the branch all the same.
-    let wanted = task.owed_document().filter(|_| failure.is_none() && refused.is_none()).map(PathBuf::from);
+    let wanted = task.owed_document().filter(|_| well).map(PathBuf::from);
     let committed = match worktree.commit_all_and(&message, wanted.as_deref()) {
         Err(GitError::BranchGone(_)) => {
             shop.revive_branch(task)?;
@@ -185,9 +187,8 @@ fn work(
         let message = format!("what it left does not go on from {}", task.place.base);
         return Ok(failed(task, Failure::Unusable { message }));
     }
-    if let Some(failure) = failure {
-        let refused = limited::refused(shop, task, dir, ended);
-        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
+    if let Some(end) = ended_badly {
+        return Ok(end);
     }
     if let Some(failure) =
         refused.map_or_else(|| document::left_out(shop, task, &head), |one| Ok(Some(one)))?
@@ -236,7 +237,7 @@ fn kept_plan(shop: &Workshop, task: &Assignment) -> Option<String> {
 
 /// Keeps the plan, which is the agent's final message; whether there is one.
 fn keep_plan(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Result<bool, EngineError> {
-    let text = String::from_utf8_lossy(&stdout(dir)).into_owned();
+    let text = String::from_utf8_lossy(&message(dir)).into_owned();
     let Some(id) = task.task.filter(|_| !text.trim().is_empty()) else { return Ok(false) };
     let plans = shop.layout.plans();
     artifact::write_plan(&plans, id, task.started, &text)
@@ -271,7 +272,7 @@ fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
     if !marked {
         return WorkReport::Complete { head };
     }
-    match marker::read(&String::from_utf8_lossy(&stdout(dir))) {
+    match marker::read(&String::from_utf8_lossy(&message(dir))) {
         marker::Marker::Complete => WorkReport::Complete { head },
         marker::Marker::Stuck(reason) => WorkReport::Stuck { head, reason },
         marker::Marker::IterationDone | marker::Marker::None => WorkReport::Incomplete { head },
@@ -373,16 +374,6 @@ pub(super) fn start_of(path: &Path, most: u64) -> Vec<u8> {
     text
 }
 
-/// The final message in what the agent wrote to stdout.
-pub(super) fn final_message(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<u8> {
-    let text = stdout(dir);
-    let known = shop.settings.agent(&task.launch.agent).and_then(|one| agent::of(one.kind));
-    match known {
-        Some(agent) => agent.final_message(text),
-        None => text,
-    }
-}
-
 /// The final message of an attempt that changed the worktree.
 pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     // Readers were given a nonce, writers were not.
@@ -390,7 +381,7 @@ pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     if nonce.is_some() || reads || !dir.result().exists() {
         return None;
     }
-    Some(String::from_utf8_lossy(&stdout(dir)).into_owned())
+    Some(String::from_utf8_lossy(&message(dir)).into_owned())
 }
 
 pub(super) fn memo(dir: &AttemptDir) -> Memo {

@@ -13,7 +13,8 @@ use signoff_core::prompt::one_line;
 use signoff_core::task::TaskType;
 use signoff_core::workflow::{Phase, PhaseKind, Role};
 
-use super::conclude::{final_message, memo, start_of};
+use super::conclude::{memo, start_of};
+use super::hear::message;
 use super::{End, Workshop};
 use crate::assignment::Assignment;
 use crate::draft::{self, Care};
@@ -169,7 +170,6 @@ pub fn content(worktree: &Path, name: &str) -> Result<Vec<u8>, String> {
 /// Sees to it that the document is there: as the agent wrote it, or else its final message. What cannot be taken is
 /// the agent's failure.
 pub fn settle(
-    shop: &Workshop,
     task: &Assignment,
     worktree: &Worktree,
     dir: &AttemptDir,
@@ -184,7 +184,7 @@ pub fn settle(
         Some(text) if fixes || stamp_of(&path) != memo(dir).document => text,
         None if fixes => return Ok(Some(Failure::BadAnswer { message: gone(&name) })),
         Some(_) | None => {
-            let said = final_message(shop, task, dir);
+            let said = message(dir);
             if said.trim_ascii().is_empty() {
                 return Ok(Some(Failure::NothingDone));
             }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use signoff_core::limited::{Ended as Said, Refused};
+use signoff_core::limited::{self, Ended as Said, Refused};
 
 use super::Workshop;
 use super::conclude::start_of;
@@ -17,12 +17,15 @@ use crate::process::{AttemptDir, Ended, Exit};
 /// So much of the end of what an agent wrote is looked at.
 const TAIL: u64 = 16 * 1024;
 
-/// What the agent's own kind makes of its end, with the wait it asked for.
+/// What the end of an agent says that has no word of its own for it, with the wait it asked for.
 pub fn refused(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Option<Refused> {
     let Exit::Code(code) = ended.exit else { return None };
     let kind = shop.settings.agent(&task.launch.agent)?.kind;
-    let (stdout, stderr) = (end_of(&dir.stdout()), end_of(&dir.stderr()));
-    let refused = agent::of(kind)?.refused(&Said { code, stdout: &stdout, stderr: &stderr })?;
+    if !agent::of(kind)?.is_plain() {
+        return None;
+    }
+    let (stdout, stderr) = (end_of(&dir.stdout(), TAIL), end_of(&dir.stderr(), TAIL));
+    let refused = limited::recognise(&Said { code, stdout: &stdout, stderr: &stderr })?;
     Some(Refused { told: told(dir).or(refused.told) })
 }
 
@@ -38,13 +41,14 @@ fn told(dir: &AttemptDir) -> Option<Duration> {
     Duration::try_from_secs_f64(told.retry_after_seconds?).ok()
 }
 
-fn end_of(path: &Path) -> Vec<u8> {
+/// The end of a file, so much of it.
+pub fn end_of(path: &Path, most: u64) -> Vec<u8> {
     let mut text = Vec::new();
     let file = path.metadata().ok().filter(|file| file.is_file()).and_then(|_| File::open(path).ok());
     if let Some(mut file) = file {
         let length = file.metadata().map_or(0, |file| file.len());
-        if file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).is_ok() {
-            file.take(TAIL).read_to_end(&mut text).ok();
+        if file.seek(SeekFrom::Start(length.saturating_sub(most))).is_ok() {
+            file.take(most).read_to_end(&mut text).ok();
         }
     }
     text

@@ -10,9 +10,10 @@ use signoff_core::source::planner::{Planned, read_groups, read_tasks};
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::Role;
 
-use super::conclude::{failed, failure, is_stopped, stdout};
+use super::conclude::failed;
+use super::hear::{closed, message};
 use super::reviewed::listed;
-use super::{End, Workshop, limited};
+use super::{End, Workshop};
 use crate::assignment::{Assignment, Part};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Ended};
@@ -25,15 +26,11 @@ pub fn conclude(
     notes: &mut Vec<String>,
 ) -> Result<(End, Vec<LoopFact>), EngineError> {
     put_back(shop, task, notes)?;
-    if is_stopped(&ended.exit) {
-        return Ok((End::Stopped, Vec::new()));
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        let refused = limited::refused(shop, task, dir, ended);
-        return Ok((refused.map_or_else(|| failed(task, failure), End::Limited), Vec::new()));
+    if let Some(end) = closed(shop, task, dir, ended).end(task) {
+        return Ok((end, Vec::new()));
     }
     let attempt = task.job.attempt;
-    let text = shop.reports.of(dir, &task.launch.role, notes).unwrap_or_else(|| stdout(dir));
+    let text = shop.reports.of(dir, &task.launch.role, notes).unwrap_or_else(|| message(dir));
     Ok(match answer(task, &text) {
         Ok(answer) => {
             let report = WorkReport::Complete { head: head(task, &answer) };

@@ -1,6 +1,7 @@
 //! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
 
 use std::fs::{self, DirBuilder};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,10 +21,11 @@ use signoff_core::workflow::{Completion, Role};
 use super::document::{self, Kind};
 use super::environment::{self, Told};
 use super::{Unstarted, Workshop, checks, directory, items, research};
-use crate::agent::{self, CommandLine, Order};
+use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
+use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::opening::{self, PromptFile};
@@ -272,14 +274,46 @@ pub(super) fn launch(
         )));
     };
     let program = shop.program.display().to_string();
-    let mut line = adapter.command_line(&Order { agent, model, program: &program });
+    let (home, person) = (dir.home(), shop.person.as_path());
+    let reporting = told.access.as_ref();
+    let reporting = reporting.map(|access| Reporting { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
+    let mut line = adapter.command_line(&Order {
+        agent,
+        model,
+        program: &program,
+        duty: if task.is_reading() { Duty::Read } else { Duty::Write },
+        worktree: Path::new(&task.place.worktree),
+        repository: shop.repository.root(),
+        home: &home,
+        person,
+        reporting,
+        resumes: None,
+        hold: Hold::Nobody,
+    });
+    lay(&line.files)
+        .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
     line.environment.extend(environment::of(task, dir, told));
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 
+/// Puts the files where the agent looks for them, for nobody else to read.
+fn lay(files: &[Laid]) -> io::Result<()> {
+    for file in files {
+        let (Laid::Text { path, .. } | Laid::Copy { path, .. }) = file;
+        let directory = path.parent().unwrap_or(Path::new("."));
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        match file {
+            Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
+            Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
+            Laid::Copy { .. } => {}
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
-    let CommandLine { program, arguments, environment } = line;
+    let CommandLine { program, arguments, environment, files: _ } = line;
     let limits = shop.settings.limits();
     Launch {
         program: found(&program, shop.repository.checkout()),

@@ -8,11 +8,12 @@ use signoff_core::machine::{Event, Failure, WorkReport};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::workflow::Role;
 
-use super::conclude::{failed, failure, final_message, is_stopped, start_of};
+use super::conclude::{failed, start_of};
 use super::environment::Told;
+use super::hear::{closed, message};
 use super::prepare::{Memo, Prepared, confined, launch, opening, restarted, write_prompt};
 use super::reviewed::{Reading, undo};
-use super::{End, Unstarted, Workshop, limited};
+use super::{End, Unstarted, Workshop};
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
@@ -60,14 +61,10 @@ pub fn conclude(
 ) -> Result<End, EngineError> {
     let head = &task.state.head;
     undo(shop, &shop.worktree(task)?, (&head.commit, Reading::Research), (&name(number), notes))?;
-    if is_stopped(&ended.exit) {
-        return Ok(End::Stopped);
+    if let Some(end) = closed(shop, task, dir, ended).end(task) {
+        return Ok(end);
     }
-    if let Some(failure) = failure(&ended.exit) {
-        let refused = limited::refused(shop, task, dir, ended);
-        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
-    }
-    let said = final_message(shop, task, dir);
+    let said = message(dir);
     if said.trim_ascii().is_empty() {
         return Ok(failed(task, Failure::BadAnswer { message: "the report is empty".to_owned() }));
     }

@@ -10,11 +10,11 @@ use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
 
-use super::conclude::{failed, failure, is_stopped, memo, ran, stdout};
+use super::conclude::{failed, memo, ran};
+use super::hear::{closed, message};
 use super::reading::Undone;
 use super::usage::usage;
-use super::{End, Workshop, limited, prepare};
-use crate::agent;
+use super::{End, Workshop, prepare};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
@@ -30,19 +30,15 @@ pub fn review(
     (reviewer, commit): (&ReviewerName, &Commit),
     (undone, notes): (Undone, &mut Vec<String>),
 ) -> Result<End, EngineError> {
-    if is_stopped(&ended.exit) {
-        return Ok(End::Stopped);
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        let refused = limited::refused(shop, task, dir, ended);
-        return Ok(refused.map_or_else(|| failed(task, failure), End::Limited));
+    if let Some(end) = closed(shop, task, dir, ended).end(task) {
+        return Ok(end);
     }
     let Some(place) = task.job_place() else { return Ok(End::Stopped) };
     let assigned = match shop.settings.reviewer_in_turn(reviewer, place, task.turn()) {
         Ok(assigned) => assigned,
         Err(error) => return Ok(failed(task, Failure::NotStarted { message: error.to_string() })),
     };
-    let text = stdout(dir);
+    let text = message(dir);
     let memo = memo(dir);
     let reviews = shop.layout.reviews();
     let reported = shop.reports.of(dir, reviewer.as_str(), notes).map(reports::arguments);
@@ -88,10 +84,8 @@ fn read(
     if assigned.agent.kind == AgentKind::Checks {
         return ran(&said.text).map(|ran| checks::review(reviewer, assigned.kind, &ran));
     }
-    let undriven = || Failure::NotStarted { message: "this kind of agent cannot be driven here".to_owned() };
-    let message = agent::of(assigned.agent.kind).ok_or_else(undriven)?.final_message(said.text);
     let ask = prepare::ask(task, assigned, commit, said.nonce);
-    let answer = Answer { text: &message, tool: said.reported };
+    let answer = Answer { text: &said.text, tool: said.reported };
     Ok(contract::parse(assigned.contract, answer, &ask)
         .and_then(contract::within_reason)
         .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation)))

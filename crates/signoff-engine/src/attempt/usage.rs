@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use serde_json::value::RawValue;
+use signoff_core::heard::Spent;
 use signoff_core::review::Usage;
 
 use super::conclude::start_of;
+use super::hear::heard;
 use crate::process::{AttemptDir, Ended};
 
 /// More of anything counts as so much.
@@ -16,10 +18,22 @@ pub fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
     Usage { duration_ms: ended.duration_ms, ..told_usage(dir) }
 }
 
-/// What the agent says it used.
+/// What the agent says it used: in its own words, or where it was told to write it.
 pub fn told_usage(dir: &AttemptDir) -> Usage {
-    let text = start_of(&dir.usage(), 64 * 1024);
-    read(&text)
+    match heard(dir) {
+        Some(heard) => heard.spent.iter().map(counted).fold(Usage::default(), Usage::plus),
+        None => read(&start_of(&dir.usage(), 64 * 1024)),
+    }
+}
+
+fn counted(spent: &Spent) -> Usage {
+    Usage {
+        cost_micro_usd: spent.cost_micro_usd.unwrap_or(0),
+        input_tokens: spent.tokens.input,
+        cached_tokens: spent.tokens.cached,
+        output_tokens: spent.tokens.output,
+        ..Usage::default()
+    }
 }
 
 /// Each number by itself: one that is odd costs none of the others.
@@ -30,7 +44,7 @@ fn read(text: &[u8]) -> Usage {
         cost_micro_usd: whole(number("cost_usd") * 1e6),
         input_tokens: whole(number("input_tokens")),
         output_tokens: whole(number("output_tokens")),
-        duration_ms: 0,
+        ..Usage::default()
     }
 }
 

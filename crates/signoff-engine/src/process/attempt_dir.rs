@@ -73,6 +73,21 @@ impl AttemptDir {
         self.0.join("usage")
     }
 
+    /// A home for the agent alone.
+    pub fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    /// Its final message, where stdout holds more than that.
+    pub fn message(&self) -> PathBuf {
+        self.0.join("message")
+    }
+
+    /// Its own account of itself, as JSON.
+    pub fn heard(&self) -> PathBuf {
+        self.0.join("heard.json")
+    }
+
     /// How it ended, an [`Ended`] as JSON.
     pub fn result(&self) -> PathBuf {
         self.0.join("result.json")

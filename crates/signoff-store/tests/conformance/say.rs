@@ -85,8 +85,13 @@ pub fn reviewed(id: &str, attempt: u64, review: Box<Review>) -> Fact {
 /// An attempt that was started and cost so many cents.
 pub fn attempt(id: &str, number: u64, cents: u64) -> [Fact; 2] {
     let attempt = AttemptId(number);
-    let usage =
-        Usage { cost_micro_usd: cents * 10_000, input_tokens: 100, output_tokens: 10, duration_ms: 1 };
+    let usage = Usage {
+        cost_micro_usd: cents * 10_000,
+        input_tokens: 100,
+        output_tokens: 10,
+        duration_ms: 1,
+        ..Usage::default()
+    };
     [
         of(id, LoopFact::AttemptStarted { attempt, launch: Launch::of("fake") }),
         of(id, LoopFact::Used { attempt, usage }),

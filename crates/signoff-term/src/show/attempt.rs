@@ -183,6 +183,7 @@ fn failed(failure: &Failure) -> &'static str {
         Failure::Unusable { .. } => "unusable",
         Failure::BadAnswer { .. } => "bad_answer",
         Failure::NotStarted { .. } => "not_started",
+        Failure::Trouble(_) => "agent_trouble",
         Failure::RateLimited { .. } => "rate_limited",
     }
 }

@@ -130,8 +130,13 @@ impl Story {
     pub fn then(mut self, event: Event) -> Self {
         let loop_id = self.loop_id.clone();
         if let Some(attempt) = event.ends_attempt() {
-            let usage =
-                Usage { cost_micro_usd: 120_000, input_tokens: 900, output_tokens: 80, duration_ms: 20_000 };
+            let usage = Usage {
+                cost_micro_usd: 120_000,
+                input_tokens: 900,
+                output_tokens: 80,
+                duration_ms: 20_000,
+                ..Usage::default()
+            };
             self.record(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage }));
         }
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));

@@ -1,0 +1,206 @@
+//! What agents say of themselves, whatever their kind: while they work, and all in all.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What one line of an agent says, for those who watch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    Text(String),
+    /// It uses a tool: which, and what for in a few words.
+    Tool {
+        name: String,
+        about: String,
+    },
+    /// A tool that it was not allowed to use.
+    Denied(Denied),
+    /// Its provider makes it wait.
+    Waits {
+        why: String,
+        delay: Option<Duration>,
+    },
+    /// It says what it calls an error; it may go on.
+    Error(String),
+}
+
+/// A tool that an agent tried to use and was not allowed to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denied {
+    pub tool: String,
+    /// What it wanted with it, in a few words.
+    #[serde(default)]
+    pub about: String,
+}
+
+/// Tokens as providers count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tokens {
+    /// All that was read.
+    pub input: u64,
+    /// Of these, what came out of a cache.
+    pub cached: u64,
+    /// Of these, what was put into a cache.
+    pub written: u64,
+    pub output: u64,
+}
+
+/// What one model was used for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// As the agent calls it, where it says so.
+    pub model: Option<String>,
+    pub tokens: Tokens,
+    /// In millionths of a dollar, where the agent says it.
+    pub cost_micro_usd: Option<u64>,
+}
+
+/// What an agent's output came to, all in all. Its final message is kept apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Heard {
+    /// Under which name it can go on where it ended.
+    pub session: Option<String>,
+    pub spent: Vec<Spent>,
+    /// Why it ended badly, in its own words. Without one it ended well, whatever its exit code.
+    pub trouble: Option<Trouble>,
+    pub denied: Vec<Denied>,
+    /// Whether it found the server that it was to report to; unknown where it does not say.
+    pub found_reports: Option<bool>,
+}
+
+/// Why an agent ended badly.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Trouble {
+    pub kind: TroubleKind,
+    /// The agent's own words.
+    pub message: String,
+}
+
+/// What can be done about it differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TroubleKind {
+    /// Its provider wants it to wait, so long if it said so.
+    Limited {
+        seconds: Option<u64>,
+    },
+    /// Its provider has no room for anybody now.
+    Overloaded,
+    NotLoggedIn,
+    /// The model is not known, or not open to it.
+    Model,
+    /// The account has no money, or its quota is used up.
+    Money,
+    /// The prompt is longer than the model can read.
+    TooLong,
+    /// A bound of its own on turns or money.
+    Bound,
+    /// The answer of its provider broke off or made no sense.
+    Broken,
+    /// It could not reach the server that it was to report to.
+    Reports,
+    /// It does not know a word of its command line: another version than this program knows.
+    Version,
+    /// It ended without saying how.
+    NoEnd,
+    Other,
+}
+
+impl Trouble {
+    pub fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// How long to wait before asking again, where waiting is what helps.
+    pub fn wait(&self) -> Option<Option<Duration>> {
+        match self.kind {
+            TroubleKind::Limited { seconds } => Some(seconds.map(Duration::from_secs)),
+            TroubleKind::Overloaded => Some(None),
+            TroubleKind::NotLoggedIn
+            | TroubleKind::Model
+            | TroubleKind::Money
+            | TroubleKind::TooLong
+            | TroubleKind::Bound
+            | TroubleKind::Broken
+            | TroubleKind::Reports
+            | TroubleKind::Version
+            | TroubleKind::NoEnd
+            | TroubleKind::Other => None,
+        }
+    }
+
+    /// What a person can do about it, `agent` being its name in the configuration.
+    pub fn hint(&self, agent: &str) -> Option<String> {
+        match self.kind {
+            TroubleKind::NotLoggedIn => Some(format!(
+                "log in with the agent itself, or give it its key; then `signoff agents --check {agent}`"
+            )),
+            TroubleKind::Model => Some(format!("`[agents.{agent}] model` names the model")),
+            TroubleKind::Money => Some("see to the account, or let `fallback` name another agent".to_owned()),
+            TroubleKind::TooLong => Some("make the task smaller".to_owned()),
+            TroubleKind::Version => {
+                Some(format!("update the agent; `signoff agents` shows what is here of {agent}"))
+            }
+            TroubleKind::Reports => Some(
+                "the agent must reach 127.0.0.1; with `contract = \"markdown\"` it needs no server"
+                    .to_owned(),
+            ),
+            TroubleKind::Limited { .. }
+            | TroubleKind::Overloaded
+            | TroubleKind::Bound
+            | TroubleKind::Broken
+            | TroubleKind::NoEnd
+            | TroubleKind::Other => None,
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            TroubleKind::Limited { .. } => "rate limited",
+            TroubleKind::Overloaded => "its provider is overloaded",
+            TroubleKind::NotLoggedIn => "not logged in",
+            TroubleKind::Model => "the model cannot be used",
+            TroubleKind::Money => "no money left",
+            TroubleKind::TooLong => "the prompt is too long for the model",
+            TroubleKind::Bound => "a bound of its own was reached",
+            TroubleKind::Broken => "the answer of its provider broke off",
+            TroubleKind::Reports => "it could not reach the server for reports",
+            TroubleKind::Version => "it does not understand its command line",
+            TroubleKind::NoEnd => "it ended without saying how",
+            TroubleKind::Other => "it ended with an error",
+        };
+        if self.message.is_empty() { f.write_str(what) } else { write!(f, "{what}: {}", self.message) }
+    }
+}
+
+impl Tokens {
+    pub fn and(self, more: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(more.input),
+            cached: self.cached.saturating_add(more.cached),
+            written: self.written.saturating_add(more.written),
+            output: self.output.saturating_add(more.output),
+        }
+    }
+}
+
+impl Said {
+    /// As one line, for people.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Tool { name, about } if about.is_empty() => format!("[{name}]"),
+            Self::Tool { name, about } => format!("[{name}] {about}"),
+            Self::Denied(Denied { tool, about }) => format!("[{tool}] {about} (not allowed)"),
+            Self::Waits { why, delay: Some(delay) } => format!("(waits {} s: {why})", delay.as_secs()),
+            Self::Waits { why, delay: None } => format!("(waits: {why})"),
+            Self::Error(message) => format!("(error: {message})"),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What an agent's output came to: its final message and its own account, put beside what it wrote.
+//!
+//! Both are made anew from the transcript whenever an attempt is concluded, so a program that was killed in between
+//! finds the same.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use signoff_core::contract::MAX_BYTES;
+use signoff_core::heard::{Heard, Trouble};
+use signoff_core::limited::Refused;
+use signoff_core::machine::Failure;
+
+use super::conclude::{failed, failure, start_of};
+use super::{End, Workshop, limited};
+use crate::agent::{self, Account, Agent, Closing, Listener};
+use crate::assignment::Assignment;
+use crate::draft::{Care, Draft};
+use crate::error::EngineError;
+use crate::process::{AttemptDir, Ended, Exit};
+
+/// A longer line says nothing that is understood: no answer may be as long.
+const LONGEST: u64 = 2 * MAX_BYTES as u64;
+
+/// So much of what it wrote to stderr may tell why it ended.
+const STDERR: u64 = 64 * 1024;
+
+/// How an attempt ended, whoever says so.
+#[derive(Debug)]
+pub enum Closed {
+    Well,
+    Stopped,
+    Limited(Refused),
+    Failed(Failure),
+}
+
+impl Closed {
+    /// The end of an attempt that did not end well.
+    pub fn end(self, task: &Assignment) -> Option<End> {
+        match self {
+            Self::Well => None,
+            Self::Stopped => Some(End::Stopped),
+            Self::Limited(refused) => Some(End::Limited(refused)),
+            Self::Failed(failure) => Some(failed(task, failure)),
+        }
+    }
+}
+
+/// Takes in what an agent wrote, where its kind has more to say than its final message.
+pub fn hear(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<(), EngineError> {
+    let Some(agent) = adapter(shop, task).filter(|agent| !agent.is_plain()) else { return Ok(()) };
+    let account = listen(agent.as_ref(), dir, ended);
+    keep(dir, &account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+}
+
+fn adapter(shop: &Workshop, task: &Assignment) -> Option<Box<dyn Agent>> {
+    agent::of(shop.settings.agent(&task.launch.agent)?.kind)
+}
+
+/// What the transcript comes to.
+fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
+    let mut listener = agent.listener();
+    let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
+    if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
+        // What cannot be read any more says nothing.
+        lines(BufReader::new(file), listener.as_mut()).ok();
+    }
+    let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
+    let stderr = limited::end_of(&dir.stderr(), STDERR);
+    listener.ended(&Closing { code, stderr: &stderr, home: &dir.home() })
+}
+
+/// Hands on line by line, each in bounded memory.
+fn lines(mut reader: impl BufRead, listener: &mut dyn Listener) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.last() == Some(&b'\n') || line.len() < LONGEST as usize {
+            listener.line(line.trim_ascii_end());
+        } else {
+            reader.skip_until(b'\n')?;
+        }
+    }
+}
+
+fn keep(dir: &AttemptDir, account: &Account) -> io::Result<()> {
+    write(&dir.message(), account.message.as_bytes())?;
+    write(&dir.heard(), &serde_json::to_vec(&account.heard)?)
+}
+
+fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+    Draft::write(path, contents, Care::Plain)?.put()
+}
+
+/// The agent's own account; none where its kind gives none.
+pub fn heard(dir: &AttemptDir) -> Option<Heard> {
+    serde_json::from_slice(&start_of(&dir.heard(), MAX_BYTES as u64)).ok()
+}
+
+/// The final message; one byte more than any answer may have tells that there was more.
+pub fn message(dir: &AttemptDir) -> Vec<u8> {
+    let said = if dir.heard().exists() { dir.message() } else { dir.stdout() };
+    start_of(&said, MAX_BYTES as u64 + 1)
+}
+
+/// How it ended: what we did to it comes first, then its own word, and its exit code only where it has no word.
+pub fn closed(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Closed {
+    match (&ended.exit, heard(dir)) {
+        (Exit::Stopped | Exit::Orphaned, _) => Closed::Stopped,
+        (Exit::Code(_) | Exit::Signal(_), Some(heard)) => heard.trouble.map_or(Closed::Well, troubled),
+        (
+            Exit::Code(_)
+            | Exit::Signal(_)
+            | Exit::TimedOut
+            | Exit::Silent
+            | Exit::Unkept { .. }
+            | Exit::NotStarted { .. },
+            _,
+        ) => by_exit(shop, task, dir, ended),
+    }
+}
+
+fn troubled(trouble: Trouble) -> Closed {
+    match trouble.wait() {
+        Some(told) => Closed::Limited(Refused { told }),
+        None => Closed::Failed(Failure::Trouble(trouble)),
+    }
+}
+
+fn by_exit(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Closed {
+    let Some(failure) = failure(&ended.exit) else { return Closed::Well };
+    match limited::refused(shop, task, dir, ended) {
+        Some(refused) => Closed::Limited(refused),
+        None => Closed::Failed(failure),
+    }
+}
