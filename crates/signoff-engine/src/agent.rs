@@ -3,10 +3,16 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+mod about;
+mod api_error;
 mod command;
 mod demo;
+mod gemini;
 mod plain;
+mod qwen;
+mod set_up;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -29,10 +35,27 @@ pub struct Order<'a> {
     pub home: &'a Path,
     /// The home of the person, who may be logged in there.
     pub person: &'a Path,
+    /// The names of the variables that are set in what it inherits.
+    pub inherits: &'a BTreeSet<String>,
     pub reporting: Option<Reporting<'a>>,
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
     pub hold: Hold,
+}
+
+impl Order<'_> {
+    /// Whether a variable has a value that this program does not give it.
+    fn finds(&self, variable: &str) -> bool {
+        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
+    }
+
+    /// The program and its first arguments: those that are configured in the place of `usual`.
+    fn program_or(&self, usual: &str) -> (String, Vec<String>) {
+        match self.agent.command.split_first() {
+            Some((program, arguments)) => (program.clone(), arguments.to_vec()),
+            None => (usual.to_owned(), Vec::new()),
+        }
+    }
 }
 
 /// What an agent may do.
@@ -158,8 +181,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Checks => None,
         AgentKind::Claude => None,
         AgentKind::Codex => None,
-        AgentKind::Gemini => None,
-        AgentKind::Qwen => None,
+        AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
+        AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
         AgentKind::Opencode => None,
         AgentKind::Copilot => None,
         AgentKind::Acp => None,

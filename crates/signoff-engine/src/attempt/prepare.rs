@@ -286,6 +286,7 @@ pub(super) fn launch(
         repository: shop.repository.root(),
         home: &home,
         person,
+        inherits: &shop.variables,
         reporting,
         resumes: None,
         hold: Hold::Nobody,

@@ -15,6 +15,7 @@ pub struct Ask {
     pub reports: bool,
     pub resumes: Option<&'static str>,
     pub hold: Hold,
+    pub inherits: &'static [&'static str],
 }
 
 impl Ask {
@@ -31,7 +32,15 @@ impl Ask {
             provider: kind.word().to_owned(),
             max_agents: None,
         };
-        Self { agent, model: None, duty: Duty::Write, reports: false, resumes: None, hold: Hold::Nobody }
+        Self {
+            agent,
+            model: None,
+            duty: Duty::Write,
+            reports: false,
+            resumes: None,
+            hold: Hold::Nobody,
+            inherits: &[],
+        }
     }
 
     pub fn reviewer(kind: AgentKind) -> Self {
@@ -49,6 +58,7 @@ impl Ask {
             repository: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
             person: Path::new("/home/ann"),
+            inherits: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,
             hold: self.hold,
