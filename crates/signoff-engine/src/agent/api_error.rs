@@ -29,7 +29,13 @@ fn by_status(status: u32, words: &str) -> TroubleKind {
 /// Words that say more than the status beside them, or that stand without one.
 fn by_words(words: &str) -> Option<TroubleKind> {
     let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
-    if says(&["api key not valid", "api_key_invalid", "missing api key", "invalid api key", "unauthenticated"]) {
+    if says(&[
+        "api key not valid",
+        "api_key_invalid",
+        "missing api key",
+        "invalid api key",
+        "unauthenticated",
+    ]) {
         return Some(TroubleKind::NotLoggedIn);
     }
     if says(&["insufficient_quota", "insufficient balance", "billing"]) {
@@ -47,7 +53,8 @@ fn by_words(words: &str) -> Option<TroubleKind> {
     if says(&["model not found", "model_not_found", "is not found for api version"]) {
         return Some(TroubleKind::Model);
     }
-    let broken = ["terminated", "fetch failed", "unexpected token", "socket hang up", "econnreset", "und_err"];
+    let broken =
+        ["terminated", "fetch failed", "unexpected token", "socket hang up", "econnreset", "und_err"];
     says(&broken).then_some(TroubleKind::Broken)
 }
 

@@ -200,7 +200,8 @@ fn auth(order: &Order<'_>) -> Option<Value> {
     }
     let chosen: Settings = set_up::settings(&order.person.join(".gemini/settings.json"));
     let chosen = chosen.security.auth.filter(|auth| auth.get("selectedType").is_some());
-    let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| order.finds(name));
+    let elsewhere =
+        ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| order.finds(name));
     let has_key = order.finds(key) || persons(order).contains_key(key);
     chosen.or_else(|| by_key.filter(|_| has_key && !elsewhere))
 }

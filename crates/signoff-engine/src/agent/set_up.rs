@@ -44,7 +44,8 @@ fn variable(line: &str) -> Option<(String, String)> {
     let line = line.trim();
     let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
-    let named = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let named =
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     named.then(|| (name.to_owned(), unquoted(value).to_owned()))
 }
 
@@ -69,7 +70,8 @@ mod tests {
         let file = home.path().join(".env");
         let text = "# mine\nexport A=1\nB = \"two # words\" # why\nC='3'\nD=four # why\nE=\nno variable\n=5\nF G=6\n";
         fs::write(&file, text).unwrap();
-        let told: Vec<String> = variables(&file).iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let told: Vec<String> =
+            variables(&file).iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(told, ["A=1", "B=two # words", "C=3", "D=four", "E="]);
         assert!(variables(&home.path().join("missing")).is_empty());
     }

@@ -246,13 +246,17 @@ fn unasked(stderr: &str) -> Trouble {
     let cut = stderr.lines().find(|line| line.contains("stdin input truncated"));
     match cut {
         Some(line) => Trouble::new(TroubleKind::TooLong, line.trim()),
-        None => Trouble::new(TroubleKind::Other, "it says that it succeeded, but it asked no model and said nothing"),
+        None => Trouble::new(
+            TroubleKind::Other,
+            "it says that it succeeded, but it asked no model and said nothing",
+        ),
     }
 }
 
 /// What it only says on stderr, with an exit code of its own.
 fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
-    let line = |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+    let line =
+        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
     if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
         return Trouble::new(TroubleKind::Version, unknown);
     }

@@ -151,8 +151,12 @@ impl Stream {
         if input_tokens == 0 && output_tokens == 0 {
             return;
         }
-        let tokens =
-            Tokens { input: input_tokens, cached: cache_read_input_tokens, written: 0, output: output_tokens };
+        let tokens = Tokens {
+            input: input_tokens,
+            cached: cache_read_input_tokens,
+            written: 0,
+            output: output_tokens,
+        };
         let of = |spent: &&mut Spent| spent.model.as_deref() == message.model.as_deref();
         match self.heard.spent.iter_mut().find(of) {
             Some(spent) => spent.tokens = spent.tokens.and(tokens),
@@ -198,7 +202,8 @@ fn part(part: Part<'_>) -> Option<Said> {
 /// What it only says on stderr, with an exit code of its own.
 fn unclosed(end: &Closing<'_>) -> Trouble {
     let stderr = String::from_utf8_lossy(end.stderr);
-    let line = |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+    let line =
+        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
     if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
         return Trouble::new(TroubleKind::Version, unknown);
     }
