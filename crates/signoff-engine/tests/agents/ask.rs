@@ -15,6 +15,7 @@ pub struct Ask {
     pub reports: bool,
     pub resumes: Option<&'static str>,
     pub hold: Hold,
+    pub root: bool,
 }
 
 impl Ask {
@@ -31,7 +32,15 @@ impl Ask {
             provider: kind.word().to_owned(),
             max_agents: None,
         };
-        Self { agent, model: None, duty: Duty::Write, reports: false, resumes: None, hold: Hold::Nobody }
+        Self {
+            agent,
+            model: None,
+            duty: Duty::Write,
+            reports: false,
+            resumes: None,
+            hold: Hold::Nobody,
+            root: false,
+        }
     }
 
     pub fn reviewer(kind: AgentKind) -> Self {
@@ -52,6 +61,7 @@ impl Ask {
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,
             hold: self.hold,
+            root: self.root,
         })
     }
 
