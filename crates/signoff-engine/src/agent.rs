@@ -3,12 +3,15 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+mod claude;
+mod codex;
 mod command;
 mod demo;
 mod plain;
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
 
@@ -32,6 +35,8 @@ pub struct Order<'a> {
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
     pub hold: Hold,
+    /// Whether it runs as root, which some agents refuse unless they are told that they may.
+    pub root: bool,
 }
 
 /// What an agent may do.
@@ -88,6 +93,14 @@ pub enum Laid {
     },
 }
 
+impl Order<'_> {
+    /// The program, which is the configuration's or has its usual name, and its first arguments.
+    fn program(&self, usual: &str) -> (String, Vec<String>) {
+        let mut words = self.agent.command.iter().cloned();
+        (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+}
+
 /// One kind of agent.
 pub trait Agent: Send + Sync {
     fn command_line(&self, order: &Order<'_>) -> CommandLine;
@@ -119,6 +132,8 @@ pub struct Closing<'a> {
     pub stderr: &'a [u8],
     /// The directory of its own that it was given.
     pub home: &'a Path,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
 }
 
 /// What an agent's output came to.
@@ -142,6 +157,16 @@ impl Closing<'_> {
     }
 }
 
+/// As much of a text as one takes in at a glance: its first line, or the beginning of it.
+fn glance(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
 /// A listener that shows what was written as it is.
 pub fn verbatim() -> Box<dyn Listener> {
     Box::new(plain::Plain)
@@ -153,8 +178,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Command => Some(Box::new(command::Command)),
         AgentKind::Demo => Some(Box::new(demo::Demo)),
         AgentKind::Checks => None,
-        AgentKind::Claude => None,
-        AgentKind::Codex => None,
+        AgentKind::Claude => Some(Box::new(claude::Claude)),
+        AgentKind::Codex => Some(Box::new(codex::Codex)),
         AgentKind::Gemini => None,
         AgentKind::Qwen => None,
         AgentKind::Opencode => None,

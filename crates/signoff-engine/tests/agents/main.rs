@@ -1,0 +1,6 @@
+//! What real agents said, recorded once and heard again: a story for each recording, and laws that hold for all of them.
+
+mod ask;
+mod claude;
+mod codex;
+mod replay;
