@@ -5,6 +5,8 @@
 
 mod about;
 mod api_error;
+mod claude;
+mod codex;
 mod command;
 mod demo;
 mod gemini;
@@ -41,21 +43,8 @@ pub struct Order<'a> {
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
     pub hold: Hold,
-}
-
-impl Order<'_> {
-    /// Whether a variable has a value that this program does not give it.
-    fn finds(&self, variable: &str) -> bool {
-        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
-    }
-
-    /// The program and its first arguments: those that are configured in the place of `usual`.
-    fn program_or(&self, usual: &str) -> (String, Vec<String>) {
-        match self.agent.command.split_first() {
-            Some((program, arguments)) => (program.clone(), arguments.to_vec()),
-            None => (usual.to_owned(), Vec::new()),
-        }
-    }
+    /// Whether it runs as root, which some agents refuse unless they are told that they may.
+    pub root: bool,
 }
 
 /// What an agent may do.
@@ -110,6 +99,19 @@ pub enum Laid {
         path: PathBuf,
         of: PathBuf,
     },
+}
+
+impl Order<'_> {
+    /// The program, which is the configuration's or has its usual name, and its first arguments.
+    fn program(&self, usual: &str) -> (String, Vec<String>) {
+        let mut words = self.agent.command.iter().cloned();
+        (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+
+    /// Whether a variable has a value that its adapter does not give it.
+    fn finds(&self, variable: &str) -> bool {
+        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
+    }
 }
 
 /// One kind of agent.
@@ -168,6 +170,16 @@ impl Closing<'_> {
     }
 }
 
+/// As much of a text as one takes in at a glance: its first line, or the beginning of it.
+fn glance(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
 /// A listener that shows what was written as it is.
 pub fn verbatim() -> Box<dyn Listener> {
     Box::new(plain::Plain)
@@ -179,8 +191,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Command => Some(Box::new(command::Command)),
         AgentKind::Demo => Some(Box::new(demo::Demo)),
         AgentKind::Checks => None,
-        AgentKind::Claude => None,
-        AgentKind::Codex => None,
+        AgentKind::Claude => Some(Box::new(claude::Claude)),
+        AgentKind::Codex => Some(Box::new(codex::Codex)),
         AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
         AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
         AgentKind::Opencode => None,

@@ -87,7 +87,7 @@ denyMessage = "You may only read here."
 
 impl Agent for Gemini {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, mut arguments) = order.program_or("gemini");
+        let (program, mut arguments) = order.program("gemini");
         let rules = directory(order).join("signoff.toml");
         let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         say(&["-e", "none"]);

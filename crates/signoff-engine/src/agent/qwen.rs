@@ -58,7 +58,7 @@ const WRITING: [&str; 22] = [
 
 impl Agent for Qwen {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, mut arguments) = order.program_or("qwen");
+        let (program, mut arguments) = order.program("qwen");
         let mode = match order.duty {
             Duty::Write => "yolo",
             Duty::Read => "plan",

@@ -290,6 +290,7 @@ pub(super) fn launch(
         reporting,
         resumes: None,
         hold: Hold::Nobody,
+        root: rustix::process::geteuid().is_root(),
     });
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;

@@ -15,6 +15,7 @@ pub struct Ask {
     pub reports: bool,
     pub resumes: Option<&'static str>,
     pub hold: Hold,
+    pub root: bool,
     pub inherits: &'static [&'static str],
 }
 
@@ -39,6 +40,7 @@ impl Ask {
             reports: false,
             resumes: None,
             hold: Hold::Nobody,
+            root: false,
             inherits: &[],
         }
     }
@@ -62,6 +64,7 @@ impl Ask {
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,
             hold: self.hold,
+            root: self.root,
         })
     }
 

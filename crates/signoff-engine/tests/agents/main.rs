@@ -1,6 +1,8 @@
 //! What real agents said, recorded once and heard again: a story for each recording, and laws that hold for all of them.
 
 mod ask;
+mod claude;
+mod codex;
 mod gemini;
 mod qwen;
 mod replay;
