@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Longer words are cut.
-const LONGEST: usize = 160;
+use super::glance;
 
 /// The words of a tool's arguments that tell most, under the names that tools have for them.
 #[derive(Deserialize, Default)]
@@ -32,10 +31,9 @@ struct Arguments<'a> {
     title: Option<Cow<'a, str>>,
 }
 
-/// The first line of what tells most; nothing where the arguments are of another make.
+/// The beginning of what tells most; nothing where the arguments are of another make.
 pub fn about(arguments: Option<&RawValue>) -> String {
     let said: Arguments = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let named = said.command.or(said.file_path).or(said.dir_path).or(said.pattern).or(said.path);
-    let named = named.or(said.query).or(said.url).or(said.description).or(said.title).unwrap_or_default();
-    named.lines().next().unwrap_or_default().chars().take(LONGEST).collect()
+    glance(&named.or(said.query).or(said.url).or(said.description).or(said.title).unwrap_or_default())
 }

@@ -21,7 +21,7 @@ fn by_status(status: u32, words: &str) -> TroubleKind {
         404 => TroubleKind::Model,
         413 => TroubleKind::TooLong,
         429 => TroubleKind::Limited { seconds: delay(words).map(rounded_up) },
-        503 | 529 => TroubleKind::Overloaded,
+        500..=599 => TroubleKind::Overloaded,
         _ => TroubleKind::Other,
     }
 }
@@ -91,7 +91,8 @@ mod tests {
     fn words_and_codes() {
         use TroubleKind::*;
         for (words, code, meant) in [
-            ("[API Error: {\"error\":{\"code\":500,\"message\":\"x\"}}]", None, Other),
+            ("[API Error: {\"error\":{\"code\":500,\"message\":\"x\"}}]", None, Overloaded),
+            ("[API Error: {\"error\":{\"code\":400,\"message\":\"x\"}}]", None, Other),
             ("[API Error: {\"error\":{\"code\":401,\"message\":\"x\"}}]", None, NotLoggedIn),
             ("[API Error: {\"error\":{\"code\": 403}}]", None, NotLoggedIn),
             ("[API Error: 401 no]", None, NotLoggedIn),

@@ -3,6 +3,7 @@
 //! Its settings are laid as those of the system, which come before the person's and the repository's: what a repository
 //! brings along (hooks, servers, texts) would be taken otherwise.
 
+mod chat;
 mod stream;
 
 use std::collections::BTreeMap;

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use super::super::about::about;
-use super::super::{Account, Closing, Listener, SERVER, api_error};
+use crate::agent::about::about;
+use crate::agent::{Account, Closing, Listener, SERVER, api_error};
 
 /// A line that goes on for longer is shown in parts.
 const LONGEST: usize = 4096;
@@ -40,8 +40,8 @@ struct Line<'a> {
     status: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     error: Option<Failure<'a>>,
-    #[serde(default)]
-    stats: Option<Stats>,
+    #[serde(borrow, default)]
+    stats: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -134,6 +134,8 @@ impl Listener for Stream {
             Some(End::Badly { kind, message }) => Some(trouble(&kind, message, end.code)),
             None => Some(unclosed(end, &stderr)),
         };
+        // Only who ended well has a last word.
+        let message = if heard.trouble.is_none() { message } else { String::new() };
         Account { message, heard }
     }
 }
@@ -194,7 +196,9 @@ impl Stream {
     }
 
     fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
-        let stats = line.stats.unwrap_or_default();
+        // How it ended holds, however odd the rest of the line is.
+        let stats: Stats =
+            line.stats.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         self.heard.spent = spent(&stats);
         let mut said = self.show(String::new());
         self.end = Some(if line.status.as_deref() == Some("success") {
@@ -239,7 +243,8 @@ fn trouble(kind: &str, message: String, code: Option<i32>) -> Trouble {
         "FatalAuthenticationError" => TroubleKind::NotLoggedIn,
         _ => api_error::kind(&message, code),
     };
-    Trouble::new(kind, message)
+    // The first line has the provider's words, the others how to pay for more.
+    Trouble::new(kind, message.lines().next().unwrap_or_default())
 }
 
 fn unasked(stderr: &str) -> Trouble {
@@ -253,6 +258,13 @@ fn unasked(stderr: &str) -> Trouble {
     }
 }
 
+/// Its stderr without what it always says.
+fn telling(stderr: &str) -> String {
+    const USUAL: [&str; 5] = ["Warning: ", "YOLO mode", "Ripgrep", "[STARTUP]", "(Use `node"];
+    let lines = stderr.lines().filter(|line| !USUAL.iter().any(|usual| line.starts_with(usual)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// What it only says on stderr, with an exit code of its own.
 fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
     let line =
@@ -260,7 +272,7 @@ fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
     if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
         return Trouble::new(TroubleKind::Version, unknown);
     }
-    let trouble = end.without_a_word();
+    let trouble = Closing { stderr: telling(stderr).as_bytes(), ..*end }.without_a_word();
     match end.code {
         Some(41) => {
             let said = line("you must specify").or_else(|| line("Auth method"));

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+use signoff_core::heard::{Denied, Heard, Said, Tokens, Trouble, TroubleKind};
 
-use super::super::about::about;
-use super::super::{Account, Closing, Listener, SERVER, api_error};
+use super::chat;
+use crate::agent::about::about;
+use crate::agent::{Account, Closing, Listener, SERVER, api_error};
 
 /// A line; which of the keys there are depends on its type.
 #[derive(Deserialize)]
@@ -19,9 +20,9 @@ struct Line<'a> {
     #[serde(borrow, default)]
     session_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    mcp_servers: Vec<Server<'a>>,
+    mcp_servers: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    message: Option<Message<'a>>,
+    message: Option<&'a RawValue>,
     #[serde(default)]
     is_error: bool,
     #[serde(borrow, default)]
@@ -29,7 +30,12 @@ struct Line<'a> {
     #[serde(borrow, default)]
     error: Option<Failure<'a>>,
     #[serde(borrow, default)]
-    permission_denials: Vec<Denial<'a>>,
+    permission_denials: Option<&'a RawValue>,
+}
+
+/// A part of a line: what is odd in it leaves the rest as it is.
+fn read<'a, T: Deserialize<'a>>(part: Option<&'a RawValue>) -> Option<T> {
+    part.and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 #[derive(Deserialize)]
@@ -107,7 +113,9 @@ impl Listener for Stream {
             ("system", Some("retry")) => {
                 return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay: None }];
             }
-            ("assistant", _) => return line.message.map(|message| self.says(message)).unwrap_or_default(),
+            ("assistant", _) => {
+                return read(line.message).map(|message| self.says(message)).unwrap_or_default();
+            }
             ("result", _) => return self.closes(line),
             _ => {}
         }
@@ -116,6 +124,10 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         let mut heard = std::mem::take(&mut self.heard);
+        let kept = heard.session.as_deref().map(|session| chat::spent(end, session)).unwrap_or_default();
+        if !kept.is_empty() {
+            heard.spent = kept;
+        }
         let (message, trouble) = match self.end.take() {
             Some(End::Well { message }) if message.is_empty() && heard.spent.is_empty() => {
                 let words = "it says that it succeeded, but it asked no model and said nothing";
@@ -136,7 +148,8 @@ impl Listener for Stream {
 impl Stream {
     fn begins(&mut self, line: Line<'_>) {
         self.heard.session = line.session_id.map(Cow::into_owned);
-        let server = line.mcp_servers.iter().find(|server| server.name == SERVER);
+        let servers: Vec<Server<'_>> = read(line.mcp_servers).unwrap_or_default();
+        let server = servers.iter().find(|server| server.name == SERVER);
         self.heard.found_reports = server.map(|server| server.status == "connected");
     }
 
@@ -145,7 +158,7 @@ impl Stream {
         message.content.into_iter().filter_map(part).collect()
     }
 
-    /// The last line counts the whole session, also what was before it was resumed; so each turn is counted.
+    /// Each turn by itself: the last line counts the whole session, also what was before it was resumed.
     fn counts(&mut self, message: &Message<'_>) {
         let Usage { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
         if input_tokens == 0 && output_tokens == 0 {
@@ -157,14 +170,7 @@ impl Stream {
             written: 0,
             output: output_tokens,
         };
-        let of = |spent: &&mut Spent| spent.model.as_deref() == message.model.as_deref();
-        match self.heard.spent.iter_mut().find(of) {
-            Some(spent) => spent.tokens = spent.tokens.and(tokens),
-            None => {
-                let model = message.model.as_deref().map(str::to_owned);
-                self.heard.spent.push(Spent { model, tokens, cost_micro_usd: None });
-            }
-        }
+        chat::add(&mut self.heard.spent, message.model.as_deref(), tokens);
     }
 
     fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
@@ -172,7 +178,8 @@ impl Stream {
             about: about(denial.tool_input),
             tool: denial.tool_name.into_owned(),
         };
-        self.heard.denied = line.permission_denials.into_iter().map(denied).collect();
+        let denials: Vec<Denial<'_>> = read(line.permission_denials).unwrap_or_default();
+        self.heard.denied = denials.into_iter().map(denied).collect();
         if self.heard.session.is_none() {
             self.heard.session = line.session_id.map(Cow::into_owned);
         }
