@@ -123,8 +123,15 @@ fn settings(order: &Order<'_>, theirs: &Theirs) -> Value {
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false },
         // None of what the repository brings is run.
         "disableAllHooks": true,
+        "skills": { "disabledLevels": ["project", "user", "extension", "bundled"] },
         "mcp": { "allowed": [SERVER] },
-        "context": { "fileName": ["SIGNOFF-NONE.md"] },
+        "context": {
+            "fileName": ["SIGNOFF-NONE.md"],
+            // Otherwise any `@word` of the prompt is looked for in all files, and the first that fits is read.
+            "fileFiltering": { "enableRecursiveFileSearch": false },
+        },
+        // Those who work beside it are none of its business.
+        "agents": { "crossSessionMessaging": false },
     });
     if let Some(auth) = theirs.auth(order) {
         settings["security"] = json!({ "auth": auth });
