@@ -211,7 +211,7 @@ fn a_bad_request() {
     message: 
     session: 3a2511b4-3ea8-43fd-89cc-439aaaad4376
     found the server for reports: true
-    trouble: it ended with an error: [API Error: 400 bad request: wrong model] (Other)
+    trouble: it ended with an error: 400 bad request: wrong model (Other)
     ");
 }
 
@@ -224,7 +224,7 @@ fn a_wrong_key() {
     message: 
     session: 05ad8df0-ea27-4b17-98ea-35ee142f3174
     found the server for reports: true
-    trouble: not logged in: [API Error: 401 invalid api key] (NotLoggedIn)
+    trouble: not logged in: 401 invalid api key (NotLoggedIn)
     ");
 }
 
@@ -240,7 +240,7 @@ fn an_answer_that_breaks_off() {
     message: 
     session: a25bfec2-210a-4c53-a6bd-71451d5013d7
     found the server for reports: true
-    trouble: the answer of its provider broke off: [API Error: terminated (cause: UND_ERR_SOCKET: other side closed)] (Broken)
+    trouble: the answer of its provider broke off: terminated (cause: UND_ERR_SOCKET: other side closed) (Broken)
     ");
 }
 
@@ -253,7 +253,7 @@ fn an_answer_that_makes_no_sense() {
     message: 
     session: ed7bebed-affe-4340-89a0-5397cf60c32f
     found the server for reports: true
-    trouble: the answer of its provider broke off: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON] (Broken)
+    trouble: the answer of its provider broke off: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (Broken)
     "#);
 }
 
@@ -339,7 +339,7 @@ fn a_prompt_that_is_too_long() {
     message: 
     session: 10a14771-6410-49e0-bd96-0df1645b9507
     found the server for reports: false
-    trouble: the prompt is too long for the model: [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.] (TooLong)
+    trouble: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (TooLong)
     ");
 }
 

@@ -134,10 +134,7 @@ impl Listener for Stream {
                 (message, Some(Trouble::new(TroubleKind::Other, words)))
             }
             Some(End::Well { message }) => (message, None),
-            Some(End::Badly { message }) => {
-                let kind = api_error::kind(&message, None);
-                (String::new(), Some(Trouble::new(kind, message)))
-            }
+            Some(End::Badly { message }) => (String::new(), Some(api_error::trouble(&message, None))),
             None => (String::new(), Some(unclosed(end))),
         };
         heard.trouble = trouble;
