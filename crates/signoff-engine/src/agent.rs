@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
+pub use signoff_core::hold::Hold;
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -46,15 +47,6 @@ pub enum Duty {
     Write,
     /// It only looks.
     Read,
-}
-
-/// Who holds an agent to what it may do, besides itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
-    /// Nobody: what it does is found and undone.
-    Nobody,
-    Bubblewrap,
-    Landlock,
 }
 
 /// Where an agent reports with a tool: a server that speaks MCP over HTTP.
