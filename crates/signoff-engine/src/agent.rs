@@ -140,7 +140,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = String::from_utf8_lossy(self.stderr);
-        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
@@ -151,12 +151,21 @@ impl Closing<'_> {
 
 /// As much of a text as one takes in at a glance: its first line, or the beginning of it.
 fn glance(text: &str) -> String {
-    const MOST: usize = 160;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+    clip(line, 160)
+}
+
+/// A text, or the beginning of it.
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
+}
+
+/// The words of an agent about its own end: nobody reads more of them.
+fn words(text: &str) -> String {
+    clip(text.trim(), 600)
 }
 
 /// A listener that shows what was written as it is.
