@@ -3,12 +3,18 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+mod about;
+mod api_error;
 mod claude;
 mod codex;
 mod command;
 mod demo;
+mod gemini;
 mod plain;
+mod qwen;
+mod set_up;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -32,6 +38,8 @@ pub struct Order<'a> {
     pub home: &'a Path,
     /// The home of the person, who may be logged in there.
     pub person: &'a Path,
+    /// The names of the variables that are set in what it inherits.
+    pub inherits: &'a BTreeSet<String>,
     pub reporting: Option<Reporting<'a>>,
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
@@ -90,6 +98,11 @@ impl Order<'_> {
     fn program(&self, usual: &str) -> (String, Vec<String>) {
         let mut words = self.agent.command.iter().cloned();
         (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+
+    /// Whether a variable has a value that its adapter does not give it.
+    fn finds(&self, variable: &str) -> bool {
+        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
     }
 }
 
@@ -181,8 +194,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Checks => None,
         AgentKind::Claude => Some(Box::new(claude::Claude)),
         AgentKind::Codex => Some(Box::new(codex::Codex)),
-        AgentKind::Gemini => None,
-        AgentKind::Qwen => None,
+        AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
+        AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
         AgentKind::Opencode => None,
         AgentKind::Copilot => None,
         AgentKind::Acp => None,

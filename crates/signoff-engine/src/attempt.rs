@@ -30,6 +30,7 @@ pub(crate) use prepare::make_directory;
 pub use reading::Readings;
 pub use usage::told_usage;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -68,6 +69,8 @@ pub struct Workshop {
     pub program: PathBuf,
     /// The person's home, where agents are logged in.
     pub person: PathBuf,
+    /// The names of the variables that are set here.
+    pub variables: BTreeSet<String>,
     /// Loops at once.
     pub jobs: usize,
     /// What a loop without a task is about, and what its changes are counted from.

@@ -288,6 +288,7 @@ pub(super) fn launch(
         repository: shop.repository.root(),
         home: &home,
         person,
+        inherits: &shop.variables,
         reporting,
         resumes: None,
         hold: task.launch.hold.unwrap_or(Hold::Nobody),
