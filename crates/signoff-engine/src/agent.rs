@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
+pub use signoff_core::hold::Hold;
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -54,15 +55,6 @@ pub enum Duty {
     Write,
     /// It only looks.
     Read,
-}
-
-/// Who holds an agent to what it may do, besides itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
-    /// Nobody: what it does is found and undone.
-    Nobody,
-    Bubblewrap,
-    Landlock,
 }
 
 /// Where an agent reports with a tool: a server that speaks MCP over HTTP.
@@ -161,7 +153,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = String::from_utf8_lossy(self.stderr);
-        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
@@ -172,12 +164,21 @@ impl Closing<'_> {
 
 /// As much of a text as one takes in at a glance: its first line, or the beginning of it.
 fn glance(text: &str) -> String {
-    const MOST: usize = 160;
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    match line.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
+    clip(line, 160)
+}
+
+/// A text, or the beginning of it.
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
+}
+
+/// The words of an agent about its own end: nobody reads more of them.
+fn words(text: &str) -> String {
+    clip(text.trim(), 600)
 }
 
 /// A listener that shows what was written as it is.

@@ -5,10 +5,12 @@
 
 mod checks;
 mod conclude;
+mod copied;
 mod document;
 mod environment;
 mod found;
 mod hear;
+mod held;
 mod items;
 mod limited;
 mod planner;
@@ -45,6 +47,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::agent::{self, Listener};
 use crate::assignment::Assignment;
+use crate::confine::Power;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
@@ -77,6 +80,8 @@ pub struct Workshop {
     pub manners: Manners,
     pub readings: Readings,
     pub reports: Arc<Reports>,
+    /// What this system can do about agents that write where they should not.
+    pub power: Power,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }

@@ -123,6 +123,7 @@ fn shop(
         subject,
         base,
         manners: manners(),
+        power: crate::preflight::power(),
         readings: Readings::default(),
         mending: Mutex::default(),
     }))

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use signoff_core::heard::{Trouble, TroubleKind};
 
 use super::spent::Bill;
-use crate::agent::Closing;
+use crate::agent::{self, Closing};
 
 /// What its provider answered last instead of an answer.
 #[derive(Debug, Default)]
@@ -90,10 +90,20 @@ impl Outcome {
         if self.is_well() {
             return None;
         }
-        let words = self.line.result.clone().filter(|text| !text.is_empty());
-        let words = words.or_else(|| (!self.line.errors.is_empty()).then(|| self.line.errors.join("; ")));
-        let words = words.or_else(|| self.line.terminal_reason.clone()).unwrap_or_default();
-        Some(Trouble::new(self.kind(&words, refusal, closing), words.trim().to_owned()))
+        let words = self.words();
+        Some(Trouble::new(self.kind(&words, refusal, closing), agent::words(&words)))
+    }
+
+    /// What it says itself; for those who mend it alone is what stands in brackets.
+    fn words(&self) -> String {
+        let Line { result, errors, terminal_reason, .. } = &self.line;
+        let errors: Vec<&str> = errors
+            .iter()
+            .map(String::as_str)
+            .filter(|error| !error.starts_with("[ede_diagnostic]"))
+            .collect();
+        let said = result.clone().into_iter().chain([errors.join("; ")]).chain(terminal_reason.clone());
+        said.into_iter().find(|words| !words.is_empty()).unwrap_or_default()
     }
 
     fn kind(&self, words: &str, refusal: &Refusal, closing: &Closing<'_>) -> TroubleKind {
@@ -105,6 +115,7 @@ impl Outcome {
         let limited = || TroubleKind::Limited { seconds: refusal.seconds(words, closing) };
         match refusal.word.as_deref() {
             Some("rate_limit") => return limited(),
+            None if words.contains("limit reached") => return limited(),
             Some("authentication_failed") => return TroubleKind::NotLoggedIn,
             Some("billing_error") => return TroubleKind::Money,
             Some("model_not_found") => return TroubleKind::Model,
@@ -135,7 +146,7 @@ impl Refusal {
         let resets_at = self.resets_at.or_else(|| reset_in(words));
         let until = resets_at.map(|at| at.saturating_sub(closing.ended_at.as_second()).max(0));
         let until = until.and_then(|seconds| u64::try_from(seconds).ok());
-        until.or_else(|| self.asked_to_wait.map(|delay| delay.as_secs_f64().ceil() as u64))
+        until.or_else(|| self.asked_to_wait.map(|delay| delay.as_secs()))
     }
 }
 
@@ -150,7 +161,7 @@ fn status_in(words: &str) -> Option<u16> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Older versions have only words.
+/// Some ends have only words, and all have in older versions.
 fn by_words(words: &str) -> Option<TroubleKind> {
     let begins = |start: &str| words.starts_with(start);
     if begins("Invalid API key") || begins("Not logged in") {
@@ -159,6 +170,8 @@ fn by_words(words: &str) -> Option<TroubleKind> {
         Some(TroubleKind::Money)
     } else if begins("Prompt is too long") {
         Some(TroubleKind::TooLong)
+    } else if words.contains("model") && words.contains("not supported") {
+        Some(TroubleKind::Model)
     } else {
         None
     }

@@ -82,10 +82,9 @@ impl Ledger {
     }
 
     pub fn all(self) -> Vec<Spent> {
-        let known = self.by_model.into_values().chain(self.older);
-        // The provider's own errors come as messages that used nothing.
-        let open = self.open.into_values().filter(|one| one.tokens != Tokens::default());
-        known.chain(open).collect()
+        let all = self.by_model.into_values().chain(self.older).chain(self.open.into_values());
+        // Errors come as messages that used nothing.
+        all.filter(|one| one.tokens != Tokens::default() || one.cost_micro_usd > Some(0)).collect()
     }
 }
 

@@ -157,7 +157,8 @@ impl Stream {
     }
 
     fn retries(&mut self, retry: &Retry) -> Vec<Said> {
-        let delay = retry.retry_delay_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+        let seconds = retry.retry_delay_ms.map(|ms| (ms / 1000.0).ceil());
+        let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if retry.error_status == Some(429) {
             self.refusal.asked_to_wait = delay;
         }

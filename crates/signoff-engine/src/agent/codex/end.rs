@@ -5,7 +5,7 @@ use std::time::Duration;
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::limited::{self, Ended};
 
-use crate::agent::Closing;
+use crate::agent::{self, Closing};
 
 /// What a turn that failed is about. `resets_in` is when the subscription may be used again, where that is known.
 pub fn trouble(words: &str, resets_in: Option<Duration>) -> Trouble {
@@ -17,7 +17,7 @@ pub fn trouble(words: &str, resets_in: Option<Duration>) -> Trouble {
         Some(kind) => kind,
         None => TroubleKind::Other,
     };
-    Trouble::new(kind, words.trim())
+    Trouble::new(kind, agent::words(words))
 }
 
 /// `try again in 4.5s`.
@@ -77,16 +77,20 @@ pub fn without_end(closing: &Closing<'_>) -> Trouble {
     let stderr = String::from_utf8_lossy(closing.stderr);
     let said = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, by_words(line)?)));
     match said {
-        // In front of it stands where within itself it went wrong.
-        Some((line, kind @ TroubleKind::Reports)) => {
-            let begins = line.find("required MCP").unwrap_or_default();
-            Trouble::new(kind, crate::agent::glance(&line[begins..]))
-        }
+        Some((line, kind @ TroubleKind::Reports)) => Trouble::new(kind, agent::words(&unreached(line))),
         Some((line, kind @ (TroubleKind::Version | TroubleKind::TooLong | TroubleKind::NotLoggedIn))) => {
-            Trouble::new(kind, crate::agent::glance(line))
+            Trouble::new(kind, agent::words(line))
         }
         Some(_) | None => closing.without_a_word(),
     }
+}
+
+/// Why it did not reach the server, without where within itself that happened.
+fn unreached(line: &str) -> String {
+    const WHAT: &str = "required MCP servers failed to initialize: ";
+    let why = line.rsplit_once(WHAT).map_or(line, |(_, why)| why);
+    let why = why.rsplit_once("] error: ").map_or(why, |(_, why)| why);
+    format!("{WHAT}{why}")
 }
 
 pub fn is_about_reports(trouble: &Trouble) -> bool {
