@@ -51,9 +51,8 @@ impl Worktree {
         let (is_ahead, is_behind) = if tip == head {
             (true, false)
         } else {
-            let ancestor = |one: &Commit, other: &Commit| {
-                self.repository.is_ancestor(one.as_str(), other.as_str())
-            };
+            let ancestor =
+                |one: &Commit, other: &Commit| self.repository.is_ancestor(one.as_str(), other.as_str());
             (ancestor(&tip, &head)?, ancestor(&head, &tip)?)
         };
         // What was made anew from the same beginning: amended, or rebased.
