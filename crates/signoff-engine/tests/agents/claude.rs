@@ -542,6 +542,7 @@ fn a_writer_may_do_anything() {
       --strict-mcp-config
       --dangerously-skip-permissions
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -550,7 +551,6 @@ fn a_writer_may_do_anything() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     ");
 }
 
@@ -574,6 +574,7 @@ fn a_writer_that_reports_finds_the_server() {
       --model
       big
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -582,7 +583,6 @@ fn a_writer_that_reports_finds_the_server() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     /work/attempt/home/mcp.json:
     {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
     "#);
@@ -608,6 +608,7 @@ fn a_reviewer_may_only_look() {
       --allowedTools
       mcp__signoff
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -616,7 +617,6 @@ fn a_reviewer_may_only_look() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     /work/attempt/home/mcp.json:
     {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
     "#);
@@ -658,6 +658,7 @@ fn a_session_is_resumed() {
       --resume
       11111111-2222-4333-8444-555555555555
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -666,7 +667,6 @@ fn a_session_is_resumed() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     ");
 }
 
