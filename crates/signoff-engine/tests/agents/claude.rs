@@ -463,6 +463,12 @@ fn it_does_not_begin() {
     session: 99999999-2222-4333-8444-555555555555
     trouble: it ended with an error: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (Other)
     ");
+    insta::assert_snapshot!(story(KIND, "too-old"), @"
+
+    ---
+    message: 
+    trouble: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices are acceptEdits, bypassPermissions, default, plan. (Version)
+    ");
     insta::assert_snapshot!(story(KIND, "root"), @"
 
     ---

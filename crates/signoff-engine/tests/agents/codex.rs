@@ -405,11 +405,11 @@ fn it_does_not_begin() {
     message: 
     trouble: it ended without saying how: exit code 1, Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (NoEnd)
     ");
-    insta::assert_snapshot!(story(KIND, "unknown-argument"), @"
+    insta::assert_snapshot!(story(KIND, "too-old"), @"
 
     ---
     message: 
-    trouble: it does not understand its command line: error: unexpected argument '-s' found (Version)
+    trouble: it does not understand its command line: error: unexpected argument '--ignore-rules' found (Version)
     ");
 }
 
