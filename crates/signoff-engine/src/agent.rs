@@ -3,17 +3,24 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+mod about;
+mod api_error;
 mod claude;
 mod codex;
 mod command;
 mod demo;
+mod gemini;
 mod plain;
+mod qwen;
+mod set_up;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
+pub use signoff_core::hold::Hold;
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +38,8 @@ pub struct Order<'a> {
     pub home: &'a Path,
     /// The home of the person, who may be logged in there.
     pub person: &'a Path,
+    /// The names of the variables that are set in what it inherits.
+    pub inherits: &'a BTreeSet<String>,
     pub reporting: Option<Reporting<'a>>,
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
@@ -46,15 +55,6 @@ pub enum Duty {
     Write,
     /// It only looks.
     Read,
-}
-
-/// Who holds an agent to what it may do, besides itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
-    /// Nobody: what it does is found and undone.
-    Nobody,
-    Bubblewrap,
-    Landlock,
 }
 
 /// Where an agent reports with a tool: a server that speaks MCP over HTTP.
@@ -104,6 +104,11 @@ impl Order<'_> {
     fn program(&self, usual: &str) -> (String, Vec<String>) {
         let mut words = self.agent.command.iter().cloned();
         (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+
+    /// Whether a variable has a value that its adapter does not give it.
+    fn finds(&self, variable: &str) -> bool {
+        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
     }
 }
 
@@ -195,8 +200,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Checks => None,
         AgentKind::Claude => Some(Box::new(claude::Claude)),
         AgentKind::Codex => Some(Box::new(codex::Codex)),
-        AgentKind::Gemini => None,
-        AgentKind::Qwen => None,
+        AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
+        AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
         AgentKind::Opencode => None,
         AgentKind::Copilot => None,
         AgentKind::Acp => None,

@@ -16,6 +16,7 @@ pub struct Ask {
     pub resumes: Option<&'static str>,
     pub hold: Hold,
     pub root: bool,
+    pub inherits: &'static [&'static str],
 }
 
 impl Ask {
@@ -40,6 +41,7 @@ impl Ask {
             resumes: None,
             hold: Hold::Nobody,
             root: false,
+            inherits: &[],
         }
     }
 
@@ -58,6 +60,7 @@ impl Ask {
             repository: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
             person: Path::new("/home/ann"),
+            inherits: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,
             hold: self.hold,

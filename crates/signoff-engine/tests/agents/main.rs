@@ -7,4 +7,8 @@ mod claude;
 #[cfg(test)]
 mod codex;
 #[cfg(test)]
+mod gemini;
+#[cfg(test)]
+mod qwen;
+#[cfg(test)]
 mod replay;
