@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -304,16 +304,25 @@ pub(super) fn launch(
 /// Puts the files where the agent looks for them, for nobody else to read.
 fn lay(files: &[Laid]) -> io::Result<()> {
     for file in files {
-        let (Laid::Text { path, .. } | Laid::Copy { path, .. }) = file;
+        let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         match file {
             Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
             Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
-            Laid::Copy { .. } => {}
+            Laid::Link { path, of } if of.is_file() => link(path, of)?,
+            Laid::Copy { .. } | Laid::Link { .. } => {}
         }
     }
     Ok(())
+}
+
+/// An attempt that is prepared again finds what it laid before.
+fn link(path: &Path, of: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => symlink(of, path),
+    }
 }
 
 pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
