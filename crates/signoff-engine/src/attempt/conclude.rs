@@ -16,7 +16,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::checks::detected;
 use super::document::Kind;
-use super::hear::{Closed, closed, hear, message};
+use super::hear::{Closed, closed, hear, message, tried};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::usage;
@@ -105,6 +105,7 @@ fn end(
         JobKind::Review { reviewer, commit, .. } => {
             copied::discard(shop, task, reviewer);
             let undone = undo(shop, &worktree, (commit, Reading::Review), (reviewer, notes))?;
+            notes.extend(tried(dir, reviewer.as_str()));
             review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
         JobKind::Check => {

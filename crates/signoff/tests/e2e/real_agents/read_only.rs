@@ -8,8 +8,29 @@ use super::{Cli, Team};
 const APPROVAL: &str =
     "<spec-review>\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
 
+/// The names of a program's own tools: what is not offered to a reviewer is asked for all the same.
+fn write(cli: Cli) -> Turn {
+    let (path, text) = ("{cwd}/planted.txt", "here\n");
+    match cli {
+        Cli::Claude => Turn::silent().insist("Write", json!({ "file_path": path, "content": text })),
+        Cli::Codex => Turn::silent().write(path, text),
+        Cli::Gemini => Turn::silent().insist("write_file", json!({ "file_path": path, "content": text })),
+        Cli::Opencode => Turn::silent().insist("write", json!({ "filePath": path, "content": text })),
+    }
+}
+
+fn shell(cli: Cli, command: &str) -> Turn {
+    let name = match cli {
+        Cli::Claude => "Bash",
+        Cli::Codex => return Turn::silent().shell(command),
+        Cli::Gemini => "run_shell_command",
+        Cli::Opencode => "bash",
+    };
+    Turn::silent().insist(name, json!({ "command": command, "description": "try it" }))
+}
+
 /// The model of `spec` wants to write a file, run `touch`, edit a hook and push.
-fn script() -> Script {
+fn script(cli: Cli) -> Script {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
     let hook = "echo 'touch planted' > \"$(git rev-parse --git-common-dir)/hooks/pre-commit\"";
     Script::new()
@@ -23,10 +44,11 @@ fn script() -> Script {
         .rule(
             Rule::named("spec")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification")
-                .turn(Turn::silent().write("{cwd}/planted.txt", "here\n"))
-                .turn(Turn::silent().shell("touch planted-by-touch.txt; touch ~/planted"))
-                .turn(Turn::silent().shell(hook))
-                .turn(Turn::silent().shell("git push -q ../../../../origin HEAD:planted"))
+                .turn(write(cli))
+                .turn(shell(cli, "touch planted-by-touch.txt"))
+                .turn(shell(cli, "touch ~/planted"))
+                .turn(shell(cli, hook))
+                .turn(shell(cli, "git push -q ../../../../origin HEAD:planted"))
                 .turn(Turn::say(APPROVAL)),
         )
         .rule(
@@ -38,7 +60,7 @@ fn script() -> Script {
 }
 
 fn changes_nothing(cli: Cli) -> String {
-    let team = Team::new(Cli::Claude, [Cli::Claude, cli], script());
+    let team = Team::new(Cli::Claude, [Cli::Claude, cli], script(cli));
     let project = &team.project;
     let origin = project.env.root().join("origin");
     project.env.shell(&format!("git init -q --bare {}", origin.display()));
@@ -56,69 +78,17 @@ fn changes_nothing(cli: Cli) -> String {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Claude), @"
-    Running task #1: Greet people
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-        Review Results:
-          Spec Review: APPROVED
-          Code Review: APPROVED
-
-        Action: Proceed
-    ✓ Task #1 completed (APPROVED after 1 cycle)
-    ");
+    insta::assert_snapshot!(changes_nothing(Cli::Claude), @"");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Codex), @"
-    Running task #1: Greet people
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: APPROVED
-        Review Results:
-          Spec Review: APPROVED
-          Code Review: APPROVED
-
-        Action: Proceed
-    ✓ Task #1 completed (APPROVED after 1 cycle)
-    ");
+    insta::assert_snapshot!(changes_nothing(Cli::Codex), @"");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @"
-    Running task #1: Greet people
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: INCONCLUSIVE - spec: there is no review element, and the message does not start with APPROVED: or ISSUES:
-        Review Results:
-          Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
-          Code Review: APPROVED
-
-        Action: Fix issues and re-run reviews
-      [2/3] Improving...
-      [2/3] Running review...
-      [2/3] Review: INCONCLUSIVE - spec: there is no review element, and the message does not start with APPROVED: or ISSUES:
-        Review Results:
-          Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
-          Code Review: APPROVED
-
-        Action: Fix issues and re-run reviews
-      [3/3] Improving...
-      [3/3] Running review...
-      [3/3] Review: INCONCLUSIVE - spec: there is no review element, and the message does not start with APPROVED: or ISSUES:
-        Review Results:
-          Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
-          Code Review: APPROVED
-    Max review cycles (3) reached without approval
-    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
-        Look at it: signoff show 1; go on: signoff improve 1 --review
-    ");
+    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @"");
 }
