@@ -130,7 +130,7 @@ fn prepare_work(
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
-        worktree.detach()?;
+        worktree.detach(&dir.git())?;
     }
     match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told)) {
         Ok(launch) => {
