@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::disk::{content, write_whole};
+use super::disk::{content, remove_if_there, write_whole};
 use super::tips::is_id;
 use super::{GitError, Repository, Worktree};
 
@@ -102,8 +102,10 @@ impl Worktree {
         if is_ahead || (!is_behind && goes_on()?) { self.move_branch(branch, &head) } else { Ok(()) }
     }
 
-    /// Makes its git directory say where the rest is, whatever was put there.
+    /// Makes its git directory say where the rest is, whatever was put there, and nothing about how git is to work: the
+    /// person's git would do it.
     pub(super) fn share(&self) -> Result<(), GitError> {
+        remove_if_there(&self.git_dir.join("config.worktree"))?;
         let common = self.git_dir.join(COMMON);
         if content(&common).is_some_and(|said| said == USUAL) { Ok(()) } else { write_whole(&common, USUAL) }
     }

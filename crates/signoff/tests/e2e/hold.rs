@@ -134,6 +134,7 @@ ln target/debug/deps/it target/debug/it
 mv target/debug/deps/it target/it
 echo x > "$TMPDIR/moved" && mv "$TMPDIR/moved" target/moved
 echo cached > ~/.cache/tool
+printf '[core]\n\tfsmonitor = evil\n' > "$(git rev-parse --git-dir)/config.worktree"
 echo '{"cost_usd": 0.5}' > "$SIGNOFF_USAGE_FILE"
 set +e
 "#;
@@ -157,6 +158,8 @@ fn a_writer_can_build_and_commit_and_touch_nothing_else() {
         }
         assert_eq!(project.git("-C .signoff/worktrees/task-1 branch --show-current"), "signoff/task-1-t\n");
         assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short"), "");
+        assert_eq!(project.read(".git/worktrees/task-1/commondir"), "../..\n");
+        assert!(!project.list(".git/worktrees/task-1").contains(&"config.worktree".to_owned()));
         assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.word()));
         assert_eq!(project.env.shell("cat ~/.cache/tool").stdout, "cached\n");
         assert_eq!(project.checkout(), checkout);
