@@ -59,8 +59,9 @@ pub fn conclude(
     hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     notes.extend(held::refused(&task.launch, dir));
-    held::sweep(dir);
     if task.is_planning() {
+        // Whatever it did to its worktree, which nobody goes on from.
+        shop.worktree(task).and_then(|worktree| Ok(worktree.follow()?)).ok();
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
         return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
     }

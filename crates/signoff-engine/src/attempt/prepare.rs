@@ -130,9 +130,9 @@ fn prepare_work(
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
-        worktree.detach()?;
+        worktree.detach(&dir.git())?;
     }
-    match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told)) {
+    match launch(shop, task, &dir, (&agent, model.as_deref(), Duty::Write), (timeout, &told)) {
         Ok(launch) => {
             let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Work(&worktree))?;
             Ok(Ok((launch, dir)))
@@ -177,7 +177,9 @@ fn prepare_review(
     };
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
-    let who = (&assigned.agent, assigned.model.as_deref());
+    // In a copy it may do what building and testing takes.
+    let duty = if copy.is_some() { Duty::Write } else { Duty::Read };
+    let who = (&assigned.agent, assigned.model.as_deref(), duty);
     let told =
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
     match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
@@ -266,7 +268,7 @@ pub(super) fn launch(
     shop: &Workshop,
     task: &Assignment,
     dir: &AttemptDir,
-    (agent, model): (&Agent, Option<&str>),
+    (agent, model, duty): (&Agent, Option<&str>, Duty),
     (timeout, told): (Span, &Told),
 ) -> Result<Launch, Unstarted> {
     let Some(adapter) = agent::of(agent.kind) else {
@@ -283,7 +285,7 @@ pub(super) fn launch(
         agent,
         model,
         program: &program,
-        duty: if task.is_reading() { Duty::Read } else { Duty::Write },
+        duty,
         worktree: Path::new(&task.place.worktree),
         repository: shop.repository.root(),
         home: &home,
