@@ -79,17 +79,17 @@ fn changes_nothing(cli: Cli) -> String {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Claude), @"");
+    insta::assert_snapshot!(changes_nothing(Cli::Claude), @r#"spec tried what a reader may not: Write ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), Bash (touch planted-by-touch.txt), Bash (touch ~/planted), Bash (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), Bash (git push -q ../../../../origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Codex), @"");
+    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), shell (git push -q ../../../../origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @"");
+    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), run_shell_command (git push -q ../../../../origin HEAD:planted)"#);
 }
