@@ -80,8 +80,16 @@ fn by_words(words: &str) -> Option<TroubleKind> {
     if says(&["model not found", "model_not_found", "is not found for api version"]) {
         return Some(TroubleKind::Model);
     }
-    let broken =
-        ["terminated", "fetch failed", "unexpected token", "socket hang up", "econnreset", "und_err"];
+    let broken = [
+        "terminated",
+        "fetch failed",
+        "unexpected token",
+        "in json at position",
+        "is not valid json",
+        "socket hang up",
+        "econnreset",
+        "und_err",
+    ];
     says(&broken).then_some(TroubleKind::Broken)
 }
 
@@ -132,6 +140,7 @@ mod tests {
             ("[API Error: API key not valid. Please pass a valid API key.]", Some(144), NotLoggedIn),
             ("[API Error: models/x is not found for API version v1beta]", Some(1), Model),
             ("[API Error: terminated]", Some(1), Broken),
+            ("[API Error: Expected ',' or '}' after property value in JSON at position 67]", Some(1), Broken),
             ("no idea", Some(1), Other),
             ("", None, Other),
         ] {

@@ -5,6 +5,7 @@
 
 mod stream;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -130,7 +131,7 @@ fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
 }
 
 /// The person's own variables, where it would look for them.
-fn persons(order: &Order<'_>) -> std::collections::BTreeMap<String, String> {
+fn persons(order: &Order<'_>) -> BTreeMap<String, String> {
     let first = order.person.join(".gemini/.env");
     set_up::variables(&if first.is_file() { first } else { order.person.join(".env") })
 }

@@ -108,9 +108,10 @@ fn files(order: &Order<'_>, theirs: &Theirs) -> Vec<Laid> {
     let (own, person) = (directory(order), order.person.join(".qwen"));
     let text = format!("{:#}\n", settings(order, theirs));
     let settings = Laid::Text { path: own.join("system.json"), text };
-    let copies = ["oauth_creds.json", ".env"];
-    let copies = copies.map(|name| Laid::Copy { path: own.join(name), of: person.join(name) });
-    [settings].into_iter().chain(copies).collect()
+    let login = "oauth_creds.json";
+    let login = Laid::Link { path: own.join(login), of: person.join(login) };
+    let variables = Laid::Copy { path: own.join(".env"), of: person.join(".env") };
+    vec![settings, login, variables]
 }
 
 fn settings(order: &Order<'_>, theirs: &Theirs) -> Value {

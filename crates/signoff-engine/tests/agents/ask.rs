@@ -1,7 +1,7 @@
 //! Orders as an adapter gets them, and the command lines that it makes of them.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use signoff_core::config::{self, AgentKind};
 use signoff_engine::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
@@ -17,6 +17,7 @@ pub struct Ask {
     pub hold: Hold,
     pub root: bool,
     pub inherits: &'static [&'static str],
+    pub person: PathBuf,
 }
 
 impl Ask {
@@ -42,6 +43,7 @@ impl Ask {
             hold: Hold::Nobody,
             root: false,
             inherits: &[],
+            person: PathBuf::from("/home/ann"),
         }
     }
 
@@ -59,7 +61,7 @@ impl Ask {
             worktree: Path::new("/work/repo/.signoff/worktrees/t1"),
             repository: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
-            person: Path::new("/home/ann"),
+            person: &self.person,
             inherits: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,

@@ -1,5 +1,7 @@
 //! `kind = "gemini"`.
 
+use std::fs;
+
 use signoff_core::config::AgentKind::Gemini;
 use signoff_engine::agent::Hold;
 
@@ -708,6 +710,23 @@ fn a_key_that_is_inherited_is_used_unless_the_person_logs_in_elsewhere() {
     assert!(selects(&["GEMINI_API_KEY"]));
     assert!(!selects(&[]));
     assert!(!selects(&["GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"]));
+}
+
+#[test]
+fn a_person_is_logged_in_as_they_chose() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(".gemini");
+    fs::create_dir(&directory).unwrap();
+    let settings =
+        r#"{ "security": { "auth": { "selectedType": "oauth-personal" } }, "mcpServers": { "mine": {} } }"#;
+    fs::write(directory.join("settings.json"), settings).unwrap();
+    fs::write(directory.join(".env"), "GEMINI_API_KEY=a-key\nPATH=/elsewhere\n").unwrap();
+    let mut ask = Ask { person: home.path().to_owned(), ..Ask::writer(Gemini) };
+    let told = ask.shown();
+    assert!(told.contains(r#""selectedType": "oauth-personal""#) && !told.contains("mine"), "{told}");
+    assert!(told.contains("\nGEMINI_API_KEY=a-key\n") && !told.contains("elsewhere"), "{told}");
+    ask.agent.env = [("GEMINI_API_KEY".to_owned(), "another".to_owned())].into();
+    assert!(ask.shown().contains("gemini-api-key"));
 }
 
 #[test]

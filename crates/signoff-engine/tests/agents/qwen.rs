@@ -1,5 +1,7 @@
 //! `kind = "qwen"`.
 
+use std::fs;
+
 use signoff_core::config::AgentKind::Qwen;
 use signoff_engine::agent::Hold;
 
@@ -229,6 +231,34 @@ fn a_wrong_key() {
 }
 
 #[test]
+fn too_many_requests() {
+    insta::assert_snapshot!(story(Qwen, "status_429"), @"
+    [API Error: 429 Rate limit reached. Please retry in 4s.]
+    Possible quota limitations in place or slow response times detected. Please wait and try again later.
+    (error: [API Error: 429 Rate limit reached. Please retry in 4s.]
+    Possible quota limitations in place or slow response times detected. Please wait and try again later.)
+    ---
+    message: 
+    session: 1bd16e51-614d-438e-b88d-cbecce1ac38a
+    found the server for reports: true
+    trouble: rate limited: 429 Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    ");
+}
+
+#[test]
+fn a_failing_provider() {
+    insta::assert_snapshot!(story(Qwen, "status_500"), @"
+    [API Error: 500 scripted 500]
+    (error: [API Error: 500 scripted 500])
+    ---
+    message: 
+    session: 6177032d-a35f-43b1-90e2-1e85cabaf0ba
+    found the server for reports: true
+    trouble: its provider is overloaded: 500 scripted 500 (Overloaded)
+    ");
+}
+
+#[test]
 fn an_answer_that_breaks_off() {
     insta::assert_snapshot!(story(Qwen, "cut"), @"
     (waits: its provider is asked again)
@@ -428,7 +458,7 @@ fn the_command_line_of_a_writer() {
       }
     }
 
-    /work/attempt/home/.qwen/oauth_creds.json copied from /home/ann/.qwen/oauth_creds.json
+    /work/attempt/home/.qwen/oauth_creds.json -> /home/ann/.qwen/oauth_creds.json
     /work/attempt/home/.qwen/.env copied from /home/ann/.qwen/.env
     "#);
 }
@@ -544,7 +574,7 @@ fn the_command_line_of_a_reviewer() {
       }
     }
 
-    /work/attempt/home/.qwen/oauth_creds.json copied from /home/ann/.qwen/oauth_creds.json
+    /work/attempt/home/.qwen/oauth_creds.json -> /home/ann/.qwen/oauth_creds.json
     /work/attempt/home/.qwen/.env copied from /home/ann/.qwen/.env
     "#);
 }
@@ -576,6 +606,25 @@ fn a_key_of_ones_own_is_used_and_not_overwritten() {
     let told = ask.shown();
     assert!(told.contains(r#""selectedType": "openai""#), "{told}");
     assert!(!told.contains("OPENAI_BASE_URL="), "{told}");
+}
+
+#[test]
+fn a_person_is_logged_in_as_they_chose() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join(".qwen");
+    fs::create_dir(&directory).unwrap();
+    let settings = r#"{
+        "security": { "auth": { "selectedType": "openai", "baseUrl": "https://model.example/v1" } },
+        "modelProviders": { "openai": [{ "id": "m", "envKey": "A_KEY" }] },
+        "env": { "A_KEY": "a-key" },
+        "mcpServers": { "mine": {} }
+    }"#;
+    fs::write(directory.join("settings.json"), settings).unwrap();
+    let ask = Ask { person: home.path().to_owned(), ..Ask::writer(Qwen) };
+    let told = ask.shown();
+    assert!(told.contains(r#""selectedType": "openai""#) && !told.contains("mine"), "{told}");
+    assert!(told.contains(r#""envKey": "A_KEY""#) && told.contains(r#""A_KEY": "a-key""#), "{told}");
+    assert!(told.contains("\nOPENAI_BASE_URL=https://model.example/v1\n"), "{told}");
 }
 
 #[test]
