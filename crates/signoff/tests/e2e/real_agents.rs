@@ -5,6 +5,7 @@
 mod faults;
 mod read_only;
 mod team;
+mod traps;
 mod whole;
 
 use team::{Cli, Team};
