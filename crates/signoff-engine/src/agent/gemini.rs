@@ -20,7 +20,7 @@ pub struct Gemini;
 const LOGINS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
 
 /// A `.gemini/.env` in the repository is read whatever the settings say.
-const GUARDED: [Guarded; 36] = [
+const GUARDED: [Guarded; 39] = [
     ("GEMINI_API_KEY", ""),
     ("GOOGLE_API_KEY", ""),
     ("GOOGLE_GEMINI_BASE_URL", ""),
@@ -57,7 +57,11 @@ const GUARDED: [Guarded; 36] = [
     ("LD_PRELOAD", ""),
     ("BASH_ENV", ""),
     ("ENV", ""),
-    ("GIT_SSH_COMMAND", ""),
+    ("LD_AUDIT", ""),
+    ("LD_LIBRARY_PATH", ""),
+    ("GIT_CONFIG_COUNT", "0"),
+    // Nothing would be taken for a command.
+    ("GIT_SSH_COMMAND", "ssh"),
 ];
 
 /// What a reader may use, beside the tools of our server. Everything else is denied, so that a tool of tomorrow is too; and

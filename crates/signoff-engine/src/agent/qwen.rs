@@ -19,7 +19,7 @@ pub struct Qwen;
 
 /// Variables of a `.qwen/.env` or `.env` in the repository are taken where there is none, or an empty one: so each of these
 /// has a value that is as good as none.
-const GUARDED: [Guarded; 9] = [
+const GUARDED: [Guarded; 11] = [
     ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     ("NODE_TLS_REJECT_UNAUTHORIZED", "1"),
@@ -29,6 +29,8 @@ const GUARDED: [Guarded; 9] = [
     ("QWEN_SANDBOX", "false"),
     ("QWEN_TELEMETRY_ENABLED", "false"),
     ("QWEN_CODE_UNATTENDED_RETRY", "false"),
+    ("GIT_CONFIG_COUNT", "0"),
+    ("GIT_SSH_COMMAND", "ssh"),
 ];
 
 /// Taken away from those who only read, beside what its plan mode takes: it starts work elsewhere, writes, or comes back

@@ -511,7 +511,10 @@ fn the_command_line_of_a_writer() {
     LD_PRELOAD=
     BASH_ENV=
     ENV=
-    GIT_SSH_COMMAND=
+    LD_AUDIT=
+    LD_LIBRARY_PATH=
+    GIT_CONFIG_COUNT=0
+    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.gemini/settings.json:
     {
       "advanced": {
@@ -602,7 +605,10 @@ fn the_command_line_of_a_reviewer() {
     LD_PRELOAD=
     BASH_ENV=
     ENV=
-    GIT_SSH_COMMAND=
+    LD_AUDIT=
+    LD_LIBRARY_PATH=
+    GIT_CONFIG_COUNT=0
+    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.gemini/settings.json:
     {
       "advanced": {
