@@ -23,11 +23,16 @@ fn told(words: &str) -> Cow<'_, str> {
         #[serde(borrow)]
         message: Cow<'a, str>,
     }
-    let inside = words.trim().strip_prefix("[API Error: ").unwrap_or(words);
-    let inside = inside.rfind(']').map_or(inside, |end| &inside[..end]);
-    match serde_json::from_str::<Answer<'_>>(inside) {
+    let Some(inside) = words.trim_start().strip_prefix("[API Error: ") else {
+        return Cow::Borrowed(words.lines().next().unwrap_or_default());
+    };
+    let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
+    match serde_json::from_str::<Answer<'_>>(whole) {
         Ok(Answer { error }) if !error.message.is_empty() => error.message,
-        _ => Cow::Borrowed(inside.lines().next().unwrap_or_default()),
+        _ => {
+            let line = inside.lines().next().unwrap_or_default();
+            Cow::Borrowed(line.strip_suffix(']').unwrap_or(line))
+        }
     }
 }
 
@@ -155,7 +160,8 @@ mod tests {
             ("[API Error: Slow down.\nSuggested retry after 4s.]\nPlease wait.", "Slow down."),
             ("[API Error: 401 no]", "401 no"),
             ("[API Error: ", ""),
-            ("Something else]", "Something else"),
+            ("[API Error: no such place: a[0]]\nSee [there].", "no such place: a[0]"),
+            ("as in [1]", "as in [1]"),
             ("plain words", "plain words"),
         ] {
             assert_eq!(trouble(words, None).message, said);
