@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::hold;
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{
@@ -150,7 +151,10 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
         LoopFact::CheckpointReviewed { .. } => {
             LoopFact::Placed { base: head().commit, worktree: ".signoff/worktrees/task-29".into() }
         }
-        LoopFact::Placed { .. } => LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") },
+        LoopFact::Placed { .. } => LoopFact::AttemptStarted {
+            attempt,
+            launch: Launch { hold: Some(hold::Hold::Landlock), ..Launch::of("claude") },
+        },
         LoopFact::AttemptStarted { .. } => {
             let usage = Usage {
                 cost_micro_usd: 1,

@@ -5,12 +5,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use signoff_core::config::{AgentKind, Sandbox, Writable};
-use signoff_core::heard::Denied;
 use signoff_core::hold::Hold;
 use signoff_core::machine::JobKind;
 use signoff_core::wire;
 
-use super::hear::heard;
 use super::{Workshop, limited};
 use crate::confine::Held;
 use crate::error::EngineError;
@@ -138,24 +136,18 @@ const TOLD: usize = 3;
 /// The longest that one refusal may be.
 const LONGEST: usize = 160;
 
-/// What it tried and could not do, as far as it was said.
+/// What the system kept it from, as far as it was said on stderr. Tools that its own program refused are told elsewhere.
 pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
-    let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
-    let tools = heard(dir).map(|heard| heard.denied).unwrap_or_default();
-    let mut tried: Vec<String> = tools.iter().map(tool).collect();
-    if matches!(launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
-        let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
-        let stderr = String::from_utf8_lossy(&stderr);
-        let is_refusal = |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal));
-        tried.extend(stderr.lines().filter(is_refusal).map(|line| line.trim().to_owned()));
+    if !matches!(launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
+        return None;
     }
-    let count = tried.len();
-    let short = |said: String| said.chars().take(LONGEST).collect::<String>();
-    let told: Vec<String> = tried.into_iter().take(TOLD).map(short).collect();
-    let more = if count > TOLD { format!(" and {} more", count - TOLD) } else { String::new() };
-    (count > 0).then(|| format!("{who} was kept from what it may not do: {}{more}", told.join("; ")))
-}
-
-fn tool(denied: &Denied) -> String {
-    if denied.about.is_empty() { denied.tool.clone() } else { format!("{} ({})", denied.tool, denied.about) }
+    let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
+    let stderr = String::from_utf8_lossy(&stderr);
+    let is_refusal = |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal));
+    let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
+    let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
+    let told: Vec<String> = tried.iter().take(TOLD).map(short).collect();
+    let more = if tried.len() > TOLD { format!(" and {} more", tried.len() - TOLD) } else { String::new() };
+    let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
+    (!told.is_empty()).then(|| format!("{who} was kept from what it may not do: {}{more}", told.join("; ")))
 }

@@ -17,7 +17,7 @@ use signoff_core::ids::Commit;
 
 use super::disk::{content, remove_if_there, write_whole};
 use super::tips::is_id;
-use super::{GitError, Repository, Worktree};
+use super::{GitError, Repository, Tips, Worktree};
 
 impl Repository {
     /// Where all worktrees keep what was committed.
@@ -85,15 +85,15 @@ impl Worktree {
     pub fn follow(&self) -> Result<(), GitError> {
         self.link()?;
         let Some((branch, head)) = self.branch().zip(self.detached_at()) else { return Ok(()) };
+        // Mostly nobody committed anything, and files tell as much.
+        if Tips::of_common(self.repository.common()).of_file(branch).as_deref() == Some(head.as_str()) {
+            return write_whole(&self.git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes());
+        }
         let known = self.repository.known(branch)?;
         let Some(tip) = known.tip.map(|tip| tip.commit) else { return Ok(()) };
-        let (is_ahead, is_behind) = if tip == head {
-            (true, false)
-        } else {
-            let ancestor =
-                |one: &Commit, other: &Commit| self.repository.is_ancestor(one.as_str(), other.as_str());
-            (ancestor(&tip, &head)?, ancestor(&head, &tip)?)
-        };
+        let ancestor =
+            |one: &Commit, other: &Commit| self.repository.is_ancestor(one.as_str(), other.as_str());
+        let (is_ahead, is_behind) = (ancestor(&tip, &head)?, ancestor(&head, &tip)?);
         // What was made anew from the same beginning: amended, or rebased.
         let goes_on = || match &known.base {
             Some(base) => self.repository.is_ancestor(base.as_str(), head.as_str()),

@@ -5,7 +5,7 @@ mod supervisor;
 mod transcript;
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -172,12 +172,17 @@ fn command(launch: &Launch) -> Result<Command, Exit> {
 
 /// How the agent itself ended: what held it says in its own name why it could not start it.
 fn seen_through(dir: &AttemptDir, exit: Exit) -> Exit {
-    let said = match exit {
-        Exit::Code(1) => fs::read(dir.stderr()).unwrap_or_default(),
-        // Shells tell the end by a signal in the same way.
-        Exit::Code(code) if (129..=192).contains(&code) => return Exit::Signal(code - 128),
-        exit => return exit,
-    };
+    let Exit::Code(code) = exit else { return exit };
+    // Shells tell the end by a signal in the same way.
+    if (129..=192).contains(&code) {
+        return Exit::Signal(code - 128);
+    }
+    if code != 1 {
+        return exit;
+    }
+    let mut said = Vec::new();
+    // Nobody's last word is longer.
+    File::open(dir.stderr()).and_then(|file| file.take(4096).read_to_end(&mut said)).ok();
     let said = String::from_utf8_lossy(&said);
     match said.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
         Some(why) if why.lines().count() == 1 => {

@@ -4,6 +4,8 @@
 mod apart;
 mod checkout;
 mod commits;
+#[cfg(test)]
+mod detached;
 mod diffs;
 mod hostile;
 #[cfg(test)]

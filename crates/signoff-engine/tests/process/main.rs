@@ -4,6 +4,7 @@
 
 mod crash;
 mod ending;
+#[cfg(test)]
 mod held;
 #[cfg(test)]
 mod place;

@@ -20,6 +20,8 @@ fn every_setting_is_shown_with_its_origin() {
     landing = "merge"                                          # built in
     review_workspace = "shared"                                # built in
     sandbox = false                                            # ~/.config/signoff/config.toml:1
+    sandbox_writers = true                                     # built in
+    sandbox_write = ["caches"]                                 # built in
     agents.claude.model = "opus"                               # signoff.toml:4
     agents.claude.args = []                                    # built in
     gate.fail_on = "HIGH"                                      # signoff.toml:7

@@ -80,7 +80,7 @@ fn the_whole_way_on_a_small_project() {
     ✓ repository: on branch main
     ✓ agents: demo
     ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
     // What was approved does what it should.
     insta::assert_snapshot!(look("cd .signoff/worktrees/task-1 && sh test.sh && sh greet.sh Ann"), @"Hello, Ann!");

@@ -154,7 +154,10 @@ fn a_writer_can_build_and_commit_and_touch_nothing_else() {
         assert_eq!(project.git("show signoff/task-1-t:trespass.txt"), "", "{way:?}");
         assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(project.subjects("signoff/task-1-t"), @"");
+            insta::assert_snapshot!(project.subjects("signoff/task-1-t"), @"
+            By itself, better
+            T - initial implementation
+            ");
         }
         assert_eq!(project.git("-C .signoff/worktrees/task-1 branch --show-current"), "signoff/task-1-t\n");
         assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short"), "");
@@ -226,7 +229,7 @@ fn an_agent_that_cannot_be_held_is_not_started() {
     --- stdout
     Running task #1: T
       Implementing...
-      Implementation failed: exit code 1
+      Implementation failed: could not be started: bubblewrap cannot hold it: no room
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

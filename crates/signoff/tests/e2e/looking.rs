@@ -525,7 +525,7 @@ fn the_doctor_names_an_agent_that_is_not_there() {
     ✓ repository: on branch main
     ✗ agents: agent mine: there is no program no-such-agent; signoff.toml:3; hint: install it, or set [agents.mine] command in signoff.toml
     ✓ store: the log can be read and the tables agree with it
-    ✓ sandbox: reviewers cannot write (Landlock), and what changes is undone
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
     project.run(&["add", "One"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
