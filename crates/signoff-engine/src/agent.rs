@@ -9,6 +9,7 @@ mod plain;
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
 
@@ -119,6 +120,8 @@ pub struct Closing<'a> {
     pub stderr: &'a [u8],
     /// The directory of its own that it was given.
     pub home: &'a Path,
+    pub started_at: Timestamp,
+    pub ended_at: Timestamp,
 }
 
 /// What an agent's output came to.

@@ -68,7 +68,13 @@ fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
     }
     let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
     let stderr = limited::end_of(&dir.stderr(), STDERR);
-    listener.ended(&Closing { code, stderr: &stderr, home: &dir.home() })
+    listener.ended(&Closing {
+        code,
+        stderr: &stderr,
+        home: &dir.home(),
+        started_at: ended.started_at,
+        ended_at: ended.ended_at,
+    })
 }
 
 /// Hands on line by line, each in bounded memory.

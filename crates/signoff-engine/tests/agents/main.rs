@@ -1,0 +1,4 @@
+//! What real agents said, recorded once and heard again: a story for each recording, and laws that hold for all of them.
+
+mod ask;
+mod replay;
