@@ -5,7 +5,9 @@
 
 mod command;
 mod demo;
+mod opencode;
 mod plain;
+mod refusal;
 
 use std::path::{Path, PathBuf};
 
@@ -160,7 +162,7 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Codex => None,
         AgentKind::Gemini => None,
         AgentKind::Qwen => None,
-        AgentKind::Opencode => None,
+        AgentKind::Opencode => Some(Box::new(opencode::Opencode)),
         AgentKind::Copilot => None,
         AgentKind::Acp => None,
     }

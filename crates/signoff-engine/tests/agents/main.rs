@@ -1,4 +1,5 @@
 //! What real agents said, recorded once and heard again: a story for each recording, and laws that hold for all of them.
 
 mod ask;
+mod opencode;
 mod replay;
