@@ -3,6 +3,7 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+pub mod acp;
 mod command;
 mod demo;
 mod opencode;
@@ -164,6 +165,6 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Qwen => None,
         AgentKind::Opencode => Some(Box::new(opencode::Opencode)),
         AgentKind::Copilot => None,
-        AgentKind::Acp => None,
+        AgentKind::Acp => Some(Box::new(acp::Acp)),
     }
 }

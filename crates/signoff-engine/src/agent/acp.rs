@@ -1,0 +1,171 @@
+//! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` speaks it, and prints the lines of
+//! [`line`], which are read here.
+
+pub mod line;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+
+use super::opencode::Opencode;
+use super::{Account, Agent, Closing, CommandLine, Duty, Listener, Order, Reporting, refusal};
+use line::Line;
+
+/// The hidden first argument of the part that speaks the protocol.
+pub const SPEAK: &str = "__acp";
+
+pub struct Acp;
+
+impl Agent for Acp {
+    fn command_line(&self, order: &Order<'_>) -> CommandLine {
+        let mut words = order.agent.command.iter().chain(&order.agent.args).cloned();
+        let program = words.next().unwrap_or_default();
+        let CommandLine { environment, files, .. } = surroundings(&program, order);
+        let program = found(&program, order.repository);
+        let arguments = [SPEAK.to_owned()].into_iter().chain(flags(order)).chain(["--".to_owned(), program]);
+        CommandLine {
+            program: order.program.to_owned(),
+            arguments: arguments.chain(words).collect(),
+            environment,
+            files,
+        }
+    }
+
+    fn listener(&self) -> Box<dyn Listener> {
+        Box::new(Stream::default())
+    }
+}
+
+/// What `__acp` must know. The token stays in its variable.
+fn flags(order: &Order<'_>) -> Vec<String> {
+    let mut flags = Vec::new();
+    if order.duty == Duty::Read {
+        flags.push("--read".to_owned());
+    }
+    if let Some(Reporting { url, variable }) = order.reporting {
+        flags.extend(["--report".to_owned(), url.to_owned(), variable.to_owned()]);
+    }
+    if let Some(session) = order.resumes {
+        flags.extend(["--resume".to_owned(), session.to_owned()]);
+    }
+    if let Some(model) = order.model {
+        flags.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    flags
+}
+
+/// What the agent finds around it, where it is known from its own command line: the protocol cannot keep an agent from
+/// anything that it does not ask for.
+fn surroundings(program: &str, order: &Order<'_>) -> CommandLine {
+    match Path::new(program).file_name().and_then(OsStr::to_str) {
+        // The server for reports comes with the protocol.
+        Some("opencode") => Opencode.command_line(&Order { reporting: None, ..*order }),
+        Some(_) | None => CommandLine::default(),
+    }
+}
+
+/// A program that is named by a path is the repository's, also while the work is done elsewhere.
+fn found(program: &str, repository: &Path) -> String {
+    let named_by_path = program.contains('/') && !program.starts_with('/');
+    if named_by_path { repository.join(program).display().to_string() } else { program.to_owned() }
+}
+
+/// What was said so far.
+#[derive(Debug, Default)]
+struct Stream {
+    heard: Heard,
+    message: String,
+    /// What it spent, all in all.
+    dollars: Option<f64>,
+    ended: bool,
+}
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        match serde_json::from_slice(line) {
+            Ok(line) => self.take(line).into_iter().collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn ended(&mut self, end: &Closing<'_>) -> Account {
+        if !self.ended {
+            self.heard.trouble.get_or_insert_with(|| end.without_a_word());
+        }
+        self.price();
+        let message = if self.heard.trouble.is_none() { self.message.clone() } else { String::new() };
+        Account { message, heard: self.heard.clone() }
+    }
+}
+
+impl Stream {
+    fn take(&mut self, line: Line) -> Option<Said> {
+        match line {
+            Line::Session { id } => self.heard.session = Some(id),
+            Line::Text { text, begins } => {
+                if begins {
+                    self.message.clear();
+                }
+                self.message.push_str(&text);
+                let shown = text.trim_end();
+                return (!shown.is_empty()).then(|| Said::Text(shown.to_owned()));
+            }
+            Line::Tool { name, about } => return Some(Said::Tool { name, about }),
+            Line::Denied { tool, about } => {
+                let denied = Denied { tool, about };
+                self.heard.denied.push(denied.clone());
+                return Some(Said::Denied(denied));
+            }
+            Line::Usage { model, input, cached, written, output } => {
+                let tokens = Tokens { input, cached, written, output };
+                self.heard.spent.push(Spent { model, tokens, cost_micro_usd: None });
+            }
+            Line::Cost { usd } => self.dollars = Some(usd),
+            Line::Reports { found } => self.heard.found_reports = Some(found),
+            Line::Error { code, message } => {
+                let kind = kind_of(code, &message);
+                self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, first_line(&message)));
+                return Some(Said::Error(message));
+            }
+            Line::End { reason } => {
+                self.ended = true;
+                self.end(&reason);
+            }
+            Line::Unknown => {}
+        }
+        None
+    }
+
+    fn end(&mut self, reason: &str) {
+        let (kind, words) = match reason {
+            "end_turn" => return,
+            "max_tokens" => (TroubleKind::Bound, "its answer was cut at its longest".to_owned()),
+            "max_turn_requests" => (TroubleKind::Bound, "it asked its model too often".to_owned()),
+            "refusal" => (TroubleKind::Other, "it refused".to_owned()),
+            reason => (TroubleKind::Other, format!("it stopped: {reason}")),
+        };
+        self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, words));
+    }
+
+    /// The cost is said for all models together.
+    fn price(&mut self) {
+        let micro = self.dollars.map(|dollars| (dollars * 1e6).round() as u64).filter(|micro| *micro > 0);
+        match (micro, self.heard.spent.as_mut_slice()) {
+            (Some(_), [one]) => one.cost_micro_usd = micro,
+            (Some(_), _) => self.heard.spent.push(Spent { cost_micro_usd: micro, ..Spent::default() }),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Some agents give the status of their provider as the code of the error.
+fn kind_of(code: Option<i32>, message: &str) -> TroubleKind {
+    const LOGIN_NEEDED: i32 = -32000;
+    let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+    if code == Some(LOGIN_NEEDED) { TroubleKind::NotLoggedIn } else { refusal::kind(status, message, None) }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
+}
