@@ -138,7 +138,7 @@ pub struct Account {
 impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
-        let stderr = String::from_utf8_lossy(self.stderr);
+        let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
         let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
@@ -146,6 +146,16 @@ impl Closing<'_> {
         };
         Trouble::new(TroubleKind::NoEnd, last.map_or(how.clone(), |last| format!("{how}, {last}")))
     }
+}
+
+/// Text without what makes terminals colour it.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ';');
+        text + rest.strip_prefix('m').unwrap_or(rest)
+    })
 }
 
 /// A listener that shows what was written as it is.

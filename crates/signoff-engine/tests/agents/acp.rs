@@ -159,30 +159,141 @@ fn what_it_is_asked_for_is_read_back() {
 
 #[test]
 fn a_writer_of_opencode() {
-    insta::assert_snapshot!(held("opencode_tools", writer()), @"");
+    insta::assert_snapshot!(held("opencode_tools", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    I write a file.
+    [edit] write made.txt
+    Now the shell.
+    [execute] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: ses_1
+    spent by a model: 1300 in (600 cached, 0 written), 80 out, 2760 µ$
+    ended well
+    "#);
 }
 
 #[test]
 fn a_writer_of_gemini_is_allowed_each_thing_once() {
-    insta::assert_snapshot!(held("gemini_tools", writer()), @"");
+    insta::assert_snapshot!(held("gemini_tools", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    answers "proceed_once"
+    answers "proceed_once"
+    ---
+    I write a file.
+    [edit] Writing to made.txt
+    Now the shell.
+    [execute] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: session-1
+    spent by gemini-2.5-pro: 3600 in (0 cached, 0 written), 210 out
+    ended well
+    "#);
 }
 
 #[test]
 fn reviewers_report() {
-    insta::assert_snapshot!(held("opencode_reports", reader()), @"");
-    insta::assert_snapshot!(held("gemini_reports", reader()), @"");
+    insta::assert_snapshot!(held("opencode_reports", reader()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    ---
+    Reporting.
+    [tool] signoff_report_finding
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: ses_1
+    spent by a model: 2100 in (200 cached, 0 written), 30 out, 3930 µ$
+    found the server for reports: true
+    ended well
+    "#);
+    insta::assert_snapshot!(held("gemini_reports", reader()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    answers "proceed_once"
+    ---
+    Reporting.
+    [tool] report_finding (signoff MCP Server)
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: session-1
+    spent by gemini-2.5-pro: 4100 in (0 cached, 0 written), 50 out
+    found the server for reports: true
+    ended well
+    "#);
 }
 
 #[test]
 fn reviewers_that_try_to_write() {
-    insta::assert_snapshot!(held("opencode_reviewer_writes", reader()), @"");
-    insta::assert_snapshot!(held("gemini_reviewer_writes", reader()), @"");
+    insta::assert_snapshot!(held("opencode_reviewer_writes", reader()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    ---
+    Writing.
+    [write]  (not allowed)
+    Touching.
+    [bash]  (not allowed)
+    Pushing.
+    [bash]  (not allowed)
+    Hook.
+    [write]  (not allowed)
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: ses_1
+    spent by a model: 10 in (0 cached, 0 written), 1 out, 60 µ$
+    denied: write 
+    denied: bash 
+    denied: bash 
+    denied: write 
+    ended well
+    "#);
+    insta::assert_snapshot!(held("gemini_reviewer_writes", reader()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    answers "cancel"
+    answers "cancel"
+    ---
+    Writing.
+    [edit] Writing to evil.txt
+    Touching.
+    [execute] touch evil-touch.txt (not allowed)
+    Pushing.
+    [execute] git push origin HEAD (not allowed)
+    Hook.
+    [edit]
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: session-1
+    spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
+    denied: execute touch evil-touch.txt
+    denied: execute git push origin HEAD
+    ended well
+    "#);
 }
 
 #[test]
 fn old_messages_are_not_new_ones() {
     let order = Order { resumes: Some("ses_1".to_owned()), ..writer() };
-    insta::assert_snapshot!(held("opencode_resumed", order), @"");
+    insta::assert_snapshot!(held("opencode_resumed", order), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"ses_1"}
+    ---
+    Resumed answer.
+    ---
+    message: Resumed answer.
+    session: ses_1
+    spent by a model: 5000 in (4000 cached, 0 written), 55 out
+    ended well
+    "#);
 }
 
 #[test]
@@ -203,10 +314,47 @@ fn a_session_that_cannot_be_found() {
 
 #[test]
 fn refusals_of_the_provider() {
-    insta::assert_snapshot!(held("opencode_400", writer()), @"");
-    insta::assert_snapshot!(held("opencode_401", writer()), @"");
-    insta::assert_snapshot!(held("gemini_401", writer()), @"");
-    insta::assert_snapshot!(held("gemini_429", writer()), @"");
+    insta::assert_snapshot!(held("opencode_400", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: bad request: wrong model)
+    ---
+    message: 
+    session: ses_1
+    trouble: it ended with an error: Internal error: bad request: wrong model (Other)
+    "#);
+    insta::assert_snapshot!(held("opencode_401", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: invalid api key)
+    ---
+    message: 
+    session: ses_1
+    trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
+    "#);
+    insta::assert_snapshot!(held("gemini_401", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}})
+    ---
+    message: 
+    session: session-1
+    trouble: not logged in: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}} (NotLoggedIn)
+    "#);
+    insta::assert_snapshot!(held("gemini_429", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: You exceeded your current quota. Please retry in 3600s.
+    Suggested retry after 3600s.)
+    ---
+    message: 
+    session: session-1
+    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
+    "#);
 }
 
 #[test]
@@ -227,7 +375,16 @@ fn it_is_cancelled() {
 
 #[test]
 fn an_agent_that_goes_away() {
-    insta::assert_snapshot!(held("gemini_terminated", writer()), @"");
+    insta::assert_snapshot!(held("gemini_terminated", writer()), @r#"
+    initialize {"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}},"clientInfo":{"name":"signoff","version":"0.1.0"}}
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    This
+    ---
+    message: 
+    session: session-1
+    trouble: it ended without saying how: exit code 0 (NoEnd)
+    "#);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::future;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -63,7 +64,9 @@ fn hold(script: &str, order: Order) -> (Vec<u8>, String) {
             Some((Ok(line), from_agent))
         });
         let stop_asked = Box::pin(async {
-            stopped.await.unwrap();
+            if stopped.await.is_err() {
+                future::pending::<()>().await;
+            }
         });
         let client = converse(Box::pin(told), Box::pin(said), job, (printed.clone(), stop_asked));
         let agent =
@@ -111,7 +114,10 @@ impl Played {
         }
         assert_eq!(line["method"], method);
         self.ids.insert(id.to_owned(), line["id"].clone());
-        if method != "session/prompt" {
+        if method == "initialize" {
+            let offered = r#"{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}}"#;
+            assert_eq!(line["params"]["clientCapabilities"].to_string(), offered);
+        } else if method != "session/prompt" {
             writeln!(sent, "{method} {}", line["params"]).unwrap();
         }
     }

@@ -166,7 +166,7 @@ impl<W: Write> Teller<W> {
     }
 
     fn spent(&mut self, response: &PromptResponse) {
-        if let Some(usage) = &response.usage {
+        if let Some(usage) = response.usage.as_ref().filter(|usage| usage.total_tokens > 0) {
             let (cached, written) =
                 (usage.cached_read_tokens.unwrap_or(0), usage.cached_write_tokens.unwrap_or(0));
             self.tell(&Line::Usage {
