@@ -19,6 +19,7 @@ mod phase;
 pub mod questions;
 mod rank;
 mod role;
+mod sandbox;
 mod schema;
 mod show;
 mod slot;
@@ -38,6 +39,7 @@ pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
+pub use sandbox::{Sandbox, Writable};
 pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 
 use crate::ids::ReviewerName;
@@ -159,18 +161,24 @@ impl Settings {
         self.written.review_workspace.value
     }
 
-    /// Whether some reviewer is to have a copy of its own.
-    pub fn wants_review_copies(&self) -> bool {
-        let own = |workspace: &Option<Setting<ReviewWorkspace>>| {
-            workspace.as_ref().is_some_and(|set| set.value == ReviewWorkspace::Copy)
-        };
-        self.review_workspace() == ReviewWorkspace::Copy
-            || self.written.reviewers.0.values().any(|reviewer| own(&reviewer.review_workspace))
+    /// Whether agents are kept from writing where they have no business.
+    pub fn sandbox(&self) -> Sandbox {
+        self.written.sandbox.value
     }
 
-    /// Whether reviewers are kept from writing, where the system can.
-    pub fn sandbox(&self) -> bool {
-        self.written.sandbox.value
+    /// Where that is written.
+    pub fn sandbox_origin(&self) -> &Origin {
+        &self.written.sandbox.origin
+    }
+
+    /// Whether those are held too who write the work.
+    pub fn holds_writers(&self) -> bool {
+        self.sandbox() != Sandbox::Off && self.written.sandbox_writers.value
+    }
+
+    /// Where writers may write besides their worktree, as it is written.
+    pub fn sandbox_write(&self) -> &[String] {
+        &self.written.sandbox_write.value.0
     }
 
     pub fn limits(&self) -> Limits {

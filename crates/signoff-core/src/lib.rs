@@ -34,6 +34,7 @@ pub mod grant;
 pub mod group;
 pub mod heard;
 pub mod hex;
+pub mod hold;
 pub mod ids;
 pub mod ledger;
 pub mod limited;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::group::{RunEvent, RunPolicy};
+use crate::hold::Hold;
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use crate::machine::{Event, Policy};
 use crate::review::{Review, Usage};
@@ -124,6 +125,9 @@ pub struct Launch {
     pub reviewer: Option<ReviewerName>,
     pub phase: String,
     pub cycle: u32,
+    /// Who holds it to what it may write; none where that was not written down, and for what is no process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
 }
 
 impl Launch {

@@ -3,18 +3,28 @@
 //!
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
+mod about;
 pub mod acp;
+mod api_error;
+mod claude;
+mod codex;
 mod command;
+mod copilot;
 mod demo;
+mod gemini;
 mod opencode;
 mod plain;
+mod qwen;
 mod refusal;
+mod set_up;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
+pub use signoff_core::hold::Hold;
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +42,14 @@ pub struct Order<'a> {
     pub home: &'a Path,
     /// The home of the person, who may be logged in there.
     pub person: &'a Path,
+    /// The names of the variables that are set in what it inherits.
+    pub inherits: &'a BTreeSet<String>,
     pub reporting: Option<Reporting<'a>>,
     /// The session that it goes on with.
     pub resumes: Option<&'a str>,
     pub hold: Hold,
+    /// Whether it runs as root, which some agents refuse unless they are told that they may.
+    pub root: bool,
 }
 
 /// What an agent may do.
@@ -45,15 +59,6 @@ pub enum Duty {
     Write,
     /// It only looks.
     Read,
-}
-
-/// Who holds an agent to what it may do, besides itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
-    /// Nobody: what it does is found and undone.
-    Nobody,
-    Bubblewrap,
-    Landlock,
 }
 
 /// Where an agent reports with a tool: a server that speaks MCP over HTTP.
@@ -90,6 +95,19 @@ pub enum Laid {
         path: PathBuf,
         of: PathBuf,
     },
+}
+
+impl Order<'_> {
+    /// The program, which is the configuration's or has its usual name, and its first arguments.
+    fn program(&self, usual: &str) -> (String, Vec<String>) {
+        let mut words = self.agent.command.iter().cloned();
+        (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+
+    /// Whether a variable has a value that its adapter does not give it.
+    fn finds(&self, variable: &str) -> bool {
+        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
+    }
 }
 
 /// One kind of agent.
@@ -139,7 +157,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
-        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
@@ -158,6 +176,25 @@ fn uncoloured(text: &str) -> String {
     })
 }
 
+/// As much of a text as one takes in at a glance: its first line, or the beginning of it.
+fn glance(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    clip(line, 160)
+}
+
+/// A text, or the beginning of it.
+fn clip(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The words of an agent about its own end: nobody reads more of them.
+fn words(text: &str) -> String {
+    clip(text.trim(), 600)
+}
+
 /// A listener that shows what was written as it is.
 pub fn verbatim() -> Box<dyn Listener> {
     Box::new(plain::Plain)
@@ -169,12 +206,12 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Command => Some(Box::new(command::Command)),
         AgentKind::Demo => Some(Box::new(demo::Demo)),
         AgentKind::Checks => None,
-        AgentKind::Claude => None,
-        AgentKind::Codex => None,
-        AgentKind::Gemini => None,
-        AgentKind::Qwen => None,
+        AgentKind::Claude => Some(Box::new(claude::Claude)),
+        AgentKind::Codex => Some(Box::new(codex::Codex)),
+        AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
+        AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
         AgentKind::Opencode => Some(Box::new(opencode::Opencode)),
-        AgentKind::Copilot => None,
+        AgentKind::Copilot => Some(Box::new(copilot::Copilot)),
         AgentKind::Acp => Some(Box::new(acp::Acp)),
     }
 }

@@ -5,10 +5,12 @@
 
 mod checks;
 mod conclude;
+mod copied;
 mod document;
 mod environment;
 mod found;
 mod hear;
+mod held;
 mod items;
 mod limited;
 mod planner;
@@ -28,6 +30,7 @@ pub(crate) use prepare::make_directory;
 pub use reading::Readings;
 pub use usage::told_usage;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,6 +47,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::agent::{self, Listener};
 use crate::assignment::Assignment;
+use crate::confine::Power;
 use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
@@ -65,6 +69,8 @@ pub struct Workshop {
     pub program: PathBuf,
     /// The person's home, where agents are logged in.
     pub person: PathBuf,
+    /// The names of the variables that are set here.
+    pub variables: BTreeSet<String>,
     /// Loops at once.
     pub jobs: usize,
     /// What a loop without a task is about, and what its changes are counted from.
@@ -74,6 +80,8 @@ pub struct Workshop {
     pub manners: Manners,
     pub readings: Readings,
     pub reports: Arc<Reports>,
+    /// What this system can do about agents that write where they should not.
+    pub power: Power,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }

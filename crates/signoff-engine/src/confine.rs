@@ -1,82 +1,73 @@
-//! Processes that may read everything and write almost nothing: how reviewers are run where the system allows it.
+//! Processes that may read everything and write almost nothing: how agents are run where the system allows it.
+//!
+//! There are two ways, with the same rights: Landlock, which the keeper's own thread gives itself, and bubblewrap, a
+//! program that is started in front of the agent.
 
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
+mod bubblewrap;
+mod landlock;
 
-/// Where writing does no harm, and many programs cannot do without. Not all of `/dev`: below it there is room for files.
-#[cfg(target_os = "linux")]
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+use std::path::PathBuf;
 
-/// Does `start` where nothing may be written but below `paths`. What it starts is held by the same, with all that
-/// comes after it; the caller is not.
-///
-/// The system takes rights from a thread, and a process has those of the thread that started it. That thread is also
-/// what the process takes for its parent: who asked to be ended with its parent would be ended with the thread. So it
-/// stays until this program ends.
-pub fn within<T: Send + 'static>(
-    paths: Vec<PathBuf>,
-    start: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let (tell, told) = mpsc::sync_channel(1);
-    let confined = move || {
-        let started = restrict(&paths).map_err(|error| failed(&error)).and_then(|()| start());
-        let is_parent = started.is_ok();
-        tell.send(started).ok();
-        if is_parent {
-            stay();
-        }
-    };
-    thread::Builder::new().spawn(confined)?;
-    told.recv().unwrap_or_else(|error| Err(failed(&error)))
+use serde::{Deserialize, Serialize};
+use signoff_core::hold::Hold;
+
+pub use bubblewrap::{PROGRAM as BUBBLEWRAP, command_line};
+pub use landlock::within;
+
+/// What a process is held to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub by: Hold,
+    /// The only paths below which it may write.
+    pub writable: Vec<PathBuf>,
 }
 
-/// Waits for what never comes: parking may end for no reason.
-fn stay() -> ! {
-    loop {
-        thread::park();
+/// What this system can do about processes that write where they should not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Power {
+    pub by: Hold,
+    /// The version of Landlock that the kernel has.
+    pub landlock: Option<u32>,
+    /// Why nobody can hold an agent fully, in words.
+    pub lacks: Option<String>,
+}
+
+/// From this version on, Landlock also keeps files from being cut short.
+const WHOLE: u32 = 3;
+
+impl Power {
+    /// Looks what this system can do. A test can insist on one way.
+    pub fn probe(wanted: Option<Hold>) -> Self {
+        let landlock = landlock::version();
+        let by = |by, lacks| Self { by, landlock, lacks };
+        match wanted {
+            Some(Hold::Nobody) => return by(Hold::Nobody, Some("a test wants it so".to_owned())),
+            Some(Hold::Landlock) => return by(Hold::Landlock, None),
+            Some(Hold::Bubblewrap) => return by(Hold::Bubblewrap, bubblewrap::trial().err()),
+            None => {}
+        }
+        if landlock.is_some_and(|version| version >= WHOLE) {
+            return by(Hold::Landlock, None);
+        }
+        match (bubblewrap::trial(), landlock) {
+            (Ok(()), _) => by(Hold::Bubblewrap, None),
+            (Err(why), Some(version)) => {
+                let weak = format!(
+                    "the kernel's Landlock (version {version}) does not keep files from being cut short, and {why}"
+                );
+                by(Hold::Landlock, Some(weak))
+            }
+            (Err(why), None) => by(Hold::Nobody, Some(format!("{}, and {why}", landlock::ABSENT))),
+        }
+    }
+
+    /// Whether an agent is held to all it should be.
+    pub fn is_whole(&self) -> bool {
+        self.by != Hold::Nobody && self.lacks.is_none()
     }
 }
 
-fn failed(error: &dyn std::error::Error) -> io::Error {
-    io::Error::other(format!("confinement failed: {error}"))
-}
-
-/// Gives up writing elsewhere, as far as this kernel can hold us to it.
-#[cfg(target_os = "linux")]
-fn restrict(paths: &[PathBuf]) -> Result<(), landlock::RulesetError> {
-    use landlock::{ABI, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, path_beneath_rules};
-    let writing = AccessFs::from_write(ABI::V5);
-    let allowed = paths.iter().map(PathBuf::as_path).chain(DEVICES.map(Path::new));
-    let rules = Ruleset::default().handle_access(writing)?.create()?;
-    rules.add_rules(path_beneath_rules(allowed, writing))?.restrict_self()?;
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn restrict(_paths: &[PathBuf]) -> Result<(), std::convert::Infallible> {
-    Ok(())
-}
-
 /// Whether this kernel can hold a process to it.
-#[cfg(target_os = "linux")]
 pub fn is_possible() -> bool {
-    use landlock::{ABI, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
-    let strict = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    strict.handle_access(AccessFs::from_write(ABI::V1)).and_then(|rules| rules.create()).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub fn is_possible() -> bool {
-    false
+    landlock::version().is_some()
 }

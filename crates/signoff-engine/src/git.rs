@@ -12,6 +12,7 @@ mod catch_up;
 mod checkout;
 mod commit;
 mod copy;
+mod detach;
 mod diff;
 mod disk;
 mod door;

@@ -9,7 +9,7 @@
 
 mod ask;
 mod attempt_dir;
-mod door;
+pub(crate) mod door;
 mod keep;
 mod keeper;
 mod running;
@@ -21,6 +21,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::confine::Held;
 
 pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
@@ -48,8 +50,8 @@ pub struct Launch {
     /// secrets: the keeper is started with it and passes it on.
     #[serde(skip)]
     pub environment: Vec<(String, Option<String>)>,
-    /// The only paths below which it may write, as far as the system can hold it to that; none: it may write anywhere.
-    pub writable: Option<Vec<PathBuf>>,
+    /// What it is held to; none: it may write anywhere.
+    pub held: Option<Held>,
     pub limits: Limits,
 }
 

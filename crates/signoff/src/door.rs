@@ -169,6 +169,11 @@ pub fn test_number(name: &str) -> Option<u64> {
     variable(name).and_then(|value| value.to_str()?.parse().ok())
 }
 
+/// A word that a test sets; builds for people know no such thing.
+pub fn test_word(name: &str) -> Option<String> {
+    variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
+}
+
 /// The variables that may be meant for us.
 pub fn own_variables() -> Vec<(String, String)> {
     let text = |word: OsString| word.to_string_lossy().into_owned();

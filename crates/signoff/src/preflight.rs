@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use signoff_core::config::{Agent, AgentKind, Origin, Place, Settings, TaskFlags};
+use signoff_core::config::{Agent, AgentKind, Origin, Place, Sandbox, Settings, TaskFlags, Writable};
 use signoff_core::group::Supply;
+use signoff_core::hold::Hold;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
 use signoff_engine::agent;
 use signoff_engine::board::Board;
+use signoff_engine::confine::Power;
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::At;
 use signoff_engine::opening::{self, PromptFile};
@@ -100,12 +102,14 @@ pub fn check_workflow(bench: &Bench, workflow: &Workflow, spec: &TaskSpec) -> Re
 /// What has to hold whatever is begun.
 pub fn check_place(bench: &Bench) -> Result<(), Failure> {
     check_repository(bench)?;
+    check_sandbox(&bench.settings)?;
     check_named(bench.repository.root(), bench.settings.named_prompts())
 }
 
 /// The same where no flag can name another prompt.
 fn check_place_without_flags(bench: &Bench) -> Result<(), Failure> {
     check_repository(bench)?;
+    check_sandbox(&bench.settings)?;
     check_named_prompts(&bench.settings, bench.repository.root())
 }
 
@@ -120,6 +124,29 @@ fn check_named(root: &Path, prompts: Vec<(&str, &Origin)>) -> Result<(), Failure
         let read = PromptFile::at(root, path).read();
         read.map(drop).map_err(|error| Failure::from(error).at(origin.to_string()))
     })
+}
+
+/// What this system can do about agents that write where they should not.
+pub fn power() -> Power {
+    let ways = [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock];
+    let wanted = door::test_word("SIGNOFF_TEST_HOLD");
+    Power::probe(wanted.and_then(|word| ways.into_iter().find(|way| way.word() == word)))
+}
+
+/// Who insists on the sandbox gets it, or nothing at all.
+pub fn check_sandbox(settings: &Settings) -> Result<(), Failure> {
+    if settings.sandbox() != Sandbox::Required {
+        return Ok(());
+    }
+    let Some(lacks) = power().lacks else { return Ok(()) };
+    let failure = Failure::usage(format!("sandbox = \"required\", and this system cannot hold agents: {lacks}"));
+    let hint = if cfg!(target_os = "linux") {
+        "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers \
+         change is undone"
+    } else {
+        "work on Linux; or set sandbox = true: then what reviewers change is undone"
+    };
+    Err(failure.at(settings.sandbox_origin().to_string()).hint(hint))
 }
 
 pub fn check_repository(bench: &Bench) -> Result<(), Failure> {
@@ -198,12 +225,20 @@ fn check_checks(bench: &Bench, who: &str) -> Result<(), Failure> {
 pub fn warnings(bench: &Bench) -> Vec<String> {
     let mut said: Vec<String> =
         bench.settings.copied_into_worktrees().iter().filter_map(|name| not_copied(bench, name)).collect();
-    if bench.settings.wants_review_copies() {
-        let workspace =
-            "review_workspace = \"copy\" is not supported yet: reviewers work in the task's worktree";
-        said.push(workspace.to_owned());
-    }
+    let written = bench.settings.sandbox_write().iter().filter(|_| bench.settings.holds_writers());
+    said.extend(written.filter_map(|path| not_writable(path)));
     said
+}
+
+/// What is not there when an agent starts, it cannot make either.
+fn not_writable(path: &str) -> Option<String> {
+    let place = match path.strip_prefix("~/") {
+        Some(below) => crate::settings::home()?.join(below),
+        None if path == Writable::CACHES => return None,
+        None => Path::new(path).to_owned(),
+    };
+    let missing = place.symlink_metadata().is_err();
+    missing.then(|| format!("sandbox_write: there is no {path}; writers cannot make it"))
 }
 
 /// Says it once, before anything is started.

@@ -100,7 +100,7 @@ impl Layer {
 }
 
 /// The variables that are settings, by the key they set: those that one machine, or one call, wants otherwise.
-pub const VARIABLES: [(&str, &str); 23] = [
+pub const VARIABLES: [(&str, &str); 24] = [
     ("SIGNOFF_PRESET", "preset"),
     ("SIGNOFF_JOBS", "jobs"),
     ("SIGNOFF_STORE", "store"),
@@ -108,6 +108,7 @@ pub const VARIABLES: [(&str, &str); 23] = [
     ("SIGNOFF_LANDING", "landing"),
     ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
     ("SIGNOFF_SANDBOX", "sandbox"),
+    ("SIGNOFF_SANDBOX_WRITERS", "sandbox_writers"),
     ("SIGNOFF_DEFAULTS_AUTO_REVIEW", "defaults.auto_review"),
     ("SIGNOFF_DEFAULTS_MAX_REVIEW_CYCLES", "defaults.max_review_cycles"),
     ("SIGNOFF_LIMITS_MAX_COST_USD", "limits.max_cost_usd"),
@@ -175,7 +176,7 @@ fn check_spelling(name: &str) -> Result<(), ConfigError> {
 }
 
 /// Keys whose values are switches.
-const SWITCHES: [&str; 3] = ["no_ask", "sandbox", "defaults.auto_review"];
+const SWITCHES: [&str; 4] = ["no_ask", "sandbox", "sandbox_writers", "defaults.auto_review"];
 
 /// Keys whose values are numbers.
 const NUMBERS: [&str; 11] = [

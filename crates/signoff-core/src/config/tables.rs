@@ -8,6 +8,7 @@ use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
 use super::phase::PhaseSettings;
 use super::role::Player;
+use super::sandbox::{Sandbox, Writable};
 use super::slot::{Named, Slot, check_name, named_schema, row, table};
 use super::value::{
     AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Program,
@@ -38,8 +39,13 @@ table! {
         landing: Setting<LandBy> = Setting::built_in(LandBy::Merge),
         /// Where reviewers work: in the loop's worktree, or in a throw-away copy each.
         review_workspace: Setting<ReviewWorkspace> = Setting::built_in(ReviewWorkspace::Shared),
-        /// `true`: reviewers cannot write but to a temporary directory of their own, where the system can hold them to it.
-        sandbox: Setting<bool> = Setting::built_in(true),
+        /// `true`: agents cannot write where they have no business, where the system can hold them to it; "required": nothing
+        /// starts where it cannot.
+        sandbox: Setting<Sandbox> = Setting::built_in(Sandbox::On),
+        /// `false`: only readers are held, and whoever writes the work may write anywhere.
+        sandbox_writers: Setting<bool> = Setting::built_in(true),
+        /// Where writers may write besides their worktree: "caches" for the usual ones of build tools, paths from `/` or `~/`.
+        sandbox_write: Setting<Writable> = Setting::built_in(Writable::default()),
         /// Preset `slots`: whether tasks are reviewed where no flag says so.
         reviewEnabled: Option<Setting<bool>> = None,
         /// Preset `slots`: how many fixes a task gets.

@@ -9,7 +9,7 @@ use std::path::Path;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::opencode::Opencode;
-use super::{Account, Agent, Closing, CommandLine, Duty, Listener, Order, Reporting, refusal};
+use super::{Account, Agent, Closing, CommandLine, Duty, Listener, Order, Reporting, glance, refusal};
 use line::Line;
 
 /// The hidden first argument of the part that speaks the protocol.
@@ -125,7 +125,7 @@ impl Stream {
             Line::Reports { found } => self.heard.found_reports = Some(found),
             Line::Error { code, message } => {
                 let kind = kind_of(code, &message);
-                self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, first_line(&message)));
+                self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, glance(&message)));
                 return Some(Said::Error(message));
             }
             Line::End { reason } => {
@@ -164,8 +164,4 @@ fn kind_of(code: Option<i32>, message: &str) -> TroubleKind {
     const LOGIN_NEEDED: i32 = -32000;
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
     if code == Some(LOGIN_NEEDED) { TroubleKind::NotLoggedIn } else { refusal::kind(status, message, None) }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
 }

@@ -10,15 +10,18 @@ pub struct Opencode;
 
 impl Agent for Opencode {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let mut words = order.agent.command.iter().cloned();
-        let program = words.next().unwrap_or_else(|| "opencode".to_owned());
+        let (program, first) = order.program("opencode");
         let config = order.home.join("opencode.json");
         let mut environment = environment(order);
         environment.push(("OPENCODE_CONFIG".to_owned(), Some(config.display().to_string())));
         let config = Laid::Text { path: config, text: config_of(order) };
         CommandLine {
             program,
-            arguments: words.chain(arguments(order)).chain(order.agent.args.iter().cloned()).collect(),
+            arguments: first
+                .into_iter()
+                .chain(arguments(order))
+                .chain(order.agent.args.iter().cloned())
+                .collect(),
             environment,
             files: logins(order).into_iter().chain([config]).collect(),
         }

@@ -37,7 +37,7 @@ pub fn kind(status: Option<u16>, words: &str, seconds: Option<u64>) -> TroubleKi
         (None, Some(402)) => TroubleKind::Money,
         (None, Some(404)) => TroubleKind::Model,
         (None, Some(413)) => TroubleKind::TooLong,
-        (None, Some(502..=504 | 529)) => TroubleKind::Overloaded,
+        (None, Some(500..=599)) => TroubleKind::Overloaded,
         (None, Some(_)) => TroubleKind::Other,
         (None, None) if refused(&words).is_some() => TroubleKind::Limited { seconds: asked },
         (None, None) => TroubleKind::Other,

@@ -20,7 +20,7 @@ use super::hear::{Closed, closed, hear, message};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::usage;
-use super::{End, Workshop, document, items, planner, research};
+use super::{End, Workshop, copied, document, held, items, planner, research};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::builtin::checks::NotRun;
@@ -58,6 +58,8 @@ pub fn conclude(
     }
     hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    notes.extend(held::refused(&task.launch, dir));
+    held::sweep(dir);
     if task.is_planning() {
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
         return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
@@ -101,6 +103,7 @@ fn end(
     let worktree = shop.worktree(task)?;
     match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
+            copied::discard(shop, task, reviewer);
             let undone = undo(shop, &worktree, (commit, Reading::Review), (reviewer, notes))?;
             review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
@@ -161,6 +164,8 @@ fn work(
     (dir, ended): (&AttemptDir, &Ended),
     notes: &mut Vec<String>,
 ) -> Result<End, EngineError> {
+    // Whoever was held to its worktree worked off its branch.
+    worktree.follow()?;
     let ended_badly = match closed(shop, task, dir, ended) {
         Closed::Stopped => return Ok(End::Stopped),
         closed @ (Closed::Well | Closed::Limited(_) | Closed::Failed(_)) => closed.end(task),

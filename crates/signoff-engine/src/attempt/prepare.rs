@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place};
+use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place, ReviewWorkspace};
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::grant::Grant;
 use signoff_core::hex::hex;
@@ -20,7 +20,8 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::document::{self, Kind};
 use super::environment::{self, Told};
-use super::{Unstarted, Workshop, checks, directory, items, research};
+use super::held::{Room, held};
+use super::{Unstarted, Workshop, checks, copied, directory, items, research};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -128,8 +129,16 @@ fn prepare_work(
     write_prompt(&dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
-    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told));
-    Ok(launch.map(|launch| (launch, dir)))
+    if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
+        worktree.detach()?;
+    }
+    match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told)) {
+        Ok(launch) => {
+            let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Work(&worktree))?;
+            Ok(Ok((launch, dir)))
+        }
+        Err(unstarted) => Ok(Err(unstarted)),
+    }
 }
 
 fn prepare_review(
@@ -162,16 +171,19 @@ fn prepare_review(
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };
+    let copy = match assigned.workspace {
+        ReviewWorkspace::Copy => Some(copied::make(shop, task, (name, commit))?),
+        ReviewWorkspace::Shared => None,
+    };
+    let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
     let told =
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
-    let launch = launch(shop, task, &dir, who, (assigned.timeout, &told));
-    let launch = match launch {
-        Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
-        launch => launch,
-    };
-    Ok(launch.map(|launch| (launch, dir)))
+    match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
+        Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &room)?, dir))),
+        Err(unstarted) => Ok(Err(unstarted)),
+    }
 }
 
 /// A way to report, for those who may.
@@ -197,16 +209,6 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
             None
         }
     }
-}
-
-/// A reviewer may write to a temporary directory of its own and where it tells its usage, where the system can hold it to
-/// that.
-pub(super) fn confined(launch: Launch, dir: &AttemptDir) -> Result<Launch, EngineError> {
-    let temporary = dir.path().join("tmp");
-    fs::create_dir_all(&temporary).map_err(|error| EngineError::io("make", &temporary, error))?;
-    let own = ("TMPDIR".to_owned(), Some(temporary.display().to_string()));
-    let environment = launch.environment.into_iter().chain([own]).collect();
-    Ok(Launch { environment, writable: Some(vec![temporary, dir.usage_directory()]), ..launch })
 }
 
 /// The documents that a task has, for those who must know them.
@@ -286,9 +288,11 @@ pub(super) fn launch(
         repository: shop.repository.root(),
         home: &home,
         person,
+        inherits: &shop.variables,
         reporting,
         resumes: None,
-        hold: Hold::Nobody,
+        hold: task.launch.hold.unwrap_or(Hold::Nobody),
+        root: rustix::process::geteuid().is_root(),
     });
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
@@ -320,7 +324,7 @@ pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, tim
         arguments,
         directory: directory.to_owned(),
         environment,
-        writable: None,
+        held: None,
         limits: Limits {
             time: Some(duration(timeout)),
             silence: Some(duration(limits.silence)),

@@ -11,7 +11,8 @@ use signoff_core::workflow::Role;
 use super::conclude::{failed, start_of};
 use super::environment::Told;
 use super::hear::{closed, message};
-use super::prepare::{Memo, Prepared, confined, launch, opening, restarted, write_prompt};
+use super::held::{Room, held};
+use super::prepare::{Memo, Prepared, launch, opening, restarted, write_prompt};
 use super::reviewed::{Reading, undo};
 use super::{End, Unstarted, Workshop};
 use crate::assignment::Assignment;
@@ -40,12 +41,10 @@ pub fn prepare(
     let material = Material { opening, ..restarted(shop, task)? };
     let memo = Memo { reads: true, ..Memo::default() };
     write_prompt(&dir, &brief::researcher(task, &material, number), &memo)?;
-    let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default()));
-    let launch = match launch {
-        Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),
-        launch => launch,
-    };
-    Ok(launch.map(|launch| (launch, dir)))
+    match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default())) {
+        Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &Room::None)?, dir))),
+        Err(unstarted) => Ok(Err(unstarted)),
+    }
 }
 
 fn name(number: usize) -> ReviewerName {

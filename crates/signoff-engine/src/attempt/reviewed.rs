@@ -14,7 +14,7 @@ use super::conclude::{failed, memo, ran};
 use super::hear::{closed, message};
 use super::reading::Undone;
 use super::usage::usage;
-use super::{End, Workshop, prepare};
+use super::{End, Workshop, copied, prepare};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
@@ -49,6 +49,8 @@ pub fn review(
         Ok(review) => review,
         Err(failure) => return Ok(failed(task, failure)),
     };
+    let copy = copied::path(&task.place.worktree, reviewer).display().to_string();
+    let review = review.with_files_from(&[copy.as_str()]);
     let review = review.with_files_from(&roots(shop, task).each_ref().map(String::as_str));
     let review = Review {
         usage: usage(dir, ended),

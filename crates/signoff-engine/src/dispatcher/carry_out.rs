@@ -174,7 +174,8 @@ impl Dispatcher<'_> {
         let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
         let reviewer =
             if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
-        Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle }
+        let hold = self.shop.hold(&job.kind, &agent);
+        Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle, hold }
     }
 
     /// The agent that has its turn, and its model.

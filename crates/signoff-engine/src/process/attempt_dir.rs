@@ -78,6 +78,11 @@ impl AttemptDir {
         self.0.join("home")
     }
 
+    /// For what it needs for a moment.
+    pub fn temporary(&self) -> PathBuf {
+        self.0.join("tmp")
+    }
+
     /// Its final message, where stdout holds more than that.
     pub fn message(&self) -> PathBuf {
         self.0.join("message")

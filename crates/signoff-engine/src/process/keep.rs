@@ -9,18 +9,20 @@ use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use rustix::io::Errno;
+use signoff_core::hold::Hold;
 
 use super::attempt_dir::{Kept, Order};
 use super::table::{self, Identity};
 use super::{AttemptDir, COOKIE, Ended, Exit, Launch, door};
 use live::Live;
-use supervisor::{Outcome, Supervisor};
+use supervisor::{Outcome, Supervisor, Watched};
 use transcript::Transcript;
 
-use crate::confine;
+use crate::confine::{self, Held};
+use crate::detect;
 
 /// Told by the program, one byte each.
 pub(super) const GO: u8 = b'g';
@@ -132,21 +134,48 @@ fn start(dir: &AttemptDir, launch: &Launch) -> Result<Supervisor, Exit> {
     let prompt = File::open(dir.prompt()).map_err(|error| unready("read", &dir.prompt(), &error))?;
     let transcript = |path: &Path| Transcript::create(path).map_err(|error| unready("write", path, &error));
     let (stdout, stderr) = (transcript(&dir.stdout())?, transcript(&dir.stderr())?);
-    let mut agent = door::command(&launch.program);
+    let mut agent = command(launch)?;
     agent
-        .args(&launch.arguments)
         .current_dir(&launch.directory)
         .env(COOKIE, dir.path())
         .stdin(prompt)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let started = match &launch.writable {
-        Some(paths) => confine::within(paths.clone(), move || agent.spawn()),
-        None => agent.spawn(),
+    let started = match &launch.held {
+        Some(Held { by: Hold::Landlock, writable }) => {
+            confine::within(writable.clone(), move || agent.spawn())
+        }
+        Some(Held { by: Hold::Bubblewrap | Hold::Nobody, .. }) | None => agent.spawn(),
     };
     let agent = started.map_err(|error| why_not(launch, &error))?;
+    let agent = if wrapped(launch).is_some() { Watched::Wrapped(agent) } else { Watched::Plain(agent) };
     Ok(Supervisor::new(agent, stdout, stderr, launch.limits))
+}
+
+/// The agent's command line, behind that of whoever holds it.
+fn command(launch: &Launch) -> Result<Command, Exit> {
+    let Some(writable) = wrapped(launch) else {
+        let mut agent = door::command(&launch.program);
+        agent.args(&launch.arguments);
+        return Ok(agent);
+    };
+    // Bubblewrap itself can be started; of what is behind it, it says no more than an exit code.
+    if !launch.program.contains('/') && !detect::is_installed(&launch.program) {
+        return Err(why_not(launch, &io::Error::from(io::ErrorKind::NotFound)));
+    }
+    let mut agent = door::command(confine::BUBBLEWRAP);
+    let before = confine::command_line(writable, &launch.directory);
+    agent.args(before).arg(&launch.program).args(&launch.arguments);
+    Ok(agent)
+}
+
+/// Where it may write, if another program holds it to that.
+fn wrapped(launch: &Launch) -> Option<&[PathBuf]> {
+    match launch.held.as_ref()? {
+        Held { by: Hold::Bubblewrap, writable } => Some(writable),
+        Held { by: Hold::Landlock | Hold::Nobody, .. } => None,
+    }
 }
 
 fn unready(what: &str, path: &Path, error: &io::Error) -> Exit {

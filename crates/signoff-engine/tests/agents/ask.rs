@@ -15,6 +15,8 @@ pub struct Ask {
     pub reports: bool,
     pub resumes: Option<&'static str>,
     pub hold: Hold,
+    pub root: bool,
+    pub inherits: &'static [&'static str],
 }
 
 impl Ask {
@@ -31,7 +33,16 @@ impl Ask {
             provider: kind.word().to_owned(),
             max_agents: None,
         };
-        Self { agent, model: None, duty: Duty::Write, reports: false, resumes: None, hold: Hold::Nobody }
+        Self {
+            agent,
+            model: None,
+            duty: Duty::Write,
+            reports: false,
+            resumes: None,
+            hold: Hold::Nobody,
+            root: false,
+            inherits: &[],
+        }
     }
 
     pub fn reviewer(kind: AgentKind) -> Self {
@@ -49,9 +60,11 @@ impl Ask {
             repository: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
             person: Path::new("/home/ann"),
+            inherits: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
             reporting: self.reports.then_some(reporting),
             resumes: self.resumes,
             hold: self.hold,
+            root: self.root,
         })
     }
 

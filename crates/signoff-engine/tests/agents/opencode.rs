@@ -70,7 +70,7 @@ fn a_reviewer_may_read_and_report() {
     OPENCODE_DISABLE_PROJECT_CONFIG=true
     OPENCODE_DISABLE_SHARE=true
     OPENCODE_DISABLE_TERMINAL_TITLE=true
-    OPENCODE_PERMISSION={"bash":"deny","edit":"deny","external_directory":"deny","question":"deny","skill":"deny","task":"deny","todowrite":"deny","webfetch":"deny","websearch":"deny"}
+    OPENCODE_PERMISSION={"edit":"deny","bash":"deny","task":"deny","webfetch":"deny","websearch":"deny","external_directory":"deny","todowrite":"deny","skill":"deny","question":"deny"}
     without OPENCODE_CONFIG_CONTENT
     without OPENCODE_CONFIG_DIR
     OPENCODE_CONFIG=/work/attempt/home/opencode.json
@@ -80,36 +80,36 @@ fn a_reviewer_may_read_and_report() {
     /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
     /work/attempt/home/opencode.json:
     {
+      "autoupdate": false,
+      "share": "disabled",
+      "snapshot": false,
+      "default_agent": "build",
       "agent": {
         "build": {
           "permission": {
-            "bash": "deny",
             "edit": "deny",
-            "external_directory": "deny",
-            "question": "deny",
-            "skill": "deny",
+            "bash": "deny",
             "task": "deny",
-            "todowrite": "deny",
             "webfetch": "deny",
-            "websearch": "deny"
+            "websearch": "deny",
+            "external_directory": "deny",
+            "todowrite": "deny",
+            "skill": "deny",
+            "question": "deny"
           }
         }
       },
-      "autoupdate": false,
-      "default_agent": "build",
       "mcp": {
         "signoff": {
-          "enabled": true,
+          "type": "remote",
+          "url": "http://127.0.0.1:4321/mcp",
           "headers": {
             "Authorization": "Bearer {env:SIGNOFF_MCP_TOKEN}"
           },
-          "oauth": false,
-          "type": "remote",
-          "url": "http://127.0.0.1:4321/mcp"
+          "enabled": true,
+          "oauth": false
         }
-      },
-      "share": "disabled",
-      "snapshot": false
+      }
     }
     "#);
 }
@@ -217,7 +217,7 @@ fn a_resumed_session_counts_from_zero() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, [91m[1mError: [0mSession not found (NoEnd)
+    trouble: it ended without saying how: exit code 1, Error: Session not found (NoEnd)
     ");
 }
 
@@ -311,7 +311,7 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: ses_1
-    trouble: it ended with an error: scripted 500 (Other)
+    trouble: its provider is overloaded: scripted 500 (Overloaded)
     ");
 }
 

@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use proptest::prelude::*;
 use signoff_core::config::AgentKind;
 use signoff_core::heard::{Heard, Spent};
@@ -29,6 +28,11 @@ fn directory(kind: AgentKind) -> PathBuf {
 }
 
 impl Recording {
+    fn empty() -> Self {
+        let home = PathBuf::from("/nonexistent");
+        Self { name: String::new(), stdout: Vec::new(), stderr: Vec::new(), code: Some(0), home }
+    }
+
     pub fn read(kind: AgentKind, name: &str) -> Self {
         let file = |end: &str| directory(kind).join(format!("{name}.{end}"));
         let code = fs::read_to_string(file("code")).unwrap_or_else(|_| "0".to_owned());
@@ -64,7 +68,7 @@ impl Recording {
 }
 
 /// When every recording ended, whatever its own times say.
-pub const ENDED_AT: &str = "2026-01-29T12:10:00Z";
+const ENDED_AT: &str = "2026-01-29T12:10:00Z";
 
 fn hear(listener: &mut dyn Listener, stdout: &[u8]) -> Vec<String> {
     let lines = stdout.split(|byte| *byte == b'\n');
@@ -83,6 +87,15 @@ pub fn account(kind: AgentKind, recording: &Recording) -> Account {
 pub fn story(kind: AgentKind, name: &str) -> String {
     let recording = Recording::read(kind, name);
     assert!(!recording.stdout.is_empty() || !recording.stderr.is_empty(), "there is no recording {name}");
+    told(kind, &recording)
+}
+
+/// The same for lines that nobody recorded.
+pub fn story_of(kind: AgentKind, lines: &[&str]) -> String {
+    told(kind, &Recording { stdout: lines.join("\n").into_bytes(), ..Recording::empty() })
+}
+
+fn told(kind: AgentKind, recording: &Recording) -> String {
     let mut listener = agent::of(kind).unwrap().listener();
     let mut text = hear(listener.as_mut(), &recording.stdout).join("\n");
     let account = listener.ended(&recording.closing());
@@ -115,19 +128,28 @@ fn tell(text: &mut String, heard: &Heard) {
     }
 }
 
-/// Law: what breaks off before its closing line never ended well, whatever the exit code.
+/// Law: what breaks off before the end of its closing line never ended well, whatever the exit code.
 pub fn ends_well_only_when_it_says_so(kind: AgentKind, closes: fn(&str) -> bool) {
     for recording in Recording::all(kind) {
         let text = String::from_utf8_lossy(&recording.stdout).into_owned();
-        let before = text.split_inclusive('\n').take_while(|line| !closes(line)).collect::<String>();
-        let lines = before.char_indices().filter(|(_, letter)| *letter == '\n').map(|(at, _)| at + 1);
-        for at in lines.chain([0, before.len()]) {
-            let cut =
-                Recording { stdout: before.as_bytes()[..at].to_vec(), code: Some(0), ..recording.clone() };
+        let mut lines = text.split_inclusive('\n');
+        let before: Vec<&str> = lines.by_ref().take_while(|line| !closes(line)).collect();
+        let closing = text[before.concat().len()..].lines().next().unwrap_or_default();
+        let whole = (0..=before.len()).map(|lines| before[..lines].concat());
+        let parts = (0..closing.len()).step_by(13).chain([closing.len().saturating_sub(1)]);
+        let parts = parts.map(|bytes| format!("{}{}", before.concat(), clean_cut(closing, bytes)));
+        for stdout in whole.chain(parts) {
+            let at = stdout.len();
+            let cut = Recording { stdout: stdout.into_bytes(), code: Some(0), ..recording.clone() };
             let trouble = account(kind, &cut).heard.trouble;
             assert!(trouble.is_some(), "{}, cut at byte {at}, ended well", recording.name);
         }
     }
+}
+
+/// So many bytes of a text, or a few less.
+fn clean_cut(text: &str, bytes: usize) -> &str {
+    (0..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// Law: any lines at all are taken in, and come to something.
@@ -150,14 +172,7 @@ pub fn takes_in_anything(kind: AgentKind) {
     let line = prop_oneof![bytes.clone(), spoilt];
     let input = (prop::collection::vec(line, 0..12), bytes, prop::option::of(any::<i32>()));
     proptest!(ProptestConfig::with_cases(300), |((lines, stderr, code) in input)| {
-        let home = PathBuf::from("/nonexistent");
-        let recording =
-            Recording { name: String::new(), stdout: lines.join(&b'\n'), stderr, code, home };
+        let recording = Recording { stdout: lines.join(&b'\n'), stderr, code, ..Recording::empty() };
         account(kind, &recording);
     });
-}
-
-/// The time of a recording's end, so many seconds later.
-pub fn after_the_end(seconds: i64) -> i64 {
-    ENDED_AT.parse::<Timestamp>().unwrap().as_second() + seconds
 }

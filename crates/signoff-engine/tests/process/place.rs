@@ -52,7 +52,7 @@ impl Place {
             arguments: vec!["-c".to_owned(), script.to_owned()],
             directory: self.root.path().to_owned(),
             environment: Vec::new(),
-            writable: None,
+            held: None,
             limits,
         }
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::config::edit::Changed;
 use signoff_core::config::{AgentKind, PhaseRow, Row};
+use signoff_core::hold::Hold;
 
 use super::VERSION;
 
@@ -14,6 +15,9 @@ pub struct DoctorReport {
     pub version: u32,
     /// Whether nothing is wrong; a warning is not.
     pub ok: bool,
+    /// Who holds agents to what they may write.
+    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
+    pub hold: &'static str,
     pub checks: Vec<Look>,
 }
 
@@ -28,8 +32,8 @@ pub struct Look {
 }
 
 impl DoctorReport {
-    pub fn of(checks: Vec<Look>) -> Self {
-        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), checks }
+    pub fn of(checks: Vec<Look>, hold: Hold) -> Self {
+        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), hold: hold.word(), checks }
     }
 }
 

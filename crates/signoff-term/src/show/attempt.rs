@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::hold::Hold;
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{CheckReport, Event, Failure, LandReport, Loss, WorkReport};
 use signoff_core::review::{Usage, Verdict};
@@ -27,6 +28,9 @@ pub struct Attempt {
     pub phase: String,
     /// 0 before the first review.
     pub cycle: u32,
+    /// Who held it to what it may write; null for older ones, and for what is no process.
+    #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock", null]))]
+    pub hold: Option<&'static str>,
     pub started_at: String,
     /// None while it runs, and for one that was stopped.
     pub ended_at: Option<String>,
@@ -111,6 +115,7 @@ impl Attempt {
             model: launch.model.clone(),
             phase: launch.phase.clone(),
             cycle: launch.cycle,
+            hold: launch.hold.map(Hold::word),
             started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),

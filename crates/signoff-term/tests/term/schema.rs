@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use signoff_core::config::AgentKind;
 use signoff_core::config::edit::Changed;
 use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::hold::Hold;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
 use signoff_term::json::{
@@ -122,7 +123,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         ("config", json!(ConfigReport::of(settings))),
         ("configure", json!(configure)),
         ("configure-show", json!(PhasesReport::of(phases))),
-        ("doctor", json!(DoctorReport::of(looks))),
+        ("doctor", json!(DoctorReport::of(looks, Hold::Landlock))),
         ("init", json!(init)),
         ("diff", json!(diff)),
         ("logs", json!(line)),

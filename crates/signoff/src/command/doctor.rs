@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use signoff_core::config::TaskFlags;
+use signoff_core::config::{Sandbox, TaskFlags};
+use signoff_core::hold::Hold;
 use signoff_core::task::TaskSpec;
-use signoff_engine::confine;
+use signoff_engine::confine::Power;
 use signoff_engine::git::{At, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DoctorReport, Look};
@@ -39,7 +40,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     looks.push(store(&bench)?);
-    looks.push(sandbox(&bench));
+    let power = preflight::power();
+    looks.push(sandbox(&bench, &power));
     looks.extend(worktrees(&bench)?);
     let prompts = preflight::check_named_prompts(&bench.settings, bench.repository.root());
     looks.extend(prompts.err().map(|failure| Look::ill("prompts", on_a_line(&failure))));
@@ -47,7 +49,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     looks.extend(
         bench.settings.unknown_tools().iter().map(|said| Look::warning("settings", said.to_string())),
     );
-    let report = DoctorReport::of(looks);
+    let held = bench.settings.sandbox() != Sandbox::Off;
+    let report = DoctorReport::of(looks, if held { power.by } else { Hold::Nobody });
     if console.json {
         console.json(&report)?;
     } else {
@@ -100,14 +103,30 @@ fn on_a_line(failure: &Failure) -> String {
     said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
 }
 
-/// How far reviewers are kept from writing.
-fn sandbox(bench: &Bench) -> Look {
-    let message = match (bench.settings.sandbox(), confine::is_possible()) {
-        (true, true) => "reviewers cannot write (Landlock), and what changes is undone",
-        (true, false) => "this system cannot keep reviewers from writing; what they change is undone",
-        (false, _) => "switched off; what reviewers change is undone",
+/// How far agents are kept from writing.
+fn sandbox(bench: &Bench, power: &Power) -> Look {
+    let by = match (power.by, power.landlock) {
+        (Hold::Landlock, Some(version)) => format!("Landlock, version {version}"),
+        (Hold::Landlock, None) => "Landlock".to_owned(),
+        (Hold::Bubblewrap, _) => "bubblewrap".to_owned(),
+        (Hold::Nobody, _) => "nobody".to_owned(),
     };
-    Look::well("sandbox", message)
+    let writers = if bench.settings.holds_writers() { "writers only to their own work" } else { "writers can" };
+    let lacks = power.lacks.as_deref();
+    let held = format!("reviewers cannot write, {writers} ({by})");
+    match (bench.settings.sandbox(), lacks) {
+        (Sandbox::Off, _) => Look::well("sandbox", "switched off; what reviewers change is undone"),
+        (Sandbox::On | Sandbox::Required, None) => Look::well("sandbox", format!("{held}, and what reviewers change is undone")),
+        (Sandbox::Required, Some(_)) => match preflight::check_sandbox(&bench.settings) {
+            Err(failure) => Look::ill("sandbox", on_a_line(&failure)),
+            Ok(()) => Look::well("sandbox", held),
+        },
+        (Sandbox::On, Some(lacks)) if power.by == Hold::Nobody => {
+            let open = "agents can write anywhere; what reviewers change is undone";
+            Look::warning("sandbox", format!("{open} ({lacks})"))
+        }
+        (Sandbox::On, Some(lacks)) => Look::warning("sandbox", format!("{held}; but {lacks}")),
+    }
 }
 
 fn store(bench: &Bench) -> Result<Look, Failure> {
@@ -150,6 +169,10 @@ fn astray(bench: &Bench, path: &Path, branch: &str) -> Option<String> {
     let at = Repository::discover(bench.repository.git(), path).and_then(|worktree| worktree.at());
     let is = match at {
         Ok(At::Branch { name, .. }) if name == branch => return None,
+        // So it is while a writer is at work that is held to it; the branch follows.
+        Ok(At::Detached { commit }) if bench.repository.is_ancestor(branch, commit.as_str()).unwrap_or(false) => {
+            return None;
+        }
         Ok(At::Branch { name, .. }) => format!("on branch {name}"),
         Ok(At::Detached { commit }) => format!("detached at {commit}"),
         Ok(At::Unborn { branch }) => format!("on branch {branch}, which has no commit"),

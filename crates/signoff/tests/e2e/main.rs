@@ -49,6 +49,8 @@ mod phases_engine;
 mod plan;
 mod queue;
 #[cfg(test)]
+mod real_agents;
+#[cfg(test)]
 mod replaced;
 mod session;
 #[cfg(test)]

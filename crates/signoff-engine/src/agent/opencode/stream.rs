@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use crate::agent::{Account, Closing, Listener, SERVER, refusal};
+use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 
 /// What was said so far.
 #[derive(Debug, Default)]
@@ -232,11 +232,10 @@ impl Stream {
             return if wrong.0.contains("unavailable tool") {
                 self.deny(Denied { tool: meant.0, about: String::new() })
             } else {
-                Said::Tool { name: meant.0, about: first_line(&wrong.0) }
+                Said::Tool { name: meant.0, about: glance(&wrong.0) }
             };
         }
-        let about =
-            [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| first_line(text));
+        let about = [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| glance(text));
         let about = about.unwrap_or_default();
         if error.contains("rejected permission") || error.contains("specified a rule") {
             return self.deny(Denied { tool, about });
@@ -253,7 +252,7 @@ impl Stream {
     }
 
     fn failed(&mut self, Failure { name, data }: Failure) -> String {
-        let message = if data.message.is_empty() { name } else { first_line(&data.message) };
+        let message = if data.message.is_empty() { name } else { glance(&data.message) };
         let message = if self.steps == 0 && message.starts_with("Unexpected server error") {
             // A model that it does not know is all that it is known to say this about.
             format!("{message} (before its first step: `opencode models` lists the models that it knows)")
@@ -285,8 +284,4 @@ fn kind_of(data: &FailureData, message: &str) -> TroubleKind {
     let kind = refusal::kind(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == TroubleKind::Other && data.status_code.is_none();
     if broken && unknown { TroubleKind::Broken } else { kind }
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim().to_owned()
 }

@@ -25,6 +25,13 @@ const SOON: Duration = Duration::from_millis(5);
 /// How often at least to bury what the agent's own children left behind.
 const LATER: Duration = Duration::from_secs(1);
 
+/// Whose end is waited for.
+pub enum Watched {
+    Plain(Child),
+    /// A program that holds the agent and ends when that does.
+    Wrapped(Child),
+}
+
 pub struct Supervisor {
     agent: Agent,
     stdout: Transcript,
@@ -47,6 +54,8 @@ struct Agent {
     /// Tells the end of the process to a poll. None where there is no such thing, and once it is told.
     handle: Option<OwnedFd>,
     status: Option<WaitStatus>,
+    /// Whether it is only in front of the agent, and would take that with it if it were asked to end.
+    is_wrapper: bool,
 }
 
 enum Stage {
@@ -81,14 +90,16 @@ impl Outcome {
 }
 
 impl Supervisor {
-    pub fn new(mut agent: Child, mut stdout: Transcript, mut stderr: Transcript, limits: Limits) -> Self {
+    pub fn new(agent: Watched, mut stdout: Transcript, mut stderr: Transcript, limits: Limits) -> Self {
         let now = door::now();
+        let is_wrapper = matches!(agent, Watched::Wrapped(_));
+        let (Watched::Plain(mut agent) | Watched::Wrapped(mut agent)) = agent;
         let attached = stdout
             .attach(agent.stdout.take().map(OwnedFd::from))
             .and_then(|()| stderr.attach(agent.stderr.take().map(OwnedFd::from)))
             .and_then(|()| never_block(io::stdin().as_fd()));
         let mut this = Self {
-            agent: Agent::new(&agent),
+            agent: Agent { is_wrapper, ..Agent::new(&agent) },
             live: Live::of(&stdout).ok(),
             stdout,
             stderr,
@@ -198,14 +209,20 @@ impl Supervisor {
     /// Sends a signal to the agent's group at one blow, and to every descendant that left the group.
     fn signal_all(&mut self, signal: Signal) {
         let group = self.agent.group();
-        if let Some(group) = group {
+        // Who holds the agent ends when that does, and not before: the agent's grace would end with it.
+        let apart = self.agent.is_wrapper && signal == Signal::TERM;
+        if let Some(group) = group.filter(|_| !apart) {
             rustix::process::kill_process_group(group, signal).ok();
         }
         let group = group.map_or(0, |group| group.as_raw_nonzero().get());
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        for row in table::descendants(&table::rows(), [own]).iter().filter(|row| row.group != group) {
-            row.identity.send(signal);
-            if !row.zombie {
+        for row in table::descendants(&table::rows(), [own]) {
+            let is_stray = row.group != group;
+            // The leader of the group is the wrapper.
+            if is_stray || (apart && row.identity.pid != group) {
+                row.identity.send(signal);
+            }
+            if is_stray && !row.zombie {
                 self.strays.insert(row.identity);
             }
         }
@@ -298,7 +315,7 @@ impl Supervisor {
 impl Agent {
     fn new(child: &Child) -> Self {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Self { pid, handle: pid.and_then(handle), status: None }
+        Self { pid, handle: pid.and_then(handle), status: None, is_wrapper: false }
     }
 
     fn ended(&mut self, status: WaitStatus) {

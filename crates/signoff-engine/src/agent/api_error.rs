@@ -1,0 +1,121 @@
+//! What `[API Error: …]` means: so Gemini CLI, and what others made of it, tell what their provider answered.
+
+use std::time::Duration;
+
+use signoff_core::heard::TroubleKind;
+
+/// What kind of trouble these words tell of. The exit code is the status of the provider's answer, as far as it fits into
+/// a byte.
+pub fn kind(words: &str, code: Option<i32>) -> TroubleKind {
+    let words = words.to_lowercase();
+    match by_words(&words) {
+        Some(kind) => kind,
+        None => status(&words, code).map_or(TroubleKind::Other, |status| by_status(status, &words)),
+    }
+}
+
+fn by_status(status: u32, words: &str) -> TroubleKind {
+    match status {
+        401 | 403 => TroubleKind::NotLoggedIn,
+        402 => TroubleKind::Money,
+        404 => TroubleKind::Model,
+        413 => TroubleKind::TooLong,
+        429 => TroubleKind::Limited { seconds: delay(words).map(rounded_up) },
+        500..=599 => TroubleKind::Overloaded,
+        _ => TroubleKind::Other,
+    }
+}
+
+/// Words that say more than the status beside them, or that stand without one.
+fn by_words(words: &str) -> Option<TroubleKind> {
+    let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
+    if says(&[
+        "api key not valid",
+        "api_key_invalid",
+        "missing api key",
+        "invalid api key",
+        "unauthenticated",
+    ]) {
+        return Some(TroubleKind::NotLoggedIn);
+    }
+    if says(&["insufficient_quota", "insufficient balance", "billing"]) {
+        return Some(TroubleKind::Money);
+    }
+    if says(&["maximum context length", "maximum number of tokens", "context is too large", "too long"]) {
+        return Some(TroubleKind::TooLong);
+    }
+    if says(&["rate limit", "too many requests", "exceeded your current quota", "resource_exhausted"]) {
+        return Some(TroubleKind::Limited { seconds: delay(words).map(rounded_up) });
+    }
+    if says(&["overloaded", "\"unavailable\""]) {
+        return Some(TroubleKind::Overloaded);
+    }
+    if says(&["model not found", "model_not_found", "is not found for api version"]) {
+        return Some(TroubleKind::Model);
+    }
+    let broken =
+        ["terminated", "fetch failed", "unexpected token", "socket hang up", "econnreset", "und_err"];
+    says(&broken).then_some(TroubleKind::Broken)
+}
+
+/// The status that is told: `"code":503` or `503 …` at the start, or by the exit code.
+fn status(words: &str, code: Option<i32>) -> Option<u32> {
+    let told = words.split_once("\"code\":").map(|(_, rest)| rest);
+    let first = words.split_once("[api error: ").map(|(_, rest)| rest);
+    let number = |text: &str| text.trim_start().get(..3)?.parse().ok();
+    let said = told.and_then(number).or_else(|| first.and_then(number));
+    // 128 and a signal's number are below.
+    said.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u32 + 256))
+}
+
+/// How long to wait: `retry after 4s`, `retry in 3.5s`.
+fn delay(words: &str) -> Option<Duration> {
+    let told = ["retry after ", "retry in "].iter().find_map(|before| words.split_once(before))?.1;
+    let number: &str = told.split(|letter: char| !letter.is_ascii_digit() && letter != '.').next()?;
+    let rest = &told[number.len()..];
+    let seconds: f64 = number.trim_end_matches('.').parse().ok()?;
+    let unit = if rest.starts_with("ms") { 0.001 } else { 1.0 };
+    Duration::try_from_secs_f64(seconds * unit).ok()
+}
+
+fn rounded_up(delay: Duration) -> u64 {
+    delay.as_secs() + u64::from(delay.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_and_codes() {
+        use TroubleKind::*;
+        for (words, code, meant) in [
+            ("[API Error: {\"error\":{\"code\":500,\"message\":\"x\"}}]", None, Overloaded),
+            ("[API Error: {\"error\":{\"code\":400,\"message\":\"x\"}}]", None, Other),
+            ("[API Error: {\"error\":{\"code\":401,\"message\":\"x\"}}]", None, NotLoggedIn),
+            ("[API Error: {\"error\":{\"code\": 403}}]", None, NotLoggedIn),
+            ("[API Error: 401 no]", None, NotLoggedIn),
+            ("[API Error: no]", Some(173), Limited { seconds: None }),
+            ("[API Error: no]", Some(247), Overloaded),
+            ("[API Error: no]", Some(148), Model),
+            ("[API Error: no]", Some(143), Other),
+            ("[API Error: 429 slow down, retry in 3.2s]", Some(1), Limited { seconds: Some(4) }),
+            ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), Limited { seconds: Some(1) }),
+            ("[API Error: API key not valid. Please pass a valid API key.]", Some(144), NotLoggedIn),
+            ("[API Error: models/x is not found for API version v1beta]", Some(1), Model),
+            ("[API Error: terminated]", Some(1), Broken),
+            ("no idea", Some(1), Other),
+            ("", None, Other),
+        ] {
+            assert_eq!(kind(words, code), meant, "{words} {code:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_words(words in ".*", code: Option<i32>) {
+            kind(&words, code);
+        }
+    }
+}

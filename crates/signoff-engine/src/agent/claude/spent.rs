@@ -1,0 +1,119 @@
+//! What Claude Code says it used.
+//!
+//! Its results count per model what was used since the result before, which adds up to what this process used. The totals
+//! beside that go on from a session that was resumed, and leave out the agents that it asked.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use signoff_core::heard::{Spent, Tokens};
+
+/// What the processes of one session used so far.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Which model it began with.
+    pub model: Option<String>,
+    by_model: BTreeMap<String, Spent>,
+    /// By versions that know no better.
+    older: Option<Spent>,
+    /// What was begun since the last result: of this nobody says what it came to, unless there is another result.
+    open: BTreeMap<String, Spent>,
+}
+
+/// The counts of a message, or of all messages together.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// The same per model.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ModelUsage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+    #[serde(rename = "costUSD")]
+    cost_usd: Option<f64>,
+}
+
+/// What a result says about it.
+#[derive(Debug, Default)]
+pub struct Bill {
+    pub since_last: Option<BTreeMap<String, ModelUsage>>,
+    pub usage: Option<Usage>,
+    pub total_cost_usd: Option<f64>,
+}
+
+impl Ledger {
+    /// Notes a message that has begun. The same is told with each of its parts.
+    pub fn begun(&mut self, id: String, model: Option<String>, usage: Usage) {
+        self.open.insert(id, Spent { model, tokens: usage.tokens(), cost_micro_usd: None });
+    }
+
+    pub fn closed(&mut self, bill: &Bill) {
+        self.open.clear();
+        match (&bill.since_last, bill.usage) {
+            (Some(models), _) => {
+                for (model, usage) in models {
+                    let spent = self.by_model.entry(model.clone()).or_default();
+                    spent.model = Some(model.clone());
+                    spent.tokens = spent.tokens.and(usage.tokens());
+                    let cost = usage.cost_usd.map(micro);
+                    spent.cost_micro_usd = sum(spent.cost_micro_usd, cost);
+                }
+            }
+            (None, Some(usage)) => {
+                let before = self.older.take().unwrap_or_default();
+                self.older = Some(Spent {
+                    model: self.model.clone(),
+                    tokens: before.tokens.and(usage.tokens()),
+                    // A running total.
+                    cost_micro_usd: bill.total_cost_usd.map(micro).or(before.cost_micro_usd),
+                });
+            }
+            (None, None) => {}
+        }
+    }
+
+    pub fn all(self) -> Vec<Spent> {
+        let all = self.by_model.into_values().chain(self.older).chain(self.open.into_values());
+        // Errors come as messages that used nothing.
+        all.filter(|one| one.tokens != Tokens::default() || one.cost_micro_usd > Some(0)).collect()
+    }
+}
+
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn micro(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
+impl Usage {
+    fn tokens(self) -> Tokens {
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        tokens(self.input_tokens, (cached, written), self.output_tokens)
+    }
+}
+
+impl ModelUsage {
+    fn tokens(self) -> Tokens {
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        tokens(self.input_tokens, (cached, written), self.output_tokens)
+    }
+}
+
+/// It counts what came out of a cache or went into it apart.
+fn tokens(fresh: u64, (cached, written): (u64, u64), output: u64) -> Tokens {
+    Tokens { input: fresh.saturating_add(cached).saturating_add(written), cached, written, output }
+}

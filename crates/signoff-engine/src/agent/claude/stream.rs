@@ -1,0 +1,272 @@
+//! What Claude Code writes: a JSON object a line, of which only some say something to us.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use signoff_core::heard::{Denied, Heard, Said};
+
+use super::end::{self, Outcome, Refusal};
+use super::spent::{Ledger, Usage};
+use crate::agent::{Account, Closing, Listener, SERVER, glance};
+
+#[derive(Debug, Default)]
+pub struct Stream {
+    session: Option<String>,
+    found_reports: Option<bool>,
+    /// What its tools were called for, by the name of the call.
+    calls: HashMap<String, Denied>,
+    denied: Vec<(String, Denied)>,
+    spent: Ledger,
+    refusal: Refusal,
+    message: String,
+    /// How it ended. It may begin again after that.
+    result: Option<Outcome>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    subtype: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Init {
+    session_id: String,
+    model: Option<String>,
+    #[serde(default)]
+    mcp_servers: Vec<Server>,
+}
+
+#[derive(Deserialize)]
+struct Server {
+    name: String,
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct Turn<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+    /// The call that it answers, where another agent was asked to do it.
+    parent_tool_use_id: Option<String>,
+    /// A word for what its provider answered instead.
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    id: Option<String>,
+    model: Option<String>,
+    #[serde(borrow)]
+    content: Vec<Block<'a>>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    r#type: &'a str,
+    text: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    tool_use_id: Option<String>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Retry {
+    retry_delay_ms: Option<f64>,
+    error_status: Option<u16>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Limit {
+    rate_limit_info: LimitInfo,
+}
+
+#[derive(Deserialize)]
+struct LimitInfo {
+    status: String,
+    #[serde(rename = "resetsAt")]
+    resets_at: Option<i64>,
+    #[serde(rename = "rateLimitType")]
+    window: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    tool_name: String,
+    tool_use_id: String,
+}
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        self.understood(line).unwrap_or_default()
+    }
+
+    fn ended(&mut self, closing: &Closing<'_>) -> Account {
+        let trouble = match &self.result {
+            Some(result) => result.trouble(&self.refusal, closing),
+            None => Some(end::without_result(closing)),
+        };
+        let message = if trouble.is_none() { std::mem::take(&mut self.message) } else { String::new() };
+        let heard = Heard {
+            session: self.session.take(),
+            spent: std::mem::take(&mut self.spent).all(),
+            trouble,
+            denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
+            found_reports: self.found_reports,
+        };
+        Account { message, heard }
+    }
+}
+
+impl Stream {
+    /// What a line says; none if it is not understood, whatever the reason.
+    fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
+        let Line { r#type, subtype } = serde_json::from_slice(line).ok()?;
+        match (r#type, subtype) {
+            ("system", Some("init")) => self.begins(serde_json::from_slice(line).ok()?),
+            ("system", Some("api_retry")) => return Some(self.retries(&serde_json::from_slice(line).ok()?)),
+            ("system", Some("permission_denied")) => {
+                let Refused { tool_name, tool_use_id } = serde_json::from_slice(line).ok()?;
+                return Some(self.denies(tool_use_id, tool_name, None));
+            }
+            ("assistant", _) => return Some(self.speaks(serde_json::from_slice(line).ok()?)),
+            ("user", _) => return Some(self.answered(serde_json::from_slice(line).ok()?)),
+            ("rate_limit_event", _) => return Some(self.limited(serde_json::from_slice(line).ok()?)),
+            ("result", _) => return Some(self.ends(line)),
+            _ => {}
+        }
+        None
+    }
+
+    fn begins(&mut self, init: Init) {
+        let found = init.mcp_servers.iter().any(|one| one.name == SERVER && one.status == "connected");
+        self.found_reports = Some(found || self.found_reports == Some(true));
+        self.session = Some(init.session_id);
+        self.spent.model = init.model;
+        self.result = None;
+    }
+
+    fn retries(&mut self, retry: &Retry) -> Vec<Said> {
+        let seconds = retry.retry_delay_ms.map(|ms| (ms / 1000.0).ceil());
+        let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        if retry.error_status == Some(429) {
+            self.refusal.asked_to_wait = delay;
+        }
+        let word = retry.error.as_deref().unwrap_or("an error").replace('_', " ");
+        let why = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
+        vec![Said::Waits { why, delay }]
+    }
+
+    fn limited(&mut self, limit: Limit) -> Vec<Said> {
+        let LimitInfo { status, resets_at, window } = limit.rate_limit_info;
+        if status != "rejected" {
+            return Vec::new();
+        }
+        self.refusal.resets_at = resets_at;
+        let window = window.map_or_else(|| "a".to_owned(), |window| window.replace('_', " "));
+        vec![Said::Waits { why: format!("{window} limit of the subscription"), delay: None }]
+    }
+
+    fn speaks(&mut self, turn: Turn<'_>) -> Vec<Said> {
+        let Turn { message, parent_tool_use_id, error } = turn;
+        if let (Some(id), Some(usage)) = (message.id, message.usage) {
+            self.spent.begun(id, message.model, usage);
+        }
+        let failed = error.is_some();
+        self.refusal.word = error;
+        let mut said = Vec::new();
+        for block in message.content {
+            match (block.r#type, block.text, block.name) {
+                ("text", Some(text), _) if failed => said.push(Said::Error(text)),
+                ("text", Some(text), _) if parent_tool_use_id.is_none() => said.push(Said::Text(text)),
+                ("tool_use", _, Some(name)) => {
+                    let about = block.input.map(about).unwrap_or_default();
+                    if let Some(id) = block.id {
+                        self.calls.insert(id, Denied { tool: name.clone(), about: about.clone() });
+                    }
+                    said.push(Said::Tool { name, about });
+                }
+                _ => {}
+            }
+        }
+        said
+    }
+
+    /// Tools that it was not given at all are refused only in the answer to the call.
+    fn answered(&mut self, turn: Turn<'_>) -> Vec<Said> {
+        let mut said = Vec::new();
+        for block in turn.message.content {
+            let missing = block.is_error
+                && block.content.is_some_and(|answer| answer.get().contains("No such tool available"));
+            let Some(call) = block.tool_use_id else { continue };
+            if let Some(Denied { tool, .. }) = self.calls.get(&call).filter(|_| missing) {
+                let tool = tool.clone();
+                said.extend(self.denies(call, tool, None));
+            }
+        }
+        said
+    }
+
+    /// Notes a refused call, once.
+    fn denies(&mut self, call: String, tool: String, input: Option<&RawValue>) -> Vec<Said> {
+        if self.denied.iter().any(|(known, _)| *known == call) {
+            return Vec::new();
+        }
+        let about = || input.map(about).unwrap_or_default();
+        let known = self.calls.get(&call).map(|call| call.about.clone());
+        let denied = Denied { tool, about: known.unwrap_or_else(about) };
+        self.denied.push((call, denied.clone()));
+        vec![Said::Denied(denied)]
+    }
+
+    fn ends(&mut self, line: &[u8]) -> Vec<Said> {
+        let Some(mut result) = Outcome::read(line) else { return Vec::new() };
+        self.spent.closed(&result.bill);
+        self.session = result.session.take().or(self.session.take());
+        if let Some(message) = result.message().filter(|message| !message.is_empty()) {
+            self.message = message.to_owned();
+        }
+        let refused = std::mem::take(&mut result.denials);
+        self.result = Some(result);
+        let say = |one: end::Denial| self.denies(one.tool_use_id, one.tool_name, one.tool_input.as_deref());
+        refused.into_iter().flat_map(say).collect()
+    }
+}
+
+/// What a tool is called with, as far as it tells people what it is about.
+fn about(input: &RawValue) -> String {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Input {
+        command: Option<String>,
+        file_path: Option<String>,
+        notebook_path: Option<String>,
+        pattern: Option<String>,
+        path: Option<String>,
+        url: Option<String>,
+        query: Option<String>,
+        description: Option<String>,
+    }
+    let input: Input = serde_json::from_str(input.get()).unwrap_or_default();
+    let known = [
+        input.command,
+        input.file_path,
+        input.notebook_path,
+        input.pattern,
+        input.path,
+        input.url,
+        input.query,
+        input.description,
+    ];
+    known.into_iter().flatten().next().map(|text| glance(&text)).unwrap_or_default()
+}

@@ -1,0 +1,241 @@
+//! What Codex keeps of its sessions: files with a JSON object a line, in which each answer's tokens are counted, also where
+//! a turn failed or was killed, and for the agents that it started itself.
+//!
+//! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use signoff_core::heard::{Denied, Spent};
+
+use super::SETTINGS;
+use super::end::is_refusal;
+use super::stream::Usage;
+use crate::agent::{Closing, glance};
+
+/// What the files of an attempt say.
+#[derive(Debug, Default)]
+pub struct Rollout {
+    pub spent: Vec<Spent>,
+    pub denied: Vec<Denied>,
+    /// When a window of the subscription that is used up opens again, in seconds since 1970.
+    resets_at: Option<i64>,
+}
+
+/// Longer lines hold nothing that is looked for.
+const LONGEST: u64 = 4 * 1024 * 1024;
+
+/// So much of a file is read. The agent could have written anything there.
+const MOST: u64 = 512 * 1024 * 1024;
+
+/// So many files; each agent that it started has one.
+const FILES: usize = 256;
+
+impl Rollout {
+    pub fn read(closing: &Closing<'_>) -> Self {
+        let mut rollout = Self::default();
+        for path in files(&closing.home.join(SETTINGS).join("sessions")) {
+            let mut reading = Reading { since: closing.started_at, ..Reading::default() };
+            // What cannot be read says nothing.
+            reading.file(&path).ok();
+            rollout.take(reading);
+        }
+        rollout
+    }
+
+    pub fn resets_in(&self, closing: &Closing<'_>) -> Option<Duration> {
+        let seconds = self.resets_at?.saturating_sub(closing.ended_at.as_second());
+        u64::try_from(seconds).ok().map(Duration::from_secs)
+    }
+
+    fn take(&mut self, reading: Reading) {
+        for (model, usage) in reading.usage {
+            let tokens = usage.into_iter().map(Usage::tokens).reduce(|one, other| one.and(other));
+            let Some(tokens) = tokens else { continue };
+            match self.spent.iter_mut().find(|spent| spent.model == model) {
+                Some(spent) => spent.tokens = spent.tokens.and(tokens),
+                None => self.spent.push(Spent { model, tokens, cost_micro_usd: None }),
+            }
+        }
+        self.denied.extend(reading.denied);
+        self.resets_at = self.resets_at.max(reading.resets_at);
+    }
+}
+
+/// The files below `sessions/YEAR/MONTH/DAY`, by name.
+fn files(sessions: &Path) -> Vec<PathBuf> {
+    let mut level = vec![sessions.to_owned()];
+    for _ in 0..4 {
+        let below = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
+        level = below.map(|entry| entry.path()).take(FILES).collect();
+    }
+    // Anything but a file might never end.
+    level.retain(|path| fs::symlink_metadata(path).is_ok_and(|file| file.is_file()));
+    level.sort();
+    level
+}
+
+/// One file, as far as it was read.
+#[derive(Default)]
+struct Reading {
+    since: Timestamp,
+    model: Option<String>,
+    usage: BTreeMap<Option<String>, Vec<Usage>>,
+    /// Calls that are not answered yet.
+    calls: BTreeMap<String, Denied>,
+    denied: Vec<Denied>,
+    resets_at: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    timestamp: Timestamp,
+    r#type: &'a str,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Context {
+    model: String,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    r#type: &'a str,
+    call_id: Option<String>,
+    name: Option<String>,
+    /// JSON as a text.
+    arguments: Option<String>,
+    input: Option<String>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    rate_limits: Option<RateLimits>,
+}
+
+#[derive(Deserialize)]
+struct RateLimits {
+    primary: Option<Window>,
+    secondary: Option<Window>,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    used_percent: f64,
+    resets_at: Option<i64>,
+}
+
+impl Reading {
+    fn file(&mut self, path: &Path) -> io::Result<()> {
+        let mut reader = BufReader::new(File::open(path)?.take(MOST));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            if line.last() == Some(&b'\n') {
+                self.line(&line);
+            } else {
+                reader.skip_until(b'\n')?;
+            }
+        }
+    }
+
+    /// Takes in a line; none if it says nothing, whatever the reason.
+    fn line(&mut self, line: &[u8]) -> Option<()> {
+        let Line { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;
+        let payload = payload.get();
+        if timestamp < self.since {
+            return None;
+        }
+        match r#type {
+            "turn_context" => self.model = Some(serde_json::from_str::<Context>(payload).ok()?.model),
+            "token_usage_record" => {
+                let Record { usage } = serde_json::from_str(payload).ok()?;
+                self.usage.entry(self.model.clone()).or_default().push(usage);
+            }
+            "response_item" => self.item(serde_json::from_str(payload).ok()?)?,
+            "event_msg" => self.event(serde_json::from_str::<Event>(payload).ok()?.rate_limits?),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn item(&mut self, item: Item<'_>) -> Option<()> {
+        let call = item.call_id?;
+        match item.r#type {
+            "function_call" => {
+                let about = glance(&command(&item.arguments?));
+                self.calls.insert(call, Denied { tool: tool(item.name?), about });
+            }
+            "custom_tool_call" => {
+                let about = glance(&patched(&item.input?));
+                self.calls.insert(call, Denied { tool: tool(item.name?), about });
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let denied = self.calls.remove(&call)?;
+                if kept_from(&denied.tool, item.output?.get()) {
+                    self.denied.push(denied);
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn event(&mut self, limits: RateLimits) {
+        let windows = [limits.primary, limits.secondary].into_iter().flatten();
+        let full = windows.filter(|window| window.used_percent >= 100.0);
+        self.resets_at = full.filter_map(|window| window.resets_at).max();
+    }
+}
+
+fn kept_from(tool: &str, output: &str) -> bool {
+    let failed = output.contains("Process exited with code") && !output.contains("exited with code 0");
+    match tool {
+        "shell" => failed && is_refusal(output),
+        "patch" => output.contains("Failed to write file") || is_refusal(output),
+        _ => false,
+    }
+}
+
+/// Its names for them differ from model to model.
+fn tool(name: String) -> String {
+    match name.as_str() {
+        "exec_command" | "shell_command" | "local_shell" => "shell".to_owned(),
+        "apply_patch" => "patch".to_owned(),
+        _ => name,
+    }
+}
+
+fn command(arguments: &str) -> String {
+    #[derive(Deserialize)]
+    struct Arguments {
+        #[serde(alias = "command")]
+        cmd: String,
+    }
+    serde_json::from_str(arguments).map_or_else(|_| String::new(), |Arguments { cmd }| cmd)
+}
+
+/// The files that a patch names.
+fn patched(patch: &str) -> String {
+    let names = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+    let named = patch.lines().filter_map(|line| names.iter().find_map(|name| line.strip_prefix(name)));
+    named.collect::<Vec<_>>().join(", ")
+}

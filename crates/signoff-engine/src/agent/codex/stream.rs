@@ -1,0 +1,198 @@
+//! What Codex writes: a JSON object a line.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens};
+
+use super::end;
+use super::rollout::Rollout;
+use crate::agent::{Account, Closing, Listener, SERVER, glance};
+
+#[derive(Debug, Default)]
+pub struct Stream {
+    session: Option<String>,
+    found_reports: Option<bool>,
+    denied: Vec<Denied>,
+    message: String,
+    /// What it counts itself: all of its session, where that was resumed.
+    total: Option<Usage>,
+    end: Option<End>,
+}
+
+/// How its turn ended.
+#[derive(Debug)]
+enum End {
+    Well,
+    Badly(String),
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    r#type: &'a str,
+    thread_id: Option<String>,
+    message: Option<String>,
+    error: Option<Words>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Words {
+    message: String,
+}
+
+/// Counts of one answer, or of several.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// All of them.
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    cache_write_input_tokens: u64,
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    r#type: &'a str,
+    status: Option<&'a str>,
+    text: Option<String>,
+    message: Option<String>,
+    command: Option<String>,
+    #[serde(borrow)]
+    aggregated_output: Option<&'a RawValue>,
+    #[serde(default)]
+    changes: Vec<Change>,
+    server: Option<String>,
+    tool: Option<String>,
+    query: Option<String>,
+    error: Option<Words>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    path: String,
+}
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        self.understood(line).unwrap_or_default()
+    }
+
+    fn ended(&mut self, closing: &Closing<'_>) -> Account {
+        let rollout = Rollout::read(closing);
+        let trouble = match self.end.take() {
+            Some(End::Well) => None,
+            Some(End::Badly(words)) => Some(end::trouble(&words, rollout.resets_in(closing))),
+            None => Some(end::without_end(closing)),
+        };
+        if trouble.as_ref().is_some_and(end::is_about_reports) {
+            self.found_reports = Some(false);
+        }
+        let message = std::mem::take(&mut self.message);
+        let heard = Heard {
+            session: self.session.take(),
+            spent: if rollout.spent.is_empty() { self.counted() } else { rollout.spent },
+            // The stream leaves out what its own sandbox refuses quickly.
+            denied: if rollout.denied.is_empty() { std::mem::take(&mut self.denied) } else { rollout.denied },
+            found_reports: self.found_reports,
+            trouble,
+        };
+        Account { message: if heard.trouble.is_none() { message } else { String::new() }, heard }
+    }
+}
+
+impl Stream {
+    /// What a line says; none if it is not understood, whatever the reason.
+    fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        match line.r#type {
+            "thread.started" => self.session = line.thread_id,
+            "turn.started" => self.end = None,
+            "turn.completed" => {
+                self.total = line.usage;
+                self.end = Some(End::Well);
+            }
+            "turn.failed" => self.end = Some(End::Badly(line.error?.message)),
+            "item.started" => return self.begins(serde_json::from_str(line.item?.get()).ok()?),
+            "item.completed" => return self.done(serde_json::from_str(line.item?.get()).ok()?),
+            // The last of them is said again when the turn fails.
+            "error" => return Some(vec![went_wrong(line.message?)]),
+            _ => {}
+        }
+        None
+    }
+
+    fn begins(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
+        let (name, about) = match item.r#type {
+            "command_execution" => ("shell".to_owned(), command(&item.command?)),
+            "file_change" => ("patch".to_owned(), paths(&item.changes)),
+            "mcp_tool_call" => (item.tool?, item.server?),
+            "web_search" => ("web_search".to_owned(), item.query.unwrap_or_default()),
+            _ => return None,
+        };
+        Some(vec![Said::Tool { name, about: glance(&about) }])
+    }
+
+    fn done(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
+        let failed = item.status == Some("failed");
+        let denied = match item.r#type {
+            "agent_message" => {
+                self.message = item.text?;
+                return Some(vec![Said::Text(self.message.clone())]);
+            }
+            "error" => return Some(vec![Said::Error(item.message?)]),
+            "mcp_tool_call" => {
+                if item.server.as_deref() == Some(SERVER) && !failed {
+                    self.found_reports = Some(true);
+                }
+                item.error.filter(|error| error.message.contains("requires approval"))?;
+                Denied { tool: item.tool?, about: item.server? }
+            }
+            "command_execution" if failed && end::is_refusal(item.aggregated_output?.get()) => {
+                Denied { tool: "shell".to_owned(), about: glance(&command(&item.command?)) }
+            }
+            "file_change" if failed => {
+                Denied { tool: "patch".to_owned(), about: glance(&paths(&item.changes)) }
+            }
+            _ => return None,
+        };
+        self.denied.push(denied.clone());
+        Some(vec![Said::Denied(denied)])
+    }
+
+    fn counted(&self) -> Vec<Spent> {
+        let spent = |usage: Usage| Spent { tokens: usage.tokens(), ..Spent::default() };
+        self.total.map(spent).into_iter().collect()
+    }
+}
+
+impl Usage {
+    pub fn tokens(self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            cached: self.cached_input_tokens,
+            written: self.cache_write_input_tokens,
+            output: self.output_tokens,
+        }
+    }
+}
+
+/// `Reconnecting... 1/5 (why)` is no end yet.
+fn went_wrong(words: String) -> Said {
+    let Some(again) = words.strip_prefix("Reconnecting...") else { return Said::Error(words) };
+    let why = again.split_once('(').map_or(again, |(_, why)| why.trim_end_matches(')'));
+    Said::Waits { why: why.trim().to_owned(), delay: None }
+}
+
+/// A command without the shell that it is given to.
+fn command(words: &str) -> String {
+    let inner = words.split_once(" -lc ").map_or(words, |(_, inner)| inner);
+    let quoted = |quote| inner.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
+    quoted('\'').or_else(|| quoted('"')).unwrap_or(inner).to_owned()
+}
+
+fn paths(changes: &[Change]) -> String {
+    changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ")
+}

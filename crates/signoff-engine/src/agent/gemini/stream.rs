@@ -1,0 +1,288 @@
+//! What Gemini CLI says with `-o stream-json`.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use signoff_core::contract::MAX_BYTES;
+use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+
+use crate::agent::about::about;
+use crate::agent::{Account, Closing, Listener, SERVER, api_error};
+
+/// A line that goes on for longer is shown in parts.
+const LONGEST: usize = 4096;
+
+/// So many of what comes in any number are kept.
+const MOST: usize = 1000;
+
+/// A line; which of the keys there are depends on its type.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    role: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tool_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    parameters: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    status: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    error: Option<Failure<'a>>,
+    #[serde(borrow, default)]
+    stats: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Failure<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    message: Cow<'a, str>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Stats {
+    total_tokens: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cached: u64,
+    models: BTreeMap<String, Counted>,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(default)]
+struct Counted {
+    total_tokens: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cached: u64,
+}
+
+/// Hears a run of Gemini CLI.
+#[derive(Default)]
+pub struct Stream {
+    heard: Heard,
+    /// What it said since it last used a tool.
+    message: String,
+    /// What of that is not yet shown: a line that goes on.
+    unshown: String,
+    /// The tools in use, by their ids.
+    tools: HashMap<String, Denied>,
+    end: Option<End>,
+}
+
+/// Its last line.
+enum End {
+    Well,
+    Badly { kind: String, message: String },
+}
+
+/// Tools that are taken away from those who may only read.
+const WRITING: [&str; 8] = [
+    "write_file",
+    "replace",
+    "run_shell_command",
+    "exit_plan_mode",
+    "invoke_agent",
+    "activate_skill",
+    "save_memory",
+    "web_fetch",
+];
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Vec::new() };
+        match line.kind.as_ref() {
+            "init" => self.heard.session = line.session_id.map(Cow::into_owned),
+            "message" if line.role.as_deref() == Some("assistant") => {
+                return self.says(line.content.as_deref().unwrap_or_default());
+            }
+            "tool_use" => return self.uses(line),
+            "tool_result" => return self.used(&line),
+            "error" => return vec![Said::Error(line.message.unwrap_or_default().into_owned())],
+            "result" => return self.closes(line),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn ended(&mut self, end: &Closing<'_>) -> Account {
+        let message = std::mem::take(&mut self.message);
+        let mut heard = std::mem::take(&mut self.heard);
+        let stderr = String::from_utf8_lossy(end.stderr);
+        if stderr.contains("MCP issues detected") {
+            heard.found_reports = Some(false);
+        }
+        heard.trouble = match self.end.take() {
+            // A prompt that is too long for the model it does not even send.
+            Some(End::Well) if message.is_empty() && heard.spent.is_empty() => Some(unasked(&stderr)),
+            Some(End::Well) => None,
+            Some(End::Badly { kind, message }) => Some(trouble(&kind, message, end.code)),
+            None => Some(unclosed(end, &stderr)),
+        };
+        // Only who ended well has a last word.
+        let message = if heard.trouble.is_none() { message } else { String::new() };
+        Account { message, heard }
+    }
+}
+
+impl Stream {
+    fn says(&mut self, text: &str) -> Vec<Said> {
+        if self.message.len() <= MAX_BYTES {
+            self.message.push_str(text);
+        }
+        self.unshown.push_str(text);
+        match self.unshown.rfind('\n') {
+            Some(end) => {
+                let rest = self.unshown.split_off(end + 1);
+                self.show(rest)
+            }
+            None if self.unshown.len() > LONGEST => self.show(String::new()),
+            None => Vec::new(),
+        }
+    }
+
+    /// Shows the lines that are whole.
+    fn show(&mut self, rest: String) -> Vec<Said> {
+        let shown = std::mem::replace(&mut self.unshown, rest);
+        let text = shown.trim_end();
+        if text.is_empty() { Vec::new() } else { vec![Said::Text(text.to_owned())] }
+    }
+
+    fn uses(&mut self, line: Line<'_>) -> Vec<Said> {
+        let mut said = self.show(String::new());
+        self.message.clear();
+        let name = line.tool_name.unwrap_or_default().into_owned();
+        let about = about(line.parameters);
+        let tool = Denied { tool: name.clone(), about: about.clone() };
+        if self.tools.len() == MOST {
+            self.tools.clear();
+        }
+        self.tools.insert(line.tool_id.unwrap_or_default().into_owned(), tool);
+        said.push(Said::Tool { name, about });
+        said
+    }
+
+    fn used(&mut self, line: &Line<'_>) -> Vec<Said> {
+        self.message.clear();
+        let Some(tool) = self.tools.remove(line.tool_id.as_deref().unwrap_or_default()) else {
+            return Vec::new();
+        };
+        let failure = line.error.as_ref().filter(|_| line.status.as_deref() == Some("error"));
+        if failure.is_none() && tool.tool.starts_with(&format!("mcp_{SERVER}_")) {
+            self.heard.found_reports = Some(true);
+        }
+        if !failure.is_some_and(|failure| is_denied(&tool.tool, failure)) {
+            return Vec::new();
+        }
+        if self.heard.denied.len() < MOST {
+            self.heard.denied.push(tool.clone());
+        }
+        vec![Said::Denied(tool)]
+    }
+
+    fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
+        // How it ended holds, however odd the rest of the line is.
+        let stats: Stats =
+            line.stats.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        self.heard.spent = spent(&stats);
+        let mut said = self.show(String::new());
+        self.end = Some(if line.status.as_deref() == Some("success") {
+            End::Well
+        } else {
+            let Failure { kind, message } = line.error.unwrap_or_default();
+            said.push(Said::Error(message.clone().into_owned()));
+            End::Badly { kind: kind.into_owned(), message: message.into_owned() }
+        });
+        said
+    }
+}
+
+/// Whether a tool failed because it may not be used: one that is there for writers is not even known to readers.
+fn is_denied(tool: &str, failure: &Failure<'_>) -> bool {
+    match failure.kind.as_ref() {
+        "policy_violation" => true,
+        "tool_not_registered" => WRITING.contains(&tool),
+        _ => failure.message.starts_with("Access denied: plan path"),
+    }
+}
+
+/// By model, where it says so. What it thought is in the whole alone.
+fn spent(stats: &Stats) -> Vec<Spent> {
+    let by_model = stats.models.iter().map(|(model, counted)| (Some(model.clone()), *counted));
+    let Stats { total_tokens, input_tokens, output_tokens, cached, .. } = *stats;
+    let whole = (None, Counted { total_tokens, input_tokens, output_tokens, cached });
+    let all = by_model.chain(stats.models.is_empty().then_some(whole));
+    let used = all.filter(|(_, counted)| counted.total_tokens > 0);
+    used.map(|(model, counted)| Spent { model, tokens: tokens(counted), cost_micro_usd: None }).collect()
+}
+
+fn tokens(counted: Counted) -> Tokens {
+    let Counted { total_tokens, input_tokens, output_tokens, cached } = counted;
+    let output = total_tokens.saturating_sub(input_tokens).max(output_tokens);
+    Tokens { input: input_tokens, cached, written: 0, output }
+}
+
+fn trouble(kind: &str, message: String, code: Option<i32>) -> Trouble {
+    let kind = match kind {
+        "FatalTurnLimitedError" => TroubleKind::Bound,
+        "FatalAuthenticationError" => TroubleKind::NotLoggedIn,
+        _ => api_error::kind(&message, code),
+    };
+    // The first line has the provider's words, the others how to pay for more.
+    Trouble::new(kind, message.lines().next().unwrap_or_default())
+}
+
+fn unasked(stderr: &str) -> Trouble {
+    let cut = stderr.lines().find(|line| line.contains("stdin input truncated"));
+    match cut {
+        Some(line) => Trouble::new(TroubleKind::TooLong, line.trim()),
+        None => Trouble::new(
+            TroubleKind::Other,
+            "it says that it succeeded, but it asked no model and said nothing",
+        ),
+    }
+}
+
+/// Its stderr without what it always says.
+fn telling(stderr: &str) -> String {
+    const USUAL: [&str; 5] = ["Warning: ", "YOLO mode", "Ripgrep", "[STARTUP]", "(Use `node"];
+    let lines = stderr.lines().filter(|line| !USUAL.iter().any(|usual| line.starts_with(usual)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What it only says on stderr, with an exit code of its own.
+fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
+    let line =
+        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+    if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
+        return Trouble::new(TroubleKind::Version, unknown);
+    }
+    let trouble = Closing { stderr: telling(stderr).as_bytes(), ..*end }.without_a_word();
+    match end.code {
+        Some(41) => {
+            let said = line("you must specify").or_else(|| line("Auth method"));
+            Trouble::new(TroubleKind::NotLoggedIn, said.unwrap_or(trouble.message))
+        }
+        Some(53) => Trouble { kind: TroubleKind::Bound, ..trouble },
+        Some(42) => match line("Error resuming session") {
+            Some(said) => Trouble::new(TroubleKind::Other, said),
+            None => trouble,
+        },
+        _ => trouble,
+    }
+}

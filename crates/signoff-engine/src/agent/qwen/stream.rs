@@ -1,0 +1,221 @@
+//! What Qwen Code says with `-o stream-json`.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use signoff_core::heard::{Denied, Heard, Said, Tokens, Trouble, TroubleKind};
+
+use super::chat;
+use crate::agent::about::about;
+use crate::agent::{Account, Closing, Listener, SERVER, api_error};
+
+/// A line; which of the keys there are depends on its type.
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    mcp_servers: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(borrow, default)]
+    result: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    error: Option<Failure<'a>>,
+    #[serde(borrow, default)]
+    permission_denials: Option<&'a RawValue>,
+}
+
+/// A part of a line: what is odd in it leaves the rest as it is.
+fn read<'a, T: Deserialize<'a>>(part: Option<&'a RawValue>) -> Option<T> {
+    part.and_then(|raw| serde_json::from_str(raw.get()).ok())
+}
+
+#[derive(Deserialize)]
+struct Server<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    content: Vec<Part<'a>>,
+    #[serde(default)]
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Usage {
+    /// With what came out of the cache.
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_input_tokens: u64,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Failure<'a> {
+    #[serde(borrow)]
+    message: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Denial<'a> {
+    #[serde(borrow)]
+    tool_name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    tool_input: Option<&'a RawValue>,
+}
+
+/// Hears a run of Qwen Code.
+#[derive(Default)]
+pub struct Stream {
+    heard: Heard,
+    end: Option<End>,
+}
+
+/// Its last line.
+enum End {
+    Well { message: String },
+    Badly { message: String },
+}
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Vec::new() };
+        match (line.kind.as_ref(), line.subtype.as_deref()) {
+            ("system", Some("init")) => self.begins(line),
+            ("system", Some("retry")) => {
+                return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay: None }];
+            }
+            ("assistant", _) => {
+                return read(line.message).map(|message| self.says(message)).unwrap_or_default();
+            }
+            ("result", _) => return self.closes(line),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn ended(&mut self, end: &Closing<'_>) -> Account {
+        let mut heard = std::mem::take(&mut self.heard);
+        let kept = heard.session.as_deref().map(|session| chat::spent(end, session)).unwrap_or_default();
+        if !kept.is_empty() {
+            heard.spent = kept;
+        }
+        let (message, trouble) = match self.end.take() {
+            Some(End::Well { message }) if message.is_empty() && heard.spent.is_empty() => {
+                let words = "it says that it succeeded, but it asked no model and said nothing";
+                (message, Some(Trouble::new(TroubleKind::Other, words)))
+            }
+            Some(End::Well { message }) => (message, None),
+            Some(End::Badly { message }) => {
+                let kind = api_error::kind(&message, None);
+                (String::new(), Some(Trouble::new(kind, message)))
+            }
+            None => (String::new(), Some(unclosed(end))),
+        };
+        heard.trouble = trouble;
+        Account { message, heard }
+    }
+}
+
+impl Stream {
+    fn begins(&mut self, line: Line<'_>) {
+        self.heard.session = line.session_id.map(Cow::into_owned);
+        let servers: Vec<Server<'_>> = read(line.mcp_servers).unwrap_or_default();
+        let server = servers.iter().find(|server| server.name == SERVER);
+        self.heard.found_reports = server.map(|server| server.status == "connected");
+    }
+
+    fn says(&mut self, message: Message<'_>) -> Vec<Said> {
+        self.counts(&message);
+        message.content.into_iter().filter_map(part).collect()
+    }
+
+    /// Each turn by itself: the last line counts the whole session, also what was before it was resumed.
+    fn counts(&mut self, message: &Message<'_>) {
+        let Usage { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
+        if input_tokens == 0 && output_tokens == 0 {
+            return;
+        }
+        let tokens = Tokens {
+            input: input_tokens,
+            cached: cache_read_input_tokens,
+            written: 0,
+            output: output_tokens,
+        };
+        chat::add(&mut self.heard.spent, message.model.as_deref(), tokens);
+    }
+
+    fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
+        let denied = |denial: Denial<'_>| Denied {
+            about: about(denial.tool_input),
+            tool: denial.tool_name.into_owned(),
+        };
+        let denials: Vec<Denial<'_>> = read(line.permission_denials).unwrap_or_default();
+        self.heard.denied = denials.into_iter().map(denied).collect();
+        if self.heard.session.is_none() {
+            self.heard.session = line.session_id.map(Cow::into_owned);
+        }
+        let mut said: Vec<Said> = self.heard.denied.iter().cloned().map(Said::Denied).collect();
+        self.end = Some(if line.is_error || line.subtype.as_deref() != Some("success") {
+            let message = line.error.unwrap_or_default().message.into_owned();
+            said.push(Said::Error(message.clone()));
+            End::Badly { message }
+        } else {
+            End::Well { message: line.result.unwrap_or_default().into_owned() }
+        });
+        said
+    }
+}
+
+fn part(part: Part<'_>) -> Option<Said> {
+    match part.kind.as_ref() {
+        "text" => part.text.map(|text| Said::Text(text.into_owned())),
+        "tool_use" => {
+            let name = part.name.unwrap_or_default().into_owned();
+            Some(Said::Tool { name, about: about(part.input) })
+        }
+        _ => None,
+    }
+}
+
+/// What it only says on stderr, with an exit code of its own.
+fn unclosed(end: &Closing<'_>) -> Trouble {
+    let stderr = String::from_utf8_lossy(end.stderr);
+    let line =
+        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+    if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
+        return Trouble::new(TroubleKind::Version, unknown);
+    }
+    if let Some(bound) = line("Reached max session turns").or_else(|| line("Run aborted:")) {
+        return Trouble::new(TroubleKind::Bound, bound);
+    }
+    end.without_a_word()
+}

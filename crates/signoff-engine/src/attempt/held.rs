@@ -1,0 +1,158 @@
+//! Who holds an attempt, and where it may write all the same.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use signoff_core::config::{AgentKind, Sandbox, Writable};
+use signoff_core::heard::Denied;
+use signoff_core::hold::Hold;
+use signoff_core::machine::JobKind;
+use signoff_core::wire;
+
+use super::hear::heard;
+use super::{Workshop, limited};
+use crate::confine::Held;
+use crate::error::EngineError;
+use crate::git::Worktree;
+use crate::process::{AttemptDir, Launch};
+
+/// What build tools keep below a person's home and cannot do without. None of it is on anybody's path, is read by a shell
+/// or holds a login: `~/.cargo` as a whole would be all three.
+const CACHES: [&str; 20] = [
+    ".cache",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
+    ".cargo/.global-cache",
+    ".rustup/tmp",
+    ".npm/_cacache",
+    ".npm/_logs",
+    ".local/share/pnpm/store",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+    "go/pkg",
+    ".gradle/caches",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/wrapper",
+    ".gradle/.tmp",
+    ".m2/repository",
+    ".nuget/packages",
+];
+
+/// Memory that looks like files. Tests and browsers share it between their processes.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What somebody is given to work in.
+pub enum Room<'a> {
+    /// Nothing: it only looks.
+    None,
+    /// A throw-away copy, to build and test in.
+    Copy(&'a Worktree),
+    /// The loop's own worktree, to commit to.
+    Work(&'a Worktree),
+}
+
+impl Workshop {
+    /// Who holds an agent that is started for a job; none where no agent is.
+    pub(crate) fn hold(&self, kind: &JobKind, agent: &str) -> Option<Hold> {
+        let runs_checks = || self.settings.agent(agent).is_some_and(|agent| agent.kind == AgentKind::Checks);
+        let is_held = match kind {
+            JobKind::Combine { .. } | JobKind::Land => return None,
+            // Building and testing writes files, wherever the project's own commands write them.
+            JobKind::Check => false,
+            JobKind::Review { .. } => self.settings.sandbox() != Sandbox::Off && !runs_checks(),
+            JobKind::Research { .. } => self.settings.sandbox() != Sandbox::Off,
+            JobKind::Work { .. } | JobKind::Fix { .. } => self.settings.holds_writers(),
+        };
+        Some(if is_held { self.power.by } else { Hold::Nobody })
+    }
+
+    /// Where the configuration lets writers write.
+    fn allowed(&self) -> Vec<PathBuf> {
+        let mut allowed = vec![PathBuf::from(SHARED_MEMORY)];
+        for said in self.settings.sandbox_write() {
+            match said.strip_prefix("~/") {
+                Some(below) => allowed.push(self.person.join(below)),
+                None if said == Writable::CACHES => {
+                    allowed.extend(CACHES.map(|cache| self.person.join(cache)));
+                }
+                None => allowed.push(PathBuf::from(said)),
+            }
+        }
+        allowed
+    }
+}
+
+/// Holds a launch to a directory for temporary files, a home, the place of its usage, and what it works in.
+pub fn held(
+    shop: &Workshop,
+    launch: Launch,
+    (dir, hold): (&AttemptDir, Option<Hold>),
+    room: &Room<'_>,
+) -> Result<Launch, EngineError> {
+    let Some(by @ (Hold::Landlock | Hold::Bubblewrap)) = hold else { return Ok(launch) };
+    let own = [dir.temporary(), dir.home(), dir.usage_directory()];
+    for directory in &own {
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        private.map_err(|error| EngineError::io("make", directory, error))?;
+    }
+    let temporary = ("TMPDIR".to_owned(), Some(own[0].display().to_string()));
+    let mut writable: Vec<PathBuf> = own.into();
+    match room {
+        Room::None => {}
+        Room::Copy(copy) => {
+            writable.extend([copy.path(), copy.git_dir()].map(Path::to_owned));
+            writable.extend(shop.allowed());
+        }
+        Room::Work(worktree) => {
+            writable.extend([worktree.path(), worktree.git_dir()].map(Path::to_owned));
+            writable.push(shop.repository.objects());
+            writable.extend(shop.allowed());
+        }
+    }
+    let environment = launch.environment.into_iter().chain([temporary]).collect();
+    Ok(Launch { environment, held: Some(Held { by, writable }), ..launch })
+}
+
+/// What is left of an attempt that nobody needs any more.
+pub fn sweep(dir: &AttemptDir) {
+    // Files that cannot be removed are no reason to fail.
+    fs::remove_dir_all(dir.temporary()).ok();
+}
+
+/// How programs say that they could not write.
+const REFUSALS: [&str; 4] = ["Permission denied", "Read-only file system", "EACCES", "EROFS"];
+
+/// So much of what it wrote to stderr is looked at.
+const LOOKED_AT: u64 = 64 * 1024;
+
+/// So many refusals are told.
+const TOLD: usize = 3;
+
+/// The longest that one refusal may be.
+const LONGEST: usize = 160;
+
+/// What it tried and could not do, as far as it was said.
+pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
+    let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
+    let tools = heard(dir).map(|heard| heard.denied).unwrap_or_default();
+    let mut tried: Vec<String> = tools.iter().map(tool).collect();
+    if matches!(launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
+        let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
+        let stderr = String::from_utf8_lossy(&stderr);
+        let is_refusal = |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal));
+        tried.extend(stderr.lines().filter(is_refusal).map(|line| line.trim().to_owned()));
+    }
+    let count = tried.len();
+    let short = |said: String| said.chars().take(LONGEST).collect::<String>();
+    let told: Vec<String> = tried.into_iter().take(TOLD).map(short).collect();
+    let more = if count > TOLD { format!(" and {} more", count - TOLD) } else { String::new() };
+    (count > 0).then(|| format!("{who} was kept from what it may not do: {}{more}", told.join("; ")))
+}
+
+fn tool(denied: &Denied) -> String {
+    if denied.about.is_empty() { denied.tool.clone() } else { format!("{} ({})", denied.tool, denied.about) }
+}

@@ -1,0 +1,98 @@
+//! Landlock: a thread gives up rights for itself and for all it starts.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+/// What is said where there is no such thing.
+#[cfg(target_os = "linux")]
+pub const ABSENT: &str = "the kernel has no Landlock";
+
+#[cfg(not(target_os = "linux"))]
+pub const ABSENT: &str = "only Linux can do that";
+
+/// Where writing does no harm, and many programs cannot do without. Not all of `/dev`: below it there is room for files.
+#[cfg(target_os = "linux")]
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// Does `start` where nothing may be written but below `paths`. What it starts is held by the same, with all that
+/// comes after it; the caller is not.
+///
+/// The system takes rights from a thread, and a process has those of the thread that started it. That thread is also
+/// what the process takes for its parent: who asked to be ended with its parent would be ended with the thread. So it
+/// stays until this program ends.
+pub fn within<T: Send + 'static>(
+    paths: Vec<PathBuf>,
+    start: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let confined = move || {
+        let started = restrict(&paths).and_then(|_| start());
+        let is_parent = started.is_ok();
+        tell.send(started).ok();
+        if is_parent {
+            stay();
+        }
+    };
+    thread::Builder::new().spawn(confined)?;
+    told.recv().unwrap_or_else(|error| Err(failed(&error)))
+}
+
+/// Waits for what never comes: parking may end for no reason.
+fn stay() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("confinement failed: {error}"))
+}
+
+/// The version that the kernel has, as a thread finds out that gives up its rights for a moment's life.
+pub fn version() -> Option<u32> {
+    let tried = thread::Builder::new().spawn(|| restrict(&[]).ok());
+    tried.ok()?.join().ok()?
+}
+
+/// Gives up writing elsewhere, as far as this kernel can hold us to it; its version of Landlock. An error if it cannot
+/// at all.
+#[cfg(target_os = "linux")]
+fn restrict(paths: &[PathBuf]) -> io::Result<u32> {
+    use std::path::Path;
+
+    use landlock::{
+        ABI, AccessFs, LandlockStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+        path_beneath_rules,
+    };
+    let writing = AccessFs::from_write(ABI::V5);
+    let allowed = paths.iter().map(PathBuf::as_path).chain(DEVICES.map(Path::new));
+    let give_up = || -> Result<_, RulesetError> {
+        let rules = Ruleset::default().handle_access(writing)?.create()?;
+        rules.add_rules(path_beneath_rules(allowed, writing))?.restrict_self()
+    };
+    let status = give_up().map_err(|error| failed(&error))?;
+    match (status.ruleset, status.landlock) {
+        (RulesetStatus::NotEnforced, _)
+        | (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => Err(failed(&ABSENT)),
+        (_, LandlockStatus::Available { effective_abi, kernel_abi }) => {
+            let newer = kernel_abi.and_then(|version| u32::try_from(version).ok());
+            Ok(newer.unwrap_or(effective_abi as u32))
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn restrict(_paths: &[PathBuf]) -> io::Result<u32> {
+    Err(failed(&ABSENT))
+}

@@ -1,0 +1,638 @@
+//! Codex: recordings of 0.166.0, and of 0.100.0 where named.
+
+use signoff_core::config::AgentKind;
+use signoff_core::heard::TroubleKind;
+use signoff_engine::agent::{Duty, Hold};
+
+use crate::ask::Ask;
+use crate::replay::{self, Recording, story, story_of};
+
+const KIND: AgentKind = AgentKind::Codex;
+
+#[test]
+fn writes() {
+    insta::assert_snapshot!(story(KIND, "work"), @"
+    I will write the file.
+    [patch] /work/repo/out.txt
+    Now the shell.
+    [shell] touch shell-ran.txt; ls
+    Done: wrote out.txt.
+    ---
+    message: Done: wrote out.txt.
+    session: 01a1e2bd-ffee-7ce0-a42f-b073d19c4a09
+    spent by gpt-5.5: 3300 in (0 cached, 0 written), 180 out
+    ended well
+    ");
+}
+
+#[test]
+fn reports() {
+    insta::assert_snapshot!(story(KIND, "report"), @"
+    Reporting.
+    [submit_review] signoff
+    Review submitted.
+    ---
+    message: Review submitted.
+    session: 01a1e2c1-0ba5-79c0-a88f-3e1efc1bb469
+    spent by a model: 2200 in (0 cached, 0 written), 120 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn what_its_own_agents_use_is_counted() {
+    insta::assert_snapshot!(story(KIND, "subagents"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    sp
+    waiting
+    [shell] sleep 1; echo waited
+    spawn done
+    ---
+    message: spawn done
+    session: 01a1e2bb-d592-7a81-97f0-5d7395e0d12a
+    spent by scripted-1: 4000 in (0 cached, 0 written), 200 out
+    ended well
+    ");
+}
+
+#[test]
+fn what_comes_out_of_a_cache_is_counted() {
+    insta::assert_snapshot!(story(KIND, "cached"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    one
+    [shell] echo one
+    two
+    ---
+    message: two
+    session: 01a1e2b1-99aa-7172-aafe-60879c944164
+    spent by scripted-1: 3300 in (3000 cached, 0 written), 110 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_session_that_is_resumed_counts_anew() {
+    insta::assert_snapshot!(story(KIND, "resumed"), @"
+    Second answer.
+    ---
+    message: Second answer.
+    session: 01a1e2bd-ffee-7ce0-a42f-b073d19c4a09
+    spent by gpt-5.5: 2000 in (0 cached, 0 written), 80 out
+    ended well
+    ");
+}
+
+#[test]
+fn an_older_version_is_understood() {
+    insta::assert_snapshot!(story(KIND, "version-0.100.0"), @"
+    I will write the file.
+    [shell] cat > './out.txt' <<'SCRIPT_EOF'
+    Now the shell.
+    [shell] touch shell-ran.txt; ls
+    Done: wrote out.txt.
+    ---
+    message: Done: wrote out.txt.
+    session: 01a1e2bd-f155-7182-8622-37845668c288
+    spent by a model: 3300 in (0 cached, 0 written), 180 out
+    ended well
+    ");
+}
+
+#[test]
+fn what_a_reviewer_may_not_do_is_told() {
+    insta::assert_snapshot!(story(KIND, "denied"), @"
+    writing
+    [patch] /work/repo/evil.txt
+    [patch] /work/repo/evil.txt (not allowed)
+    touching
+    [shell] touch evil-touch.txt
+    [shell] touch evil-touch.txt (not allowed)
+    pushing
+    [shell] git push origin HEAD:refs/heads/evil
+    [shell] git push origin HEAD:refs/heads/evil (not allowed)
+    hooking
+    [shell] echo evil > .git/hooks/pre-commit
+    [shell] echo evil > .git/hooks/pre-commit (not allowed)
+    hooking2
+    [patch] /work/repo/.git/hooks/pre-commit
+    [patch] /work/repo/.git/hooks/pre-commit (not allowed)
+    All attempts done.
+    ---
+    message: All attempts done.
+    session: 01a1e2c1-1ae1-7392-9ad2-6c7ac33cd5a1
+    spent by gpt-5.5: 6000 in (0 cached, 0 written), 300 out
+    denied: patch ./evil.txt
+    denied: shell touch evil-touch.txt
+    denied: shell git push origin HEAD:refs/heads/evil
+    denied: shell echo evil > .git/hooks/pre-commit
+    denied: patch ./.git/hooks/pre-commit
+    ended well
+    ");
+    insta::assert_snapshot!(story(KIND, "denied-unseen"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    writing
+    touching
+    pushing
+    [shell] git push origin HEAD:refs/heads/evil
+    [shell] git push origin HEAD:refs/heads/evil (not allowed)
+    hooking
+    hooking2
+    All attempts done.
+    ---
+    message: All attempts done.
+    session: 01a1e2b5-6313-7cd2-b61d-133f7bc53d9b
+    spent by scripted-1: 6000 in (0 cached, 0 written), 300 out
+    denied: shell cat > './evil.txt' <<'SCRIPT_EOF'
+    denied: shell touch evil-touch.txt
+    denied: shell git push origin HEAD:refs/heads/evil
+    denied: shell echo evil > .git/hooks/pre-commit
+    denied: shell cat > './.git/hooks/pre-commit' <<'SCRIPT_EOF'
+    ended well
+    ");
+    insta::assert_snapshot!(story(KIND, "not-approved"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    Reporting.
+    [submit_review] signoff
+    [submit_review] signoff (not allowed)
+    Review submitted.
+    ---
+    message: Review submitted.
+    session: 01a1e2b5-5b12-72f1-8801-105ff424c958
+    spent by a model: 2200 in (0 cached, 0 written), 120 out
+    denied: submit_review signoff
+    ended well
+    ");
+}
+
+#[test]
+fn a_server_for_reports_that_is_not_there_is_told() {
+    insta::assert_snapshot!(story(KIND, "reports-down"), @"
+
+    ---
+    message: 
+    found the server for reports: false
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Client error: HTTP request failed: http/request failed: error sending request for url (http://127.0.0.1:18799/mcp), when send initialize request (code -32603) (Reports)
+    ");
+    insta::assert_snapshot!(story(KIND, "reports-refused"), @"
+
+    ---
+    message: 
+    found the server for reports: false
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Auth required, when send initialize request (code -32603) (Reports)
+    ");
+    insta::assert_snapshot!(story(KIND, "reports-hang"), @"
+
+    ---
+    message: 
+    found the server for reports: false
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: signoff: timed out handshaking with MCP server after 3s (code -32603) (Reports)
+    ");
+}
+
+#[test]
+fn its_provider_makes_it_wait() {
+    insta::assert_snapshot!(story(KIND, "status-429"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: exceeded retry limit, last status: 429 Too Many Requests)
+    (error: exceeded retry limit, last status: 429 Too Many Requests)
+    ---
+    message: 
+    session: 01a1e2b0-f6b9-7692-b671-da60c3930b2b
+    trouble: rate limited: exceeded retry limit, last status: 429 Too Many Requests (Limited { seconds: None })
+    ");
+    insta::assert_snapshot!(story(KIND, "limit-with-delay"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s.)
+    (error: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s.)
+    ---
+    message: 
+    session: 01a1e2b1-6dc2-7643-9453-bdab410ecad9
+    trouble: rate limited: rate limit exceeded: Rate limit reached for gpt in organization org on tokens per min (TPM): Limit 1, Used 1, Requested 1. Please try again in 4.5s. (Limited { seconds: Some(5) })
+    ");
+    insta::assert_snapshot!(story(KIND, "subscription-limit"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM.)
+    ---
+    message: 
+    session: 01a1e2b1-8f8d-7eb0-8d5f-7e4db2a0d401
+    trouble: rate limited: You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 4:56 AM. (Limited { seconds: None })
+    ");
+}
+
+#[test]
+fn its_provider_is_overloaded() {
+    insta::assert_snapshot!(story(KIND, "status-500"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: We’re currently experiencing high demand, which may cause temporary errors.)
+    (error: We’re currently experiencing high demand, which may cause temporary errors.)
+    ---
+    message: 
+    session: 01a1e2b0-e6be-7d52-9085-08a8bdb6b5c8
+    trouble: its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors. (Overloaded)
+    ");
+    insta::assert_snapshot!(story(KIND, "status-503"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses)
+    (error: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses)
+    ---
+    message: 
+    session: 01a1e2b0-ef66-7c10-81c3-6687c648bfb5
+    trouble: its provider is overloaded: unexpected status 503 Service Unavailable: scripted 503, url: http://127.0.0.1:18701/v1/responses (Overloaded)
+    ");
+    insta::assert_snapshot!(story(KIND, "status-529"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses)
+    (error: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses)
+    ---
+    message: 
+    session: 01a1e2b1-1d02-7703-8dbd-8147ac243076
+    trouble: its provider is overloaded: unexpected status 529 <unknown status code>: Overloaded, url: http://127.0.0.1:18701/v1/responses (Overloaded)
+    ");
+}
+
+#[test]
+fn it_may_not_use_its_provider() {
+    insta::assert_snapshot!(story(KIND, "status-401"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses)
+    (error: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses)
+    ---
+    message: 
+    session: 01a1e2b1-0763-74f0-b445-52439fe91d9b
+    trouble: not logged in: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
+    ");
+    insta::assert_snapshot!(story(KIND, "status-403"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses)
+    (error: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses)
+    ---
+    message: 
+    session: 01a1e2b1-0cae-7b60-bac9-ccaff69d3af3
+    trouble: not logged in: unexpected status 403 Forbidden: forbidden, url: http://127.0.0.1:18701/v1/responses (NotLoggedIn)
+    ");
+    insta::assert_snapshot!(story(KIND, "no-login"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: Missing environment variable: `OPENAI_API_KEY`.)
+    ---
+    message: 
+    session: 01a1e2b2-7148-7e92-b8cf-4db4e8ece030
+    trouble: not logged in: Missing environment variable: `OPENAI_API_KEY`. (NotLoggedIn)
+    ");
+    insta::assert_snapshot!(story(KIND, "no-quota"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: Quota exceeded. Check your plan and billing details.)
+    ---
+    message: 
+    session: 01a1e2b1-8a23-7362-938f-32b55a784eaf
+    trouble: no money left: Quota exceeded. Check your plan and billing details. (Money)
+    ");
+    insta::assert_snapshot!(story(KIND, "status-404"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses)
+    (error: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses)
+    ---
+    message: 
+    session: 01a1e2b1-172a-7a41-b8ad-2d99ace46af8
+    trouble: the model cannot be used: unexpected status 404 Not Found: model: scripted-9, url: http://127.0.0.1:18701/v1/responses (Model)
+    ");
+    insta::assert_snapshot!(story(KIND, "status-400"), @r#"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}})
+    ---
+    message: 
+    session: 01a1e2b1-122a-7810-a9f2-fb92ddd5055a
+    trouble: the model cannot be used: {"error": {"message": "model: scripted-9 is not supported", "type": "server_error", "code": "server_error"}} (Model)
+    "#);
+    insta::assert_snapshot!(story(KIND, "unknown-model"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: The requested model 'scripted-9' does not exist.)
+    ---
+    message: 
+    session: 01a1e2b1-946a-7662-804d-48fd5ac27817
+    trouble: the model cannot be used: The requested model 'scripted-9' does not exist. (Model)
+    ");
+}
+
+#[test]
+fn the_prompt_is_too_long() {
+    insta::assert_snapshot!(story(KIND, "too-long"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (error: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.)
+    ---
+    message: 
+    session: 01a1e2b1-848e-77b1-ace5-9af4bd4b78f2
+    trouble: the prompt is too long for the model: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying. (TooLong)
+    ");
+    insta::assert_snapshot!(story(KIND, "prompt-too-big"), @r#"
+
+    ---
+    message: 
+    session: 01a1e2b2-7e50-7fa0-8737-77ae3fee4f6a
+    trouble: the prompt is too long for the model: Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602), data: {"input_error_code":"input_too_large","max_chars":1048576,"actual_chars":1200007} (TooLong)
+    "#);
+}
+
+#[test]
+fn the_answer_breaks_off() {
+    insta::assert_snapshot!(story(KIND, "cut"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: stream disconnected before completion: Transport error: network error: error decoding response body)
+    (error: stream disconnected before completion: Transport error: network error: error decoding response body)
+    ---
+    message: 
+    session: 01a1e2b1-24b2-7443-9ef6-0e2ee1e92342
+    trouble: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body (Broken)
+    ");
+    insta::assert_snapshot!(story(KIND, "cut-later"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    first
+    [shell] echo one
+    (waits: stream disconnected before completion: Transport error: network error: error decoding response body)
+    (error: stream disconnected before completion: Transport error: network error: error decoding response body)
+    ---
+    message: 
+    session: 01a1e2b1-2ad7-72c1-8bd9-ed97c27abd06
+    spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
+    trouble: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body (Broken)
+    ");
+    insta::assert_snapshot!(story(KIND, "refused-connection"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: Connection failed: error sending request)
+    (error: Connection failed: error sending request)
+    ---
+    message: 
+    session: 01a1e2bd-f5f3-7191-96fa-2afcb98c0637
+    trouble: the answer of its provider broke off: Connection failed: error sending request (Broken)
+    ");
+    insta::assert_snapshot!(story(KIND, "silent-provider"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    (waits: stream disconnected before completion: idle timeout waiting for SSE)
+    (error: stream disconnected before completion: idle timeout waiting for SSE)
+    ---
+    message: 
+    session: 01a1e2b3-010c-7843-bf68-326067b27dfc
+    trouble: the answer of its provider broke off: stream disconnected before completion: idle timeout waiting for SSE (Broken)
+    ");
+}
+
+#[test]
+fn it_is_ended() {
+    insta::assert_snapshot!(story(KIND, "interrupted"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    ---
+    message: 
+    session: 01a1e2b2-1be1-74f2-8df2-d3bb3207cb8e
+    trouble: it ended without saying how: exit code 1 (NoEnd)
+    ");
+    insta::assert_snapshot!(story(KIND, "terminated"), @"
+    (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
+    sleeping
+    [shell] while :; do sleep 43.21; done
+    ---
+    message: 
+    session: 01a1e2c1-2271-70e1-bd4b-50fa8b299c31
+    spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
+    trouble: it ended without saying how: ended by a signal (NoEnd)
+    ");
+}
+
+#[test]
+fn it_does_not_begin() {
+    insta::assert_snapshot!(story(KIND, "no-session"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 1, Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (NoEnd)
+    ");
+    insta::assert_snapshot!(story(KIND, "unknown-argument"), @"
+
+    ---
+    message: 
+    trouble: it does not understand its command line: error: unexpected argument '-s' found (Version)
+    ");
+}
+
+/// What it was told of its subscription stands in its own file.
+#[test]
+fn a_subscription_that_is_used_up_says_when_it_opens() {
+    let home = tempfile::tempdir().unwrap();
+    let day = home.path().join("codex/sessions/2026/01/29");
+    std::fs::create_dir_all(&day).unwrap();
+    let limits = r#"{"timestamp":"2026-01-29T12:01:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":{"primary":{"used_percent":100.0,"window_minutes":300,"resets_at":1769692200},"secondary":{"used_percent":40.0,"window_minutes":10080,"resets_at":1769999999}}}}"#;
+    std::fs::write(day.join("rollout-x.jsonl"), format!("{limits}\n")).unwrap();
+    let recording = Recording { home: home.path().to_owned(), ..Recording::read(KIND, "subscription-limit") };
+    let trouble = replay::account(KIND, &recording).heard.trouble.unwrap();
+    assert_eq!(trouble.kind, TroubleKind::Limited { seconds: Some(3600) });
+}
+
+#[test]
+fn what_begins_again_must_end_again() {
+    let (begins, ends) = (r#"{"type":"turn.started"}"#, r#"{"type":"turn.completed"}"#);
+    insta::assert_snapshot!(story_of(KIND, &[begins, ends, begins]), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 0 (NoEnd)
+    ");
+}
+
+#[test]
+fn ends_well_only_when_it_says_so() {
+    replay::ends_well_only_when_it_says_so(KIND, |line| line.contains("\"turn.completed\""));
+}
+
+#[test]
+fn takes_in_anything() {
+    replay::takes_in_anything(KIND);
+}
+
+#[test]
+fn a_writer_may_do_anything() {
+    insta::assert_snapshot!(Ask::writer(KIND).shown(), @r#"
+    codex
+      exec
+      --json
+      --ignore-rules
+      -c
+      sandbox_mode="danger-full-access"
+      -c
+      projects={ "/work/repo" = { trust_level = "untrusted" }, "/work/repo/.signoff/worktrees/t1" = { trust_level = "untrusted" } }
+      -c
+      project_doc_max_bytes=0
+      -c
+      skills.include_instructions=false
+      -c
+      shell_environment_policy.ignore_default_excludes=false
+      -c
+      analytics.enabled=false
+      -c
+      features.apps=false
+      -c
+      features.hooks=false
+      -c
+      features.multi_agent=false
+      -c
+      features.plugins=false
+      -c
+      features.shell_snapshot=false
+      -c
+      features.unbounded_connection_retries=false
+      -
+    CODEX_HOME=/work/attempt/home/codex
+    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    "#);
+}
+
+#[test]
+fn a_writer_that_reports_finds_the_server() {
+    let planner = Ask { reports: true, model: Some("big"), ..Ask::writer(KIND) };
+    insta::assert_snapshot!(planner.shown(), @r#"
+    codex
+      exec
+      --json
+      --ignore-rules
+      -m
+      big
+      -c
+      sandbox_mode="danger-full-access"
+      -c
+      projects={ "/work/repo" = { trust_level = "untrusted" }, "/work/repo/.signoff/worktrees/t1" = { trust_level = "untrusted" } }
+      -c
+      project_doc_max_bytes=0
+      -c
+      skills.include_instructions=false
+      -c
+      shell_environment_policy.ignore_default_excludes=false
+      -c
+      analytics.enabled=false
+      -c
+      features.apps=false
+      -c
+      features.hooks=false
+      -c
+      features.multi_agent=false
+      -c
+      features.plugins=false
+      -c
+      features.shell_snapshot=false
+      -c
+      features.unbounded_connection_retries=false
+      -c
+      mcp_servers.signoff={ bearer_token_env_var = "SIGNOFF_MCP_TOKEN", default_tools_approval_mode = "approve", omit_tools_from = ["deferred", "code_mode"], required = true, startup_timeout_sec = 10, url = "http://127.0.0.1:4321/mcp" }
+      -
+    CODEX_HOME=/work/attempt/home/codex
+    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    "#);
+}
+
+#[test]
+fn a_reviewer_may_only_look() {
+    insta::assert_snapshot!(Ask::reviewer(KIND).shown(), @r#"
+    codex
+      exec
+      --json
+      --ignore-rules
+      -c
+      sandbox_mode="danger-full-access"
+      -c
+      projects={ "/work/repo" = { trust_level = "untrusted" }, "/work/repo/.signoff/worktrees/t1" = { trust_level = "untrusted" } }
+      -c
+      project_doc_max_bytes=0
+      -c
+      skills.include_instructions=false
+      -c
+      shell_environment_policy.ignore_default_excludes=false
+      -c
+      analytics.enabled=false
+      -c
+      features.apps=false
+      -c
+      features.hooks=false
+      -c
+      features.multi_agent=false
+      -c
+      features.plugins=false
+      -c
+      features.shell_snapshot=false
+      -c
+      features.unbounded_connection_retries=false
+      -c
+      mcp_servers.signoff={ bearer_token_env_var = "SIGNOFF_MCP_TOKEN", default_tools_approval_mode = "approve", omit_tools_from = ["deferred", "code_mode"], required = true, startup_timeout_sec = 10, url = "http://127.0.0.1:4321/mcp" }
+      -
+    CODEX_HOME=/work/attempt/home/codex
+    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    "#);
+}
+
+#[test]
+fn a_reviewer_that_answers_in_text_has_no_server() {
+    let reviewer = Ask { reports: false, ..Ask::reviewer(KIND) };
+    assert!(!reviewer.shown().contains("SIGNOFF_MCP_TOKEN"), "{}", reviewer.shown());
+}
+
+#[test]
+fn its_own_sandbox_holds_a_reviewer_unless_ours_is_in_its_way() {
+    let mode = |duty, hold| {
+        let line = Ask { duty, hold, ..Ask::reviewer(KIND) }.line();
+        line.arguments.into_iter().find(|word| word.starts_with("sandbox_mode")).unwrap()
+    };
+    let holds = [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock];
+    let modes = holds
+        .map(|hold| format!("{hold:?}: write {}, read {}", mode(Duty::Write, hold), mode(Duty::Read, hold)));
+    insta::assert_snapshot!(modes.join("\n"), @r#"
+    Nobody: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
+    Bubblewrap: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
+    Landlock: write sandbox_mode="danger-full-access", read sandbox_mode="danger-full-access"
+    "#);
+}
+
+#[test]
+fn a_session_is_resumed() {
+    let resumed = Ask { resumes: Some("11111111-2222-4333-8444-555555555555"), ..Ask::writer(KIND) };
+    insta::assert_snapshot!(resumed.shown(), @r#"
+    codex
+      exec
+      --json
+      resume
+      --ignore-rules
+      -c
+      sandbox_mode="danger-full-access"
+      -c
+      projects={ "/work/repo" = { trust_level = "untrusted" }, "/work/repo/.signoff/worktrees/t1" = { trust_level = "untrusted" } }
+      -c
+      project_doc_max_bytes=0
+      -c
+      skills.include_instructions=false
+      -c
+      shell_environment_policy.ignore_default_excludes=false
+      -c
+      analytics.enabled=false
+      -c
+      features.apps=false
+      -c
+      features.hooks=false
+      -c
+      features.multi_agent=false
+      -c
+      features.plugins=false
+      -c
+      features.shell_snapshot=false
+      -c
+      features.unbounded_connection_retries=false
+      11111111-2222-4333-8444-555555555555
+      -
+    CODEX_HOME=/work/attempt/home/codex
+    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    "#);
+}
+
+#[test]
+fn the_configuration_has_the_last_word() {
+    let mut ask = Ask::writer(KIND);
+    ask.agent.command = vec!["npx".to_owned(), "@openai/codex".to_owned()];
+    ask.agent.args = vec!["--verbose".to_owned(), "a word".to_owned()];
+    let line = ask.line();
+    assert_eq!((line.program.as_str(), line.arguments[0].as_str()), ("npx", "@openai/codex"));
+    assert!(line.arguments.ends_with(&["--verbose", "a word", "-"].map(str::to_owned)), "{line:?}");
+}

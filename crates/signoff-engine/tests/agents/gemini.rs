@@ -1,0 +1,725 @@
+//! `kind = "gemini"`.
+
+use signoff_core::config::AgentKind::Gemini;
+use signoff_engine::agent::Hold;
+
+use crate::ask::Ask;
+use crate::replay::{ends_well_only_when_it_says_so, story, takes_in_anything};
+
+#[test]
+fn an_answer() {
+    insta::assert_snapshot!(story(Gemini, "plain"), @"
+    This is a plain answer.
+    ---
+    message: This is a plain answer.
+    session: 60e213b7-d54d-48e8-91e0-a6d916239760
+    spent by gemini-2.5-pro: 1000 in (400 cached, 0 written), 50 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_writer() {
+    insta::assert_snapshot!(story(Gemini, "tools"), @"
+    I write a file.
+    [write_file] /work/repo/made.txt
+    Now the shell.
+    [run_shell_command] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: 9f1ca457-6e1a-4589-a357-8de437a15595
+    spent by gemini-2.5-pro: 3600 in (1400 cached, 0 written), 210 out
+    ended well
+    ");
+}
+
+#[test]
+fn tools_side_by_side() {
+    insta::assert_snapshot!(story(Gemini, "parallel"), @"
+    [write_file] /work/repo/p.txt
+    [run_shell_command] echo x; exit 3
+    Done both.
+    ---
+    message: Done both.
+    session: 0bbe31e1-3c33-4a08-9bd4-f5bd68fe4148
+    spent by gemini-2.5-pro: 2400 in (0 cached, 0 written), 140 out
+    ended well
+    ");
+}
+
+#[test]
+fn thoughts_are_paid_for() {
+    insta::assert_snapshot!(story(Gemini, "thoughts"), @"
+    With reasoning.
+    ---
+    message: With reasoning.
+    session: 2bb08117-521d-45e5-be21-0ea0dc5820f7
+    spent by gemini-2.5-pro: 1000 in (400 cached, 0 written), 75 out
+    ended well
+    ");
+}
+
+#[test]
+fn two_turns() {
+    insta::assert_snapshot!(story(Gemini, "two_turns"), @"
+    [run_shell_command] true
+    Second turn.
+    ---
+    message: Second turn.
+    session: 27d9370a-c437-44c2-9c1e-db3f863264a3
+    spent by gemini-2.5-pro: 6100 in (3000 cached, 0 written), 77 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_reports() {
+    insta::assert_snapshot!(story(Gemini, "reports"), @"
+    Reporting.
+    [mcp_signoff_report_finding] bug
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: 62f1bc79-7f60-4caa-bec5-39d37864f7d2
+    spent by gemini-2.5-pro: 4100 in (300 cached, 0 written), 50 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_would_write() {
+    insta::assert_snapshot!(story(Gemini, "evil"), @"
+    Writing.
+    [write_file] /work/repo/evil.txt
+    [write_file] /work/repo/evil.txt (not allowed)
+    Touching.
+    [run_shell_command] touch evil-touch.txt
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    Pushing.
+    [run_shell_command] git push origin HEAD
+    [run_shell_command] git push origin HEAD (not allowed)
+    Hook.
+    [write_file] /work/repo/.git/hooks/pre-commit
+    [write_file] /work/repo/.git/hooks/pre-commit (not allowed)
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: 342c5f97-6630-4292-8c61-114c507e9ff3
+    spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
+    denied: run_shell_command git push origin HEAD
+    denied: write_file /work/repo/.git/hooks/pre-commit
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_would_leave_plan_mode() {
+    insta::assert_snapshot!(story(Gemini, "escape"), @"
+    Plan.
+    [write_file] plan.md
+    [write_file] plan.md (not allowed)
+    Exit.
+    [exit_plan_mode]
+    [exit_plan_mode]  (not allowed)
+    Evil.
+    [write_file] /work/repo/evil.txt
+    [write_file] /work/repo/evil.txt (not allowed)
+    Shell.
+    [run_shell_command] touch evil-touch.txt
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    Tried.
+    ---
+    message: Tried.
+    session: db753fc9-b1cc-4d99-9298-4bf1bbcf8540
+    spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
+    denied: write_file plan.md
+    denied: exit_plan_mode 
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_held_by_plan_mode_alone() {
+    insta::assert_snapshot!(story(Gemini, "evil_plan"), @"
+    Writing.
+    [write_file] /work/repo/evil.txt
+    [write_file] /work/repo/evil.txt (not allowed)
+    Touching.
+    [run_shell_command] touch evil-touch.txt
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    Pushing.
+    [run_shell_command] git push origin HEAD
+    [run_shell_command] git push origin HEAD (not allowed)
+    Hook.
+    [write_file] /work/repo/.git/hooks/pre-commit
+    [write_file] /work/repo/.git/hooks/pre-commit (not allowed)
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: 36039729-659a-4475-b150-b3c3cdf19db9
+    spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
+    denied: run_shell_command git push origin HEAD
+    denied: write_file /work/repo/.git/hooks/pre-commit
+    ended well
+    ");
+}
+
+#[test]
+fn the_server_for_reports_is_not_there() {
+    insta::assert_snapshot!(story(Gemini, "server_unreachable"), @"
+    Reporting.
+    [no MCP tool report_finding was offered]
+    ---
+    message: Reporting.
+
+    [no MCP tool report_finding was offered]
+    session: 99941930-0bfb-4ca9-9278-8b25b21ea94a
+    spent by gemini-2.5-pro: 2000 in (100 cached, 0 written), 20 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_bad_request() {
+    insta::assert_snapshot!(story(Gemini, "status_400"), @r#"
+    (error: [API Error: {"error":{"code":400,"message":"bad request: wrong model","status":"INVALID_ARGUMENT"}}])
+    ---
+    message: 
+    session: ba37fe73-d4cc-41a3-aa2c-616a1bdc3ed1
+    trouble: it ended with an error: [API Error: {"error":{"code":400,"message":"bad request: wrong model","status":"INVALID_ARGUMENT"}}] (Other)
+    "#);
+}
+
+#[test]
+fn a_wrong_key() {
+    insta::assert_snapshot!(story(Gemini, "status_401"), @r#"
+    (error: [API Error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}}])
+    ---
+    message: 
+    session: 286fae08-e95a-46bd-beb9-7eae1c756e56
+    trouble: not logged in: [API Error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}}] (NotLoggedIn)
+    "#);
+}
+
+#[test]
+fn a_key_without_rights() {
+    insta::assert_snapshot!(story(Gemini, "status_403"), @r#"
+    (error: [API Error: {"error":{"code":403,"message":"permission denied","status":"PERMISSION_DENIED"}}])
+    ---
+    message: 
+    session: 4ca3a9c5-5f90-4259-be94-7632751d0d27
+    trouble: not logged in: [API Error: {"error":{"code":403,"message":"permission denied","status":"PERMISSION_DENIED"}}] (NotLoggedIn)
+    "#);
+}
+
+#[test]
+fn an_unknown_model() {
+    insta::assert_snapshot!(story(Gemini, "status_404"), @"
+    (error: [API Error: model not found: nope])
+    ---
+    message: 
+    session: 93af0cfe-34cc-4494-a451-d01cd8f93edc
+    trouble: the model cannot be used: [API Error: model not found: nope] (Model)
+    ");
+}
+
+#[test]
+fn too_many_requests() {
+    insta::assert_snapshot!(story(Gemini, "status_429"), @"
+    (error: [API Error: Rate limit reached. Please retry in 4s.
+    Suggested retry after 4s.]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
+    ---
+    message: 
+    session: 91f6f813-c236-4bb8-9c31-7899f098a676
+    trouble: rate limited: [API Error: Rate limit reached. Please retry in 4s.
+    Suggested retry after 4s.]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: Some(4) })
+    ");
+}
+
+#[test]
+fn too_many_requests_for_long() {
+    insta::assert_snapshot!(story(Gemini, "status_429_long"), @"
+    (error: [API Error: You exceeded your current quota. Please retry in 3600s.
+    Suggested retry after 3600s.]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
+    ---
+    message: 
+    session: 0b7c0370-fb9c-447a-853e-6fb0e81a128d
+    trouble: rate limited: [API Error: You exceeded your current quota. Please retry in 3600s.
+    Suggested retry after 3600s.]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: Some(3600) })
+    ");
+}
+
+#[test]
+fn too_many_requests_without_a_delay() {
+    insta::assert_snapshot!(story(Gemini, "status_429_bare"), @"
+    (error: [API Error: Too many requests]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method)
+    ---
+    message: 
+    session: 1b458c0b-1b4e-406c-b9a0-cdbddf294528
+    trouble: rate limited: [API Error: Too many requests]
+    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: None })
+    ");
+}
+
+#[test]
+fn a_failing_provider() {
+    insta::assert_snapshot!(story(Gemini, "status_500"), @r#"
+    (error: [API Error: {"error":{"code":500,"message":"scripted 500","status":"INTERNAL"}}])
+    ---
+    message: 
+    session: c714a65b-87e0-4d27-a3ac-d1de1495a1c0
+    trouble: it ended with an error: [API Error: {"error":{"code":500,"message":"scripted 500","status":"INTERNAL"}}] (Other)
+    "#);
+}
+
+#[test]
+fn an_overloaded_provider() {
+    insta::assert_snapshot!(story(Gemini, "status_503"), @"
+    (error: [API Error: The model is overloaded. Please try again later.])
+    ---
+    message: 
+    session: 13cd60ef-6bd9-48dd-b606-6302a11c11d8
+    trouble: its provider is overloaded: [API Error: The model is overloaded. Please try again later.] (Overloaded)
+    ");
+}
+
+#[test]
+fn an_answer_that_breaks_off() {
+    insta::assert_snapshot!(story(Gemini, "cut"), @"
+    This answer is c
+    (error: [API Error: terminated])
+    ---
+    message: This answer is c
+    session: 4facf50b-db42-4d23-ad1b-49261390cd83
+    trouble: the answer of its provider broke off: [API Error: terminated] (Broken)
+    ");
+}
+
+#[test]
+fn a_provider_that_hangs_up() {
+    insta::assert_snapshot!(story(Gemini, "drop"), @"
+    (error: [API Error: exception TypeError: fetch failed sending request])
+    ---
+    message: 
+    session: f2e70d31-57d0-4227-83b9-17d1d166cd36
+    trouble: the answer of its provider broke off: [API Error: exception TypeError: fetch failed sending request] (Broken)
+    ");
+}
+
+#[test]
+fn an_answer_that_makes_no_sense() {
+    insta::assert_snapshot!(story(Gemini, "malformed"), @r#"
+    This answer
+    (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
+    ---
+    message: This answer 
+    session: 44c34075-80cc-4b7e-910a-5c862271f93f
+    trouble: the answer of its provider broke off: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON] (Broken)
+    "#);
+}
+
+#[test]
+fn a_bound_on_turns() {
+    insta::assert_snapshot!(story(Gemini, "max_turns"), @"
+    [run_shell_command] true
+    [run_shell_command] true
+    (error: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json.)
+    ---
+    message: 
+    session: 542fd506-717c-4219-88be-bb42c48d5e9e
+    spent by gemini-2.5-pro: 20 in (0 cached, 0 written), 2 out
+    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (Bound)
+    ");
+}
+
+#[test]
+fn no_key() {
+    insta::assert_snapshot!(story(Gemini, "no_key"), @"
+
+    ---
+    message: 
+    trouble: not logged in: When using Gemini API, you must specify the GEMINI_API_KEY environment variable. (NotLoggedIn)
+    ");
+}
+
+#[test]
+fn no_login() {
+    insta::assert_snapshot!(story(Gemini, "no_login"), @"
+
+    ---
+    message: 
+    trouble: not logged in: Please set an Auth method in your /work/home/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA (NotLoggedIn)
+    ");
+}
+
+#[test]
+fn not_trusted() {
+    insta::assert_snapshot!(story(Gemini, "untrusted"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 55, [31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments[0m (NoEnd)
+    ");
+}
+
+#[test]
+fn a_session_begins() {
+    insta::assert_snapshot!(story(Gemini, "session_first"), @"
+    This is a plain answer.
+    ---
+    message: This is a plain answer.
+    session: 7e383881-3c1f-4ea0-a178-558dc2348b48
+    spent by gemini-2.5-pro: 1000 in (400 cached, 0 written), 50 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_session_goes_on() {
+    insta::assert_snapshot!(story(Gemini, "session_resumed"), @"
+    Resumed answer.
+    ---
+    message: Resumed answer.
+    session: 7e383881-3c1f-4ea0-a178-558dc2348b48
+    spent by gemini-2.5-pro: 5000 in (4000 cached, 0 written), 55 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_session_that_is_not_there() {
+    insta::assert_snapshot!(story(Gemini, "session_unknown"), @r#"
+
+    ---
+    message: 
+    trouble: it ended with an error: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (Other)
+    "#);
+}
+
+#[test]
+fn another_version() {
+    insta::assert_snapshot!(story(Gemini, "unknown_flag"), @"
+
+    ---
+    message: 
+    trouble: it does not understand its command line: Unknown arguments: such-flag, suchFlag (Version)
+    ");
+}
+
+#[test]
+fn no_prompt() {
+    insta::assert_snapshot!(story(Gemini, "no_prompt"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoEnd)
+    ");
+}
+
+#[test]
+fn ended_by_a_signal() {
+    insta::assert_snapshot!(story(Gemini, "terminated"), @"
+
+    ---
+    message: This 
+    session: 11196fb3-47c3-4a81-b7d7-047d79602996
+    trouble: it ended without saying how: exit code 0, [STARTUP] Cannot measure phase 'cleanup_ops': start mark 'startup:cleanup_ops:start' not found (likely cleared by reset). (NoEnd)
+    ");
+}
+
+#[test]
+fn success_without_a_word() {
+    insta::assert_snapshot!(story(Gemini, "too_long"), @"
+
+    ---
+    message: 
+    session: 31fcbb03-c636-465a-b05f-d14f7ff04a47
+    trouble: the prompt is too long for the model: Warning: stdin input truncated to 8388608 bytes. (TooLong)
+    ");
+}
+
+#[test]
+fn it_waited_by_itself() {
+    insta::assert_snapshot!(story(Gemini, "waited"), @"
+    Healed.
+    ---
+    message: Healed.
+    session: 5cf345ac-f1be-44e2-9a5b-ae5a79e96de5
+    spent by gemini-2.5-pro: 100 in (0 cached, 0 written), 5 out
+    ended well
+    ");
+}
+
+#[test]
+fn the_command_line_of_a_writer() {
+    insta::assert_snapshot!(Ask::writer(Gemini).shown(), @r#"
+    gemini
+      -e
+      none
+      --approval-mode
+      yolo
+      --skip-trust
+      -o
+      stream-json
+    GEMINI_CLI_HOME=/work/attempt/home
+    GEMINI_CLI_NO_RELAUNCH=true
+    GEMINI_CLI_TRUST_WORKSPACE=
+    NO_COLOR=1
+    GEMINI_API_KEY=
+    GOOGLE_API_KEY=
+    GOOGLE_GEMINI_BASE_URL=
+    GOOGLE_VERTEX_BASE_URL=
+    GOOGLE_GENAI_USE_VERTEXAI=
+    GOOGLE_GENAI_USE_GCA=
+    GOOGLE_GENAI_API_VERSION=
+    GOOGLE_CLOUD_PROJECT=
+    GOOGLE_CLOUD_PROJECT_ID=
+    GOOGLE_CLOUD_LOCATION=
+    GOOGLE_CLOUD_ACCESS_TOKEN=
+    GOOGLE_APPLICATION_CREDENTIALS=
+    CODE_ASSIST_ENDPOINT=https://cloudcode-pa.googleapis.com
+    CODE_ASSIST_API_VERSION=
+    GEMINI_API_KEY_AUTH_MECHANISM=
+    GEMINI_CLI_CUSTOM_HEADERS=
+    GEMINI_CLI_SYSTEM_SETTINGS_PATH=
+    GEMINI_CLI_SYSTEM_DEFAULTS_PATH=
+    GEMINI_MODEL=
+    GEMINI_SYSTEM_MD=
+    GEMINI_WRITE_SYSTEM_MD=
+    GEMINI_SANDBOX=
+    GEMINI_SANDBOX_PROXY_COMMAND=
+    GEMINI_TELEMETRY_ENABLED=false
+    GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=
+    HTTPS_PROXY=
+    https_proxy=
+    HTTP_PROXY=
+    http_proxy=
+    NODE_OPTIONS=
+    NODE_TLS_REJECT_UNAUTHORIZED=
+    NODE_EXTRA_CA_CERTS=
+    LD_PRELOAD=
+    BASH_ENV=
+    ENV=
+    GIT_SSH_COMMAND=
+    /work/attempt/home/.gemini/settings.json:
+    {
+      "advanced": {
+        "ignoreLocalEnv": true
+      },
+      "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        }
+      },
+      "experimental": {
+        "enableAgents": false
+      },
+      "general": {
+        "enableAutoUpdate": false,
+        "enableAutoUpdateNotification": false,
+        "maxAttempts": 2
+      },
+      "hooksConfig": {
+        "enabled": false
+      },
+      "privacy": {
+        "usageStatisticsEnabled": false
+      },
+      "skills": {
+        "enabled": false
+      },
+      "telemetry": {
+        "enabled": false
+      }
+    }
+
+    /work/attempt/home/.gemini/oauth_creds.json copied from /home/ann/.gemini/oauth_creds.json
+    /work/attempt/home/.gemini/google_accounts.json copied from /home/ann/.gemini/google_accounts.json
+    /work/attempt/home/.gemini/gemini-credentials.json copied from /home/ann/.gemini/gemini-credentials.json
+    "#);
+}
+
+#[test]
+fn the_command_line_of_a_reviewer() {
+    insta::assert_snapshot!(Ask::reviewer(Gemini).shown(), @r#"
+    gemini
+      -e
+      none
+      --policy
+      /work/attempt/home/.gemini/signoff.toml
+      --approval-mode
+      plan
+      --skip-trust
+      -o
+      stream-json
+    GEMINI_CLI_HOME=/work/attempt/home
+    GEMINI_CLI_NO_RELAUNCH=true
+    GEMINI_CLI_TRUST_WORKSPACE=
+    NO_COLOR=1
+    GEMINI_API_KEY=
+    GOOGLE_API_KEY=
+    GOOGLE_GEMINI_BASE_URL=
+    GOOGLE_VERTEX_BASE_URL=
+    GOOGLE_GENAI_USE_VERTEXAI=
+    GOOGLE_GENAI_USE_GCA=
+    GOOGLE_GENAI_API_VERSION=
+    GOOGLE_CLOUD_PROJECT=
+    GOOGLE_CLOUD_PROJECT_ID=
+    GOOGLE_CLOUD_LOCATION=
+    GOOGLE_CLOUD_ACCESS_TOKEN=
+    GOOGLE_APPLICATION_CREDENTIALS=
+    CODE_ASSIST_ENDPOINT=https://cloudcode-pa.googleapis.com
+    CODE_ASSIST_API_VERSION=
+    GEMINI_API_KEY_AUTH_MECHANISM=
+    GEMINI_CLI_CUSTOM_HEADERS=
+    GEMINI_CLI_SYSTEM_SETTINGS_PATH=
+    GEMINI_CLI_SYSTEM_DEFAULTS_PATH=
+    GEMINI_MODEL=
+    GEMINI_SYSTEM_MD=
+    GEMINI_WRITE_SYSTEM_MD=
+    GEMINI_SANDBOX=
+    GEMINI_SANDBOX_PROXY_COMMAND=
+    GEMINI_TELEMETRY_ENABLED=false
+    GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=
+    HTTPS_PROXY=
+    https_proxy=
+    HTTP_PROXY=
+    http_proxy=
+    NODE_OPTIONS=
+    NODE_TLS_REJECT_UNAUTHORIZED=
+    NODE_EXTRA_CA_CERTS=
+    LD_PRELOAD=
+    BASH_ENV=
+    ENV=
+    GIT_SSH_COMMAND=
+    /work/attempt/home/.gemini/settings.json:
+    {
+      "advanced": {
+        "ignoreLocalEnv": true
+      },
+      "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        }
+      },
+      "experimental": {
+        "enableAgents": false
+      },
+      "general": {
+        "enableAutoUpdate": false,
+        "enableAutoUpdateNotification": false,
+        "maxAttempts": 2
+      },
+      "hooksConfig": {
+        "enabled": false
+      },
+      "mcpServers": {
+        "signoff": {
+          "headers": {
+            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
+          },
+          "httpUrl": "http://127.0.0.1:4321/mcp",
+          "timeout": 30000,
+          "trust": true
+        }
+      },
+      "privacy": {
+        "usageStatisticsEnabled": false
+      },
+      "skills": {
+        "enabled": false
+      },
+      "telemetry": {
+        "enabled": false
+      }
+    }
+
+    /work/attempt/home/.gemini/signoff.toml:
+    [[rule]]
+    toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "update_topic"]
+    decision = "allow"
+    priority = 900
+
+    [[rule]]
+    mcpName = "signoff"
+    toolName = "*"
+    decision = "allow"
+    priority = 900
+
+    [[rule]]
+    toolName = ["exit_plan_mode", "enter_plan_mode", "write_file", "replace", "run_shell_command", "invoke_agent", "activate_skill", "save_memory", "ask_user", "google_web_search", "web_fetch"]
+    decision = "deny"
+    priority = 950
+    denyMessage = "You may only read here."
+
+    [[rule]]
+    toolName = "*"
+    decision = "deny"
+    priority = 1
+    denyMessage = "You may only read here."
+
+    /work/attempt/home/.gemini/oauth_creds.json copied from /home/ann/.gemini/oauth_creds.json
+    /work/attempt/home/.gemini/google_accounts.json copied from /home/ann/.gemini/google_accounts.json
+    /work/attempt/home/.gemini/gemini-credentials.json copied from /home/ann/.gemini/gemini-credentials.json
+    "#);
+}
+
+#[test]
+fn a_session_model_and_words_of_ones_own() {
+    let mut ask = Ask { model: Some("big"), resumes: Some("a-session"), ..Ask::writer(Gemini) };
+    ask.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
+    ask.agent.args = vec!["--more".to_owned()];
+    let line = ask.line();
+    let words: Vec<&str> = [&line.program].into_iter().chain(&line.arguments).map(String::as_str).collect();
+    insta::assert_snapshot!(words.join(" "), @"npx the-agent -e none --approval-mode yolo --skip-trust -o stream-json -m big --resume a-session --more");
+}
+
+#[test]
+fn whoever_holds_it_the_command_line_is_the_same() {
+    for ask in [Ask::writer(Gemini), Ask::reviewer(Gemini)] {
+        for hold in [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock] {
+            assert_eq!(Ask { hold, ..ask.clone() }.line(), ask.line());
+        }
+    }
+}
+
+#[test]
+fn a_key_of_ones_own_is_used_and_not_overwritten() {
+    let mut ask = Ask::writer(Gemini);
+    ask.agent.env = [("GEMINI_API_KEY".to_owned(), "a-key".to_owned())].into();
+    ask.inherits = &["GOOGLE_GEMINI_BASE_URL"];
+    let told = ask.shown();
+    assert!(told.contains(r#""selectedType": "gemini-api-key""#), "{told}");
+    assert!(!told.contains("GEMINI_API_KEY=") && !told.contains("GOOGLE_GEMINI_BASE_URL="), "{told}");
+}
+
+#[test]
+fn a_key_that_is_inherited_is_used_unless_the_person_logs_in_elsewhere() {
+    let selects = |inherits| Ask { inherits, ..Ask::writer(Gemini) }.shown().contains("gemini-api-key");
+    assert!(selects(&["GEMINI_API_KEY"]));
+    assert!(!selects(&[]));
+    assert!(!selects(&["GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"]));
+}
+
+#[test]
+fn what_breaks_off_never_ended_well() {
+    ends_well_only_when_it_says_so(Gemini, |line| line.contains(r#""type":"result""#));
+}
+
+#[test]
+fn any_lines_are_taken_in() {
+    takes_in_anything(Gemini);
+}

@@ -1,0 +1,491 @@
+//! `kind = "qwen"`.
+
+use signoff_core::config::AgentKind::Qwen;
+use signoff_engine::agent::Hold;
+
+use crate::ask::Ask;
+use crate::replay::{ends_well_only_when_it_says_so, story, takes_in_anything};
+
+#[test]
+fn two_turns() {
+    insta::assert_snapshot!(story(Qwen, "two_turns"), @"
+    [run_shell_command] true
+    Second turn.
+    ---
+    message: Second turn.
+    session: 3650d2b7-d729-4fa2-82c3-8187edf5b7eb
+    spent by m1: 6100 in (3000 cached, 0 written), 77 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_writer() {
+    insta::assert_snapshot!(story(Qwen, "tools"), @"
+    I write a file.
+    [write_file] /work/repo/made.txt
+    Now the shell.
+    [run_shell_command] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: f60e95d5-efa6-41da-bad1-afa1af81f5ba
+    spent by m1: 3600 in (1400 cached, 0 written), 210 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_reports() {
+    insta::assert_snapshot!(story(Qwen, "reports"), @"
+    Reporting.
+    [mcp__signoff__report_finding] bug
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: 8764a369-ad12-40e6-931e-720b82190baa
+    spent by m1: 4100 in (300 cached, 0 written), 50 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_would_write() {
+    insta::assert_snapshot!(story(Qwen, "evil"), @"
+    Writing.
+    [write_file] /work/repo/evil.txt
+    Touching.
+    [run_shell_command] touch evil-touch.txt
+    Pushing.
+    [run_shell_command] git push origin HEAD
+    Hook.
+    [write_file] /work/repo/.git/hooks/pre-commit
+    Ended after trying.
+    [write_file] /work/repo/evil.txt (not allowed)
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    [run_shell_command] git push origin HEAD (not allowed)
+    [write_file] /work/repo/.git/hooks/pre-commit (not allowed)
+    ---
+    message: Ended after trying.
+    session: 6b7061ec-a6e8-4402-a5d2-27e6c3f8f496
+    spent by m1: 50 in (0 cached, 0 written), 5 out
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
+    denied: run_shell_command git push origin HEAD
+    denied: write_file /work/repo/.git/hooks/pre-commit
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_would_leave_plan_mode() {
+    insta::assert_snapshot!(story(Qwen, "escape"), @"
+    Plan.
+    [write_file] plan.md
+    Exit.
+    [exit_plan_mode]
+    Evil.
+    [write_file] /work/repo/evil.txt
+    Shell.
+    [run_shell_command] touch evil-touch.txt
+    Tried.
+    [write_file] plan.md (not allowed)
+    [write_file] /work/repo/evil.txt (not allowed)
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    ---
+    message: Tried.
+    session: 4b97418c-ff67-4c67-9f8d-fd256e6429bb
+    spent by m1: 50 in (0 cached, 0 written), 5 out
+    denied: write_file plan.md
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn the_server_for_reports_is_not_there() {
+    insta::assert_snapshot!(story(Qwen, "server_unreachable"), @"
+    Reporting.
+
+    [no MCP tool report_finding was offered]
+    ---
+    message: Reporting.
+
+    [no MCP tool report_finding was offered]
+    session: ce6902a0-1374-46a4-905b-14cc8a5ce35a
+    spent by m1: 2000 in (100 cached, 0 written), 20 out
+    found the server for reports: false
+    ended well
+    ");
+}
+
+#[test]
+fn the_server_for_reports_refuses() {
+    insta::assert_snapshot!(story(Qwen, "server_refuses"), @"
+    Reporting.
+
+    [no MCP tool report_finding was offered]
+    ---
+    message: Reporting.
+
+    [no MCP tool report_finding was offered]
+    session: f68de508-bd7d-4a8d-8659-164f0efb2917
+    spent by m1: 2000 in (100 cached, 0 written), 20 out
+    found the server for reports: false
+    ended well
+    ");
+}
+
+#[test]
+fn a_bad_request() {
+    insta::assert_snapshot!(story(Qwen, "status_400"), @"
+    [API Error: 400 bad request: wrong model]
+    (error: [API Error: 400 bad request: wrong model])
+    ---
+    message: 
+    session: 3a2511b4-3ea8-43fd-89cc-439aaaad4376
+    found the server for reports: true
+    trouble: it ended with an error: [API Error: 400 bad request: wrong model] (Other)
+    ");
+}
+
+#[test]
+fn a_wrong_key() {
+    insta::assert_snapshot!(story(Qwen, "status_401"), @"
+    [API Error: 401 invalid api key]
+    (error: [API Error: 401 invalid api key])
+    ---
+    message: 
+    session: 05ad8df0-ea27-4b17-98ea-35ee142f3174
+    found the server for reports: true
+    trouble: not logged in: [API Error: 401 invalid api key] (NotLoggedIn)
+    ");
+}
+
+#[test]
+fn an_answer_that_breaks_off() {
+    insta::assert_snapshot!(story(Qwen, "cut"), @"
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    This answer is cut in the middle.This answer is cut in the middle.This answer is cut in the middle.This answer is cut in the middle.[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]
+    (error: [API Error: terminated (cause: UND_ERR_SOCKET: other side closed)])
+    ---
+    message: 
+    session: a25bfec2-210a-4c53-a6bd-71451d5013d7
+    found the server for reports: true
+    trouble: the answer of its provider broke off: [API Error: terminated (cause: UND_ERR_SOCKET: other side closed)] (Broken)
+    ");
+}
+
+#[test]
+fn an_answer_that_makes_no_sense() {
+    insta::assert_snapshot!(story(Qwen, "malformed"), @r#"
+    This answer is malformed.[API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON]
+    (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
+    ---
+    message: 
+    session: ed7bebed-affe-4340-89a0-5397cf60c32f
+    found the server for reports: true
+    trouble: the answer of its provider broke off: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON] (Broken)
+    "#);
+}
+
+#[test]
+fn no_key() {
+    insta::assert_snapshot!(story(Qwen, "no_key"), @"
+    (error: Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the 'OPENAI_API_KEY' environment variable.)
+    ---
+    message: 
+    session: 1a826a30-0a30-43e8-9d18-83f100e6fbe5
+    trouble: not logged in: Missing API key for OpenAI-compatible auth. Set settings.security.auth.apiKey, or set the 'OPENAI_API_KEY' environment variable. (NotLoggedIn)
+    ");
+}
+
+#[test]
+fn a_bound_on_turns() {
+    insta::assert_snapshot!(story(Qwen, "max_turns"), @"
+    [run_shell_command] true
+    [run_shell_command] true
+    ---
+    message: 
+    session: 3d094fe2-e291-4a9c-92be-364dc99c23f1
+    spent by m1: 20 in (0 cached, 0 written), 2 out
+    found the server for reports: true
+    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (Bound)
+    ");
+}
+
+#[test]
+fn a_bound_on_time() {
+    insta::assert_snapshot!(story(Qwen, "wall_time"), @"
+
+    ---
+    message: 
+    session: 3e972979-2ff3-4d52-ae00-aaadc073dec8
+    trouble: a bound of its own was reached: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (Bound)
+    ");
+}
+
+#[test]
+fn a_session_begins() {
+    insta::assert_snapshot!(story(Qwen, "session_first"), @"
+    [run_shell_command] true
+    Second turn.
+    ---
+    message: Second turn.
+    session: fcad32ac-468a-4725-9b84-815c0bf46e28
+    spent by m1: 6100 in (3000 cached, 0 written), 77 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn a_session_goes_on() {
+    insta::assert_snapshot!(story(Qwen, "session_resumed"), @"
+    Resumed answer.
+    ---
+    message: Resumed answer.
+    session: fcad32ac-468a-4725-9b84-815c0bf46e28
+    spent by m1: 5000 in (4000 cached, 0 written), 55 out
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn ended_by_a_signal() {
+    insta::assert_snapshot!(story(Qwen, "terminated"), @"
+    This hangs.
+    ---
+    message: 
+    session: 40fc5e30-fd29-447f-9ef9-d3a3dc733a2f
+    found the server for reports: true
+    trouble: it ended without saying how: ended by a signal, Operation cancelled. (NoEnd)
+    ");
+}
+
+#[test]
+fn a_prompt_that_is_too_long() {
+    insta::assert_snapshot!(story(Qwen, "too_long"), @"
+    [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.]
+    (error: [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.])
+    ---
+    message: 
+    session: 10a14771-6410-49e0-bd96-0df1645b9507
+    found the server for reports: false
+    trouble: the prompt is too long for the model: [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.] (TooLong)
+    ");
+}
+
+#[test]
+fn nothing_can_be_written() {
+    insta::assert_snapshot!(story(Qwen, "read_only"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoEnd)
+    ");
+}
+
+#[test]
+fn the_command_line_of_a_writer() {
+    insta::assert_snapshot!(Ask::writer(Qwen).shown(), @r#"
+    qwen
+      -o
+      stream-json
+      --approval-mode
+      yolo
+    QWEN_HOME=/work/attempt/home/.qwen
+    QWEN_CODE_SYSTEM_SETTINGS_PATH=/work/attempt/home/.qwen/system.json
+    QWEN_CODE_NO_RELAUNCH=true
+    QWEN_CODE_SUPPRESS_YOLO_WARNING=1
+    NO_COLOR=1
+    OPENAI_BASE_URL=https://api.openai.com/v1
+    ANTHROPIC_BASE_URL=https://api.anthropic.com
+    NODE_TLS_REJECT_UNAUTHORIZED=1
+    QWEN_TLS_INSECURE=0
+    QWEN_SYSTEM_MD=0
+    QWEN_WRITE_SYSTEM_MD=0
+    QWEN_SANDBOX=false
+    QWEN_TELEMETRY_ENABLED=false
+    /work/attempt/home/.qwen/system.json:
+    {
+      "context": {
+        "fileName": [
+          "SIGNOFF-NONE.md"
+        ]
+      },
+      "disableAllHooks": true,
+      "general": {
+        "enableAutoUpdate": false
+      },
+      "mcp": {
+        "allowed": [
+          "signoff"
+        ]
+      },
+      "memory": {
+        "enableAutoSkill": false,
+        "enableManagedAutoDream": false,
+        "enableManagedAutoMemory": false
+      },
+      "privacy": {
+        "usageStatisticsEnabled": false
+      },
+      "telemetry": {
+        "enabled": false
+      },
+      "tools": {
+        "toolSearch": {
+          "enabled": false
+        }
+      }
+    }
+
+    /work/attempt/home/.qwen/oauth_creds.json copied from /home/ann/.qwen/oauth_creds.json
+    /work/attempt/home/.qwen/.env copied from /home/ann/.qwen/.env
+    "#);
+}
+
+#[test]
+fn the_command_line_of_a_reviewer() {
+    insta::assert_snapshot!(Ask::reviewer(Qwen).shown(), @r#"
+    qwen
+      -o
+      stream-json
+      --approval-mode
+      plan
+    QWEN_HOME=/work/attempt/home/.qwen
+    QWEN_CODE_SYSTEM_SETTINGS_PATH=/work/attempt/home/.qwen/system.json
+    QWEN_CODE_NO_RELAUNCH=true
+    QWEN_CODE_SUPPRESS_YOLO_WARNING=1
+    NO_COLOR=1
+    OPENAI_BASE_URL=https://api.openai.com/v1
+    ANTHROPIC_BASE_URL=https://api.anthropic.com
+    NODE_TLS_REJECT_UNAUTHORIZED=1
+    QWEN_TLS_INSECURE=0
+    QWEN_SYSTEM_MD=0
+    QWEN_WRITE_SYSTEM_MD=0
+    QWEN_SANDBOX=false
+    QWEN_TELEMETRY_ENABLED=false
+    /work/attempt/home/.qwen/system.json:
+    {
+      "context": {
+        "fileName": [
+          "SIGNOFF-NONE.md"
+        ]
+      },
+      "disableAllHooks": true,
+      "general": {
+        "enableAutoUpdate": false
+      },
+      "mcp": {
+        "allowed": [
+          "signoff"
+        ]
+      },
+      "mcpServers": {
+        "signoff": {
+          "headers": {
+            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
+          },
+          "httpUrl": "http://127.0.0.1:4321/mcp",
+          "timeout": 30000,
+          "trust": true
+        }
+      },
+      "memory": {
+        "enableAutoSkill": false,
+        "enableManagedAutoDream": false,
+        "enableManagedAutoMemory": false
+      },
+      "permissions": {
+        "deny": [
+          "write_file",
+          "edit",
+          "notebook_edit",
+          "run_shell_command",
+          "monitor",
+          "agent",
+          "send_message",
+          "skill",
+          "enter_worktree",
+          "exit_worktree",
+          "record_artifact",
+          "report_findings",
+          "loop_wakeup",
+          "update_goal",
+          "cron_create",
+          "cron_delete",
+          "task_stop",
+          "save_memory",
+          "exit_plan_mode",
+          "ask_user_question",
+          "web_fetch",
+          "web_search"
+        ]
+      },
+      "privacy": {
+        "usageStatisticsEnabled": false
+      },
+      "telemetry": {
+        "enabled": false
+      },
+      "tools": {
+        "toolSearch": {
+          "enabled": false
+        }
+      }
+    }
+
+    /work/attempt/home/.qwen/oauth_creds.json copied from /home/ann/.qwen/oauth_creds.json
+    /work/attempt/home/.qwen/.env copied from /home/ann/.qwen/.env
+    "#);
+}
+
+#[test]
+fn a_session_model_and_words_of_ones_own() {
+    let mut ask = Ask { model: Some("big"), resumes: Some("a-session"), ..Ask::writer(Qwen) };
+    ask.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
+    ask.agent.args = vec!["--more".to_owned()];
+    let line = ask.line();
+    let words: Vec<&str> = [&line.program].into_iter().chain(&line.arguments).map(String::as_str).collect();
+    insta::assert_snapshot!(words.join(" "), @"npx the-agent -o stream-json --approval-mode yolo -m big --resume a-session --more");
+}
+
+#[test]
+fn whoever_holds_it_the_command_line_is_the_same() {
+    for ask in [Ask::writer(Qwen), Ask::reviewer(Qwen)] {
+        for hold in [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock] {
+            assert_eq!(Ask { hold, ..ask.clone() }.line(), ask.line());
+        }
+    }
+}
+
+#[test]
+fn a_key_of_ones_own_is_used_and_not_overwritten() {
+    let mut ask = Ask::writer(Qwen);
+    ask.agent.env = [("OPENAI_API_KEY".to_owned(), "a-key".to_owned())].into();
+    ask.inherits = &["OPENAI_BASE_URL"];
+    let told = ask.shown();
+    assert!(told.contains(r#""selectedType": "openai""#), "{told}");
+    assert!(!told.contains("OPENAI_BASE_URL="), "{told}");
+}
+
+#[test]
+fn what_breaks_off_never_ended_well() {
+    ends_well_only_when_it_says_so(Qwen, |line| line.contains(r#""type":"result""#));
+}
+
+#[test]
+fn any_lines_are_taken_in() {
+    takes_in_anything(Qwen);
+}

@@ -1,0 +1,8 @@
+//! The programs of real agents, driven by signoff, with a scripted model in the place of theirs.
+//!
+//! They are installed by `scripts/agents prepare`, and these tests run with `scripts/agents`.
+
+mod team;
+mod whole;
+
+use team::{Cli, Team};

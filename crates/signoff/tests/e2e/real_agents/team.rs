@@ -1,0 +1,116 @@
+//! Which program plays which part, and how each is pointed at the scripted model.
+
+use std::env;
+use std::path::PathBuf;
+
+use signoff_testkit::Project;
+use signoff_testkit::model::{Script, ScriptedModel};
+
+use crate::PROGRAM;
+
+/// A program that is tried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cli {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+}
+
+impl Cli {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    fn model(self) -> &'static str {
+        match self {
+            Self::Claude => "claude-sonnet-4-5",
+            Self::Codex => "gpt-5.5",
+            Self::Gemini => "gemini-2.5-pro",
+            Self::Opencode => "scripted/m1",
+        }
+    }
+
+    /// Its table in `signoff.toml`. Keys are words: nobody asks a provider.
+    fn table(self, url: &str) -> String {
+        let (name, model, program) = (self.name(), self.model(), program(self.name()));
+        let more = match self {
+            Self::Claude => format!(
+                "env = {{ ANTHROPIC_BASE_URL = \"{url}\", ANTHROPIC_API_KEY = \"sk-ant-scripted-key\", \
+                 CLAUDE_CODE_MAX_RETRIES = \"1\" }}"
+            ),
+            Self::Codex => format!(
+                "env = {{ OPENAI_API_KEY = \"sk-scripted-key\" }}\nargs = [\"-c\", \"model_provider=x\", \"-c\", \
+                 'model_providers.x={{name=\"x\",base_url=\"{url}/v1\",env_key=\"OPENAI_API_KEY\",\
+                 wire_api=\"responses\",request_max_retries=1,stream_max_retries=1}}']"
+            ),
+            Self::Gemini => format!(
+                "env = {{ GOOGLE_GEMINI_BASE_URL = \"{url}\", GEMINI_API_KEY = \"scripted-key-of-gemini\" }}"
+            ),
+            Self::Opencode => format!("env = {{ OPENCODE_CONFIG_CONTENT = '''{}''' }}", provider(url)),
+        };
+        format!("[agents.{name}]\nkind = \"{name}\"\ncommand = [{program:?}]\nmodel = \"{model}\"\n{more}\n")
+    }
+}
+
+/// The scripted model as a provider of opencode's.
+fn provider(url: &str) -> String {
+    serde_json::json!({
+        "enabled_providers": ["scripted"],
+        "provider": { "scripted": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Scripted",
+            "options": { "baseURL": format!("{url}/v1"), "apiKey": "scripted-key-of-opencode" },
+            "models": { "m1": {
+                "name": "m1",
+                "cost": { "input": 1, "output": 2, "cache_read": 0.1, "cache_write": 0 },
+                "limit": { "context": 200_000, "output": 8_000 },
+            } },
+        } },
+    })
+    .to_string()
+}
+
+/// Where `scripts/agents` put a program.
+fn program(name: &str) -> PathBuf {
+    let place = env::var_os("SIGNOFF_TEST_AGENTS").expect("scripts/agents sets SIGNOFF_TEST_AGENTS");
+    PathBuf::from(place).join(name)
+}
+
+/// A project whose parts are played by real programs.
+pub struct Team {
+    pub project: Project,
+    pub model: ScriptedModel,
+}
+
+impl Team {
+    /// A writer and two reviewers: `code` reports with a tool, `spec` in XML.
+    pub fn new(writer: Cli, [code, spec]: [Cli; 2], script: Script) -> Self {
+        let (project, model) = (Project::new(PROGRAM), ScriptedModel::start(script));
+        let mut used: Vec<Cli> = Vec::new();
+        for cli in [writer, code, spec] {
+            if !used.contains(&cli) {
+                used.push(cli);
+            }
+        }
+        let agents: String = used.iter().map(|cli| cli.table(model.url())).collect();
+        project.env.write(
+            "signoff.toml",
+            format!(
+                "[roles]\nimplement = \"{}\"\n\n[gate]\nreviewers = [\"code\", \"spec\"]\n\n\
+                 [reviewers.code]\nkind = \"code\"\nagent = \"{}\"\ncontract = \"tool\"\n\n\
+                 [reviewers.spec]\nkind = \"spec\"\nagent = \"{}\"\ncontract = \"xml\"\n\n{agents}",
+                writer.name(),
+                code.name(),
+                spec.name(),
+            ),
+        );
+        project.commit("Set up");
+        Self { project, model }
+    }
+}
