@@ -8,8 +8,9 @@ use std::path::Path;
 
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
+use super::gemini::{self, Gemini};
 use super::opencode::Opencode;
-use super::{Account, Agent, Closing, CommandLine, Duty, Listener, Order, Reporting, glance, refusal};
+use super::{Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, glance, refusal};
 use line::Line;
 
 /// The hidden first argument of the part that speaks the protocol.
@@ -19,14 +20,14 @@ pub struct Acp;
 
 impl Agent for Acp {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let mut words = order.agent.command.iter().chain(&order.agent.args).cloned();
-        let program = words.next().unwrap_or_default();
-        let CommandLine { environment, files, .. } = surroundings(&program, order);
-        let program = found(&program, order.repository);
-        let arguments = [SPEAK.to_owned()].into_iter().chain(flags(order)).chain(["--".to_owned(), program]);
+        let (program, first) = order.program("");
+        let Known { words, model, environment, files } = known(&program, order);
+        let flags = flags(&Order { model: order.model.filter(|_| !model), ..*order });
+        let speaks = [SPEAK.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
+        let agent = [found(&program, order.repository)].into_iter().chain(first).chain(words);
         CommandLine {
             program: order.program.to_owned(),
-            arguments: arguments.chain(words).collect(),
+            arguments: speaks.chain(agent).chain(order.agent.args.iter().cloned()).collect(),
             environment,
             files,
         }
@@ -55,14 +56,41 @@ fn flags(order: &Order<'_>) -> Vec<String> {
     flags
 }
 
-/// What the agent finds around it, where it is known from its own command line: the protocol cannot keep an agent from
-/// anything that it does not ask for.
-fn surroundings(program: &str, order: &Order<'_>) -> CommandLine {
+/// What is known of an agent besides the protocol.
+#[derive(Default)]
+struct Known {
+    words: Vec<String>,
+    /// Whether these words choose the model.
+    model: bool,
+    environment: Vec<(String, Option<String>)>,
+    files: Vec<Laid>,
+}
+
+/// What an agent needs that is known by its name: the protocol cannot keep an agent from what it does not ask for, so what
+/// its own adapter lays around it is laid here too. The server for reports comes with the protocol.
+fn known(program: &str, order: &Order<'_>) -> Known {
+    let order = &Order { reporting: None, ..*order };
     match Path::new(program).file_name().and_then(OsStr::to_str) {
-        // The server for reports comes with the protocol.
-        Some("opencode") => Opencode.command_line(&Order { reporting: None, ..*order }),
-        Some(_) | None => CommandLine::default(),
+        Some("opencode") => {
+            let CommandLine { environment, files, .. } = Opencode.command_line(order);
+            Known { environment, files, ..Known::default() }
+        }
+        Some("gemini") => {
+            let CommandLine { environment, files, .. } = Gemini.command_line(order);
+            Known { words: gemini_words(order), model: true, environment, files }
+        }
+        Some(_) | None => Known::default(),
     }
+}
+
+/// In its plan mode it would call no tool of ours, so its rules alone hold a reader.
+fn gemini_words(order: &Order<'_>) -> Vec<String> {
+    let mut words = vec!["--skip-trust".to_owned(), "-e".to_owned(), "none".to_owned()];
+    if order.duty == Duty::Read {
+        words.extend(["--policy".to_owned(), gemini::rules(order).display().to_string()]);
+    }
+    words.extend(order.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
+    words
 }
 
 /// A program that is named by a path is the repository's, also while the work is done elsewhere.

@@ -88,7 +88,7 @@ denyMessage = "You may only read here."
 impl Agent for Gemini {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
         let (program, mut arguments) = order.program("gemini");
-        let rules = directory(order).join("signoff.toml");
+        let rules = rules(order);
         let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         say(&["-e", "none"]);
         match order.duty {
@@ -108,6 +108,11 @@ impl Agent for Gemini {
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }
+}
+
+/// The rules for a reader's tools.
+pub(super) fn rules(order: &Order<'_>) -> PathBuf {
+    directory(order).join("signoff.toml")
 }
 
 /// Its own directory in the home that it is given.

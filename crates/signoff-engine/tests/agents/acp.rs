@@ -5,7 +5,7 @@
 //! that is meant, `UPDATE_RECORDINGS=1` writes them anew.
 
 use signoff_core::config::AgentKind::Acp;
-use signoff_engine::agent::Hold;
+use signoff_engine::agent::{Duty, Hold};
 use signoff_engine::builtin::acp::Order;
 
 use crate::ask::Ask;
@@ -49,7 +49,7 @@ fn any_agent_is_spoken_with_by_signoff_itself() {
 fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
     let mut ask = ask(&["opencode", "acp"]);
     let writer = ask.line();
-    ask = Ask { duty: signoff_engine::agent::Duty::Read, reports: true, hold: Hold::Landlock, ..ask };
+    ask = Ask { duty: Duty::Read, reports: true, hold: Hold::Landlock, ..ask };
     insta::assert_snapshot!(ask.shown(), @r#"
     /usr/bin/signoff
       __acp
@@ -106,6 +106,15 @@ fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
     }
     "#);
     assert!(writer.environment.iter().all(|(name, _)| name != "OPENCODE_PERMISSION"));
+}
+
+#[test]
+fn gemini_is_told_its_rules_and_its_model_by_itself() {
+    let ask = Ask { model: Some("gemini-2.5-pro"), ..ask(&["gemini", "--acp"]) };
+    let writer = ask.line().arguments;
+    let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line().arguments;
+    insta::assert_snapshot!(writer.join(" "), @"");
+    insta::assert_snapshot!(reader.join(" "), @"");
 }
 
 #[test]
