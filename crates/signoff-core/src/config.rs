@@ -35,11 +35,11 @@ pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use origin::Origin;
 pub use overview::{PhaseRow, PhaseSetting};
+pub use sandbox::{Sandbox, Writable};
 pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
 pub use task::{Expected, TaskFlags};
-pub use sandbox::{Sandbox, Writable};
 pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 
 use crate::ids::ReviewerName;

@@ -95,6 +95,12 @@ pub enum Laid {
         path: PathBuf,
         of: PathBuf,
     },
+    /// Another under a second name, if that is there: logins that are used up when they are renewed, so that whoever renews
+    /// a copy logs the person out.
+    Link {
+        path: PathBuf,
+        of: PathBuf,
+    },
 }
 
 impl Order<'_> {

@@ -265,6 +265,7 @@ pub async fn conclude(
     let concluded = blocking(move || {
         let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);
         concluding.0.reports.forget(&dir);
+        held::sweep(&dir);
         concluded
     })
     .await;

@@ -61,7 +61,11 @@ impl Project {
             script.display().to_string(),
         );
         // The scripted agent writes down its calls outside of the worktree, also as a reviewer.
-        let sandbox = if more.contains("sandbox =") { "" } else { "sandbox = false\n" };
+        let sandbox = match (more.contains("sandbox ="), more.contains("sandbox_writers =")) {
+            (false, _) => "sandbox = false\n",
+            (true, false) => "sandbox_writers = false\n",
+            (true, true) => "",
+        };
         self.env.write("signoff.toml", format!("{sandbox}{more}\n{agent}"));
         self.commit("Configure");
     }

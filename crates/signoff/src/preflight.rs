@@ -139,7 +139,8 @@ pub fn check_sandbox(settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     }
     let Some(lacks) = power().lacks else { return Ok(()) };
-    let failure = Failure::usage(format!("sandbox = \"required\", and this system cannot hold agents: {lacks}"));
+    let failure =
+        Failure::usage(format!("sandbox = \"required\", and this system cannot hold agents: {lacks}"));
     let hint = if cfg!(target_os = "linux") {
         "install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers \
          change is undone"

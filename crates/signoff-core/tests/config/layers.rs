@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use signoff_core::config::{Flag, LandBy, Layer, ReviewWorkspace, Settings, Store, read};
+use signoff_core::config::{Flag, LandBy, Layer, ReviewWorkspace, Sandbox, Settings, Store, read};
 use signoff_core::policy::Span;
 
 use crate::configured;
@@ -27,7 +27,7 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 fn without_any_file_the_built_in_values_hold() {
     let settings = read(&[], &[], &[]).unwrap();
     assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &Store::Sqlite));
-    assert_eq!((settings.no_ask(), settings.sandbox()), (false, true));
+    assert_eq!((settings.no_ask(), settings.sandbox()), (false, Sandbox::On));
     assert_eq!(settings.landing(), LandBy::Merge);
     assert_eq!(settings.review_workspace(), ReviewWorkspace::Shared);
     let limits = settings.limits();

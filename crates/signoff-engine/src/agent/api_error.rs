@@ -1,12 +1,39 @@
 //! What `[API Error: …]` means: so Gemini CLI, and what others made of it, tell what their provider answered.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use signoff_core::heard::TroubleKind;
+use serde::Deserialize;
+use signoff_core::heard::{Trouble, TroubleKind};
+
+/// The trouble that these words tell of.
+pub fn trouble(words: &str, code: Option<i32>) -> Trouble {
+    Trouble::new(kind(words, code), told(words))
+}
+
+/// What the provider said: the first line, out of its wrapping. The others say how to pay for more.
+fn told(words: &str) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        error: Said<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Said<'a> {
+        #[serde(borrow)]
+        message: Cow<'a, str>,
+    }
+    let inside = words.trim().strip_prefix("[API Error: ").unwrap_or(words);
+    let inside = inside.rfind(']').map_or(inside, |end| &inside[..end]);
+    match serde_json::from_str::<Answer<'_>>(inside) {
+        Ok(Answer { error }) if !error.message.is_empty() => error.message,
+        _ => Cow::Borrowed(inside.lines().next().unwrap_or_default()),
+    }
+}
 
 /// What kind of trouble these words tell of. The exit code is the status of the provider's answer, as far as it fits into
 /// a byte.
-pub fn kind(words: &str, code: Option<i32>) -> TroubleKind {
+fn kind(words: &str, code: Option<i32>) -> TroubleKind {
     let words = words.to_lowercase();
     match by_words(&words) {
         Some(kind) => kind,
@@ -112,10 +139,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_words_of_the_provider() {
+        for (words, said) in [
+            ("[API Error: {\"error\":{\"code\":500,\"message\":\"no \\\"luck\\\"\"}}]", "no \"luck\""),
+            ("[API Error: Slow down.\nSuggested retry after 4s.]\nPlease wait.", "Slow down."),
+            ("[API Error: 401 no]", "401 no"),
+            ("[API Error: ", ""),
+            ("Something else]", "Something else"),
+            ("plain words", "plain words"),
+        ] {
+            assert_eq!(trouble(words, None).message, said);
+        }
+    }
+
     proptest! {
         #[test]
         fn any_words(words in ".*", code: Option<i32>) {
-            kind(&words, code);
+            trouble(&words, code);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `kind = "claude"`: Claude Code, as `claude -p` with a JSON object a line.
 //!
 //! Nothing of the repository and nothing of the person's own settings becomes its configuration: it has a directory of its
-//! own, into which only the login is copied. So it does not read `CLAUDE.md` by itself either.
+//! own, and only the login is the person's. So it does not read `CLAUDE.md` by itself either.
 
 mod end;
 mod spent;
@@ -56,8 +56,10 @@ fn arguments(order: &Order<'_>) -> Vec<String> {
 
 fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
     let settings = order.home.join(SETTINGS).display().to_string();
+    let login = login(order);
     let set = [
         ("CLAUDE_CONFIG_DIR", settings.as_str()),
+        ("CLAUDE_SECURESTORAGE_CONFIG_DIR", login.as_str()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
         // What goes on in the background outlives the answer.
@@ -82,15 +84,16 @@ fn servers_file(order: &Order<'_>) -> std::path::PathBuf {
     order.home.join("mcp.json")
 }
 
+/// Where the person's login is kept. A copy of it would not do: a login is used up when it is renewed, and whoever renews a
+/// copy logs the person out.
+fn login(order: &Order<'_>) -> String {
+    // The keychain knows it without a path.
+    if cfg!(target_os = "macos") { String::new() } else { order.person.join(".claude").display().to_string() }
+}
+
 fn files(order: &Order<'_>) -> Vec<Laid> {
-    const LOGIN: &str = ".credentials.json";
-    let login = Laid::Copy {
-        path: order.home.join(SETTINGS).join(LOGIN),
-        of: order.person.join(".claude").join(LOGIN),
-    };
-    let servers =
-        order.reporting.map(|reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) });
-    [login].into_iter().chain(servers).collect()
+    let servers = |reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) };
+    order.reporting.map(servers).into_iter().collect()
 }
 
 /// The server for reports. It puts the token in itself, out of its environment.

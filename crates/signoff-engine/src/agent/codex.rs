@@ -1,7 +1,7 @@
 //! `kind = "codex"`: Codex, as `codex exec --json`.
 //!
 //! Nothing of the repository and nothing of the person's own settings becomes its configuration: the repository is not
-//! trusted, and it has a directory of its own, into which only the login is copied. So it does not read `AGENTS.md` by
+//! trusted, and it has a directory of its own, in which only the login is the person's. So it does not read `AGENTS.md` by
 //! itself either.
 
 mod end;
@@ -25,7 +25,7 @@ impl Agent for Codex {
             program,
             arguments: first.into_iter().chain(arguments(order)).collect(),
             environment: vec![("CODEX_HOME".to_owned(), Some(settings.display().to_string()))],
-            files: vec![Laid::Copy {
+            files: vec![Laid::Link {
                 path: settings.join("auth.json"),
                 of: order.person.join(".codex").join("auth.json"),
             }],

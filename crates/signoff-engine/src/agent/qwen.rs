@@ -19,7 +19,7 @@ pub struct Qwen;
 
 /// Variables of a `.qwen/.env` or `.env` in the repository are taken where there is none, or an empty one: so each of these
 /// has a value that is as good as none.
-const GUARDED: [Guarded; 8] = [
+const GUARDED: [Guarded; 9] = [
     ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     ("NODE_TLS_REJECT_UNAUTHORIZED", "1"),
@@ -28,6 +28,7 @@ const GUARDED: [Guarded; 8] = [
     ("QWEN_WRITE_SYSTEM_MD", "0"),
     ("QWEN_SANDBOX", "false"),
     ("QWEN_TELEMETRY_ENABLED", "false"),
+    ("QWEN_CODE_UNATTENDED_RETRY", "false"),
 ];
 
 /// Taken away from those who only read, beside what its plan mode takes: it starts work elsewhere, writes, or comes back
@@ -117,14 +118,23 @@ fn settings(order: &Order<'_>, theirs: &Theirs) -> Value {
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
         "general": { "enableAutoUpdate": false },
+        // Refusals are asked about seven times as it is. Ten times that, with minutes in between, is ours to decide.
+        "model": { "generationConfig": { "maxRetries": 0 } },
         // A tool that must be searched for first is not found.
         "tools": { "toolSearch": { "enabled": false } },
         // It would ask its model more than it was asked.
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false },
         // None of what the repository brings is run.
         "disableAllHooks": true,
+        "skills": { "disabledLevels": ["project", "user", "extension", "bundled"] },
         "mcp": { "allowed": [SERVER] },
-        "context": { "fileName": ["SIGNOFF-NONE.md"] },
+        "context": {
+            "fileName": ["SIGNOFF-NONE.md"],
+            // Otherwise any `@word` of the prompt is looked for in all files, and the first that fits is read.
+            "fileFiltering": { "enableRecursiveFileSearch": false },
+        },
+        // Those who work beside it are none of its business.
+        "agents": { "crossSessionMessaging": false },
     });
     if let Some(auth) = theirs.auth(order) {
         settings["security"] = json!({ "auth": auth });

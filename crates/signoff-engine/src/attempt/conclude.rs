@@ -16,7 +16,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::checks::detected;
 use super::document::Kind;
-use super::hear::{Closed, closed, hear, message};
+use super::hear::{Closed, closed, hear, message, tried};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::usage;
@@ -59,8 +59,9 @@ pub fn conclude(
     hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     notes.extend(held::refused(&task.launch, dir));
-    held::sweep(dir);
     if task.is_planning() {
+        // Whatever it did to its worktree, which nobody goes on from.
+        shop.worktree(task).and_then(|worktree| Ok(worktree.follow()?)).ok();
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
         return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
     }
@@ -105,6 +106,7 @@ fn end(
         JobKind::Review { reviewer, commit, .. } => {
             copied::discard(shop, task, reviewer);
             let undone = undo(shop, &worktree, (commit, Reading::Review), (reviewer, notes))?;
+            notes.extend(tried(dir, reviewer.as_str()));
             review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
         JobKind::Check => {

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use signoff_core::contract::MAX_BYTES;
-use signoff_core::heard::{Heard, Trouble};
+use signoff_core::heard::{Denied, Heard, Trouble};
 use signoff_core::limited::Refused;
 use signoff_core::machine::Failure;
 
@@ -143,4 +143,21 @@ fn by_exit(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) 
         Some(refused) => Closed::Limited(refused),
         None => Closed::Failed(failure),
     }
+}
+
+/// So many of what a reader tried are named.
+const NAMED: usize = 5;
+
+/// What somebody who only looks tried to do besides, in words.
+pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
+    let denied = heard(dir)?.denied;
+    let named: Vec<String> = denied.iter().take(NAMED).map(named).collect();
+    let more = denied.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!denied.is_empty()).then(|| format!("{who} tried what a reader may not: {}{more}", named.join(", ")))
+}
+
+fn named(Denied { tool, about }: &Denied) -> String {
+    let about: String = about.chars().take(80).collect();
+    if about.is_empty() { tool.clone() } else { format!("{tool} ({about})") }
 }

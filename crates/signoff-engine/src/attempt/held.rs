@@ -109,7 +109,8 @@ pub fn held(
         }
         Room::Work(worktree) => {
             writable.extend([worktree.path(), worktree.git_dir()].map(Path::to_owned));
-            writable.push(shop.repository.objects());
+            writable.extend(shop.repository.objects());
+            writable.push(dir.git());
             writable.extend(shop.allowed());
         }
     }
@@ -120,7 +121,9 @@ pub fn held(
 /// What is left of an attempt that nobody needs any more.
 pub fn sweep(dir: &AttemptDir) {
     // Files that cannot be removed are no reason to fail.
-    fs::remove_dir_all(dir.temporary()).ok();
+    for directory in [dir.temporary(), dir.git()] {
+        fs::remove_dir_all(directory).ok();
+    }
 }
 
 /// How programs say that they could not write.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,9 +130,9 @@ fn prepare_work(
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
-        worktree.detach()?;
+        worktree.detach(&dir.git())?;
     }
-    match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told)) {
+    match launch(shop, task, &dir, (&agent, model.as_deref(), Duty::Write), (timeout, &told)) {
         Ok(launch) => {
             let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Work(&worktree))?;
             Ok(Ok((launch, dir)))
@@ -177,7 +177,9 @@ fn prepare_review(
     };
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
     write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
-    let who = (&assigned.agent, assigned.model.as_deref());
+    // In a copy it may do what building and testing takes.
+    let duty = if copy.is_some() { Duty::Write } else { Duty::Read };
+    let who = (&assigned.agent, assigned.model.as_deref(), duty);
     let told =
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
     match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
@@ -266,7 +268,7 @@ pub(super) fn launch(
     shop: &Workshop,
     task: &Assignment,
     dir: &AttemptDir,
-    (agent, model): (&Agent, Option<&str>),
+    (agent, model, duty): (&Agent, Option<&str>, Duty),
     (timeout, told): (Span, &Told),
 ) -> Result<Launch, Unstarted> {
     let Some(adapter) = agent::of(agent.kind) else {
@@ -283,7 +285,7 @@ pub(super) fn launch(
         agent,
         model,
         program: &program,
-        duty: if task.is_reading() { Duty::Read } else { Duty::Write },
+        duty,
         worktree: Path::new(&task.place.worktree),
         repository: shop.repository.root(),
         home: &home,
@@ -304,16 +306,25 @@ pub(super) fn launch(
 /// Puts the files where the agent looks for them, for nobody else to read.
 fn lay(files: &[Laid]) -> io::Result<()> {
     for file in files {
-        let (Laid::Text { path, .. } | Laid::Copy { path, .. }) = file;
+        let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         match file {
             Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
             Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
-            Laid::Copy { .. } => {}
+            Laid::Link { path, of } if of.is_file() => link(path, of)?,
+            Laid::Copy { .. } | Laid::Link { .. } => {}
         }
     }
     Ok(())
+}
+
+/// An attempt that is prepared again finds what it laid before.
+fn link(path: &Path, of: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => symlink(of, path),
+    }
 }
 
 pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {

@@ -15,6 +15,7 @@ use super::held::{Room, held};
 use super::prepare::{Memo, Prepared, launch, opening, restarted, write_prompt};
 use super::reviewed::{Reading, undo};
 use super::{End, Unstarted, Workshop};
+use crate::agent::Duty;
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
 use crate::error::EngineError;
@@ -41,7 +42,8 @@ pub fn prepare(
     let material = Material { opening, ..restarted(shop, task)? };
     let memo = Memo { reads: true, ..Memo::default() };
     write_prompt(&dir, &brief::researcher(task, &material, number), &memo)?;
-    match launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default())) {
+    let who = (&agent, model.as_deref(), Duty::Read);
+    match launch(shop, task, &dir, who, (timeout, &Told::default())) {
         Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &Room::None)?, dir))),
         Err(unstarted) => Ok(Err(unstarted)),
     }

@@ -238,6 +238,7 @@ impl Worktree {
     pub(super) fn link(&self) -> Result<bool, GitError> {
         // A `.git` somewhere else may be a whole repository.
         self.there()?;
+        self.share()?;
         let link = self.path.join(".git");
         let said = [b"gitdir: ", self.git_dir.as_os_str().as_bytes(), b"\n"].concat();
         if content(&link).is_some_and(|found| found == said) {

@@ -118,7 +118,7 @@ fn run_agent(dir: &AttemptDir, launch: &Launch, kept: &Kept) -> (Ended, Option<L
         Err(exit) => (Outcome::not_started(exit), None),
     };
     let ended = Ended {
-        exit: outcome.exit,
+        exit: if wrapped(launch).is_some() { seen_through(dir, outcome.exit) } else { outcome.exit },
         started_at,
         ended_at: door::time_of_day(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -168,6 +168,24 @@ fn command(launch: &Launch) -> Result<Command, Exit> {
     let before = confine::command_line(writable, &launch.directory);
     agent.args(before).arg(&launch.program).args(&launch.arguments);
     Ok(agent)
+}
+
+/// How the agent itself ended: what held it says in its own name why it could not start it.
+fn seen_through(dir: &AttemptDir, exit: Exit) -> Exit {
+    let said = match exit {
+        Exit::Code(1) => fs::read(dir.stderr()).unwrap_or_default(),
+        // Shells tell the end by a signal in the same way.
+        Exit::Code(code) if (129..=192).contains(&code) => return Exit::Signal(code - 128),
+        exit => return exit,
+    };
+    let said = String::from_utf8_lossy(&said);
+    match said.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
+        Some(why) if why.lines().count() == 1 => {
+            let message = format!("bubblewrap cannot hold it: {}", why.trim_end());
+            Exit::NotStarted { message, missing: false }
+        }
+        Some(_) | None => Exit::Code(1),
+    }
 }
 
 /// Where it may write, if another program holds it to that.

@@ -86,6 +86,9 @@ impl Ask {
                 Laid::Text { path, text: contents } => {
                     writeln!(text, "{}:\n{contents}", path.display()).unwrap()
                 }
+                Laid::Link { path, of } => {
+                    writeln!(text, "{} -> {}", path.display(), of.display()).unwrap();
+                }
                 Laid::Copy { path, of } => {
                     writeln!(text, "{} copied from {}", path.display(), of.display()).unwrap()
                 }

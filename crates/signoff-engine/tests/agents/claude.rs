@@ -463,6 +463,12 @@ fn it_does_not_begin() {
     session: 99999999-2222-4333-8444-555555555555
     trouble: it ended with an error: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (Other)
     ");
+    insta::assert_snapshot!(story(KIND, "too-old"), @"
+
+    ---
+    message: 
+    trouble: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>' argument 'dontAsk' is invalid. Allowed choices are acceptEdits, bypassPermissions, default, plan. (Version)
+    ");
     insta::assert_snapshot!(story(KIND, "root"), @"
 
     ---
@@ -542,6 +548,7 @@ fn a_writer_may_do_anything() {
       --strict-mcp-config
       --dangerously-skip-permissions
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -550,7 +557,6 @@ fn a_writer_may_do_anything() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     ");
 }
 
@@ -574,6 +580,7 @@ fn a_writer_that_reports_finds_the_server() {
       --model
       big
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -582,7 +589,6 @@ fn a_writer_that_reports_finds_the_server() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     /work/attempt/home/mcp.json:
     {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
     "#);
@@ -608,6 +614,7 @@ fn a_reviewer_may_only_look() {
       --allowedTools
       mcp__signoff
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -616,7 +623,6 @@ fn a_reviewer_may_only_look() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     /work/attempt/home/mcp.json:
     {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
     "#);
@@ -658,6 +664,7 @@ fn a_session_is_resumed() {
       --resume
       11111111-2222-4333-8444-555555555555
     CLAUDE_CONFIG_DIR=/work/attempt/home/claude
+    CLAUDE_SECURESTORAGE_CONFIG_DIR=/home/ann/.claude
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
     CLAUDE_CODE_DISABLE_AUTO_MEMORY=1
     CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1
@@ -666,7 +673,6 @@ fn a_session_is_resumed() {
     MCP_TIMEOUT=10000
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
-    /work/attempt/home/claude/.credentials.json copied from /home/ann/.claude/.credentials.json
     ");
 }
 

@@ -405,11 +405,11 @@ fn it_does_not_begin() {
     message: 
     trouble: it ended without saying how: exit code 1, Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (NoEnd)
     ");
-    insta::assert_snapshot!(story(KIND, "unknown-argument"), @"
+    insta::assert_snapshot!(story(KIND, "too-old"), @"
 
     ---
     message: 
-    trouble: it does not understand its command line: error: unexpected argument '-s' found (Version)
+    trouble: it does not understand its command line: error: unexpected argument '--ignore-rules' found (Version)
     ");
 }
 
@@ -480,7 +480,7 @@ fn a_writer_may_do_anything() {
       features.unbounded_connection_retries=false
       -
     CODEX_HOME=/work/attempt/home/codex
-    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    /work/attempt/home/codex/auth.json -> /home/ann/.codex/auth.json
     "#);
 }
 
@@ -522,7 +522,7 @@ fn a_writer_that_reports_finds_the_server() {
       mcp_servers.signoff={ bearer_token_env_var = "SIGNOFF_MCP_TOKEN", default_tools_approval_mode = "approve", omit_tools_from = ["deferred", "code_mode"], required = true, startup_timeout_sec = 10, url = "http://127.0.0.1:4321/mcp" }
       -
     CODEX_HOME=/work/attempt/home/codex
-    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    /work/attempt/home/codex/auth.json -> /home/ann/.codex/auth.json
     "#);
 }
 
@@ -561,7 +561,7 @@ fn a_reviewer_may_only_look() {
       mcp_servers.signoff={ bearer_token_env_var = "SIGNOFF_MCP_TOKEN", default_tools_approval_mode = "approve", omit_tools_from = ["deferred", "code_mode"], required = true, startup_timeout_sec = 10, url = "http://127.0.0.1:4321/mcp" }
       -
     CODEX_HOME=/work/attempt/home/codex
-    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    /work/attempt/home/codex/auth.json -> /home/ann/.codex/auth.json
     "#);
 }
 
@@ -623,7 +623,7 @@ fn a_session_is_resumed() {
       11111111-2222-4333-8444-555555555555
       -
     CODEX_HOME=/work/attempt/home/codex
-    /work/attempt/home/codex/auth.json copied from /home/ann/.codex/auth.json
+    /work/attempt/home/codex/auth.json -> /home/ann/.codex/auth.json
     "#);
 }
 

@@ -81,7 +81,7 @@ fn a_reviewer_that_reports() {
     Reported one finding.
     ---
     message: Reported one finding.
-    session: 62f1bc79-7f60-4caa-bec5-39d37864f7d2
+    session: 07b5fab0-d7e4-470a-a0e7-792ee418d79b
     spent by gemini-2.5-pro: 4100 in (300 cached, 0 written), 50 out
     found the server for reports: true
     ended well
@@ -106,7 +106,7 @@ fn a_reviewer_that_would_write() {
     Ended after trying.
     ---
     message: Ended after trying.
-    session: 342c5f97-6630-4292-8c61-114c507e9ff3
+    session: 14f5c294-4e9a-47db-841e-97b1c879b0ae
     spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
     denied: write_file /work/repo/evil.txt
     denied: run_shell_command touch evil-touch.txt
@@ -181,8 +181,9 @@ fn the_server_for_reports_is_not_there() {
     message: Reporting.
 
     [no MCP tool report_finding was offered]
-    session: 99941930-0bfb-4ca9-9278-8b25b21ea94a
+    session: baf67ceb-fb8d-4661-9d76-8698ff512200
     spent by gemini-2.5-pro: 2000 in (100 cached, 0 written), 20 out
+    found the server for reports: false
     ended well
     ");
 }
@@ -194,7 +195,7 @@ fn a_bad_request() {
     ---
     message: 
     session: ba37fe73-d4cc-41a3-aa2c-616a1bdc3ed1
-    trouble: it ended with an error: [API Error: {"error":{"code":400,"message":"bad request: wrong model","status":"INVALID_ARGUMENT"}}] (Other)
+    trouble: it ended with an error: bad request: wrong model (Other)
     "#);
 }
 
@@ -205,7 +206,7 @@ fn a_wrong_key() {
     ---
     message: 
     session: 286fae08-e95a-46bd-beb9-7eae1c756e56
-    trouble: not logged in: [API Error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}}] (NotLoggedIn)
+    trouble: not logged in: invalid api key (NotLoggedIn)
     "#);
 }
 
@@ -216,7 +217,7 @@ fn a_key_without_rights() {
     ---
     message: 
     session: 4ca3a9c5-5f90-4259-be94-7632751d0d27
-    trouble: not logged in: [API Error: {"error":{"code":403,"message":"permission denied","status":"PERMISSION_DENIED"}}] (NotLoggedIn)
+    trouble: not logged in: permission denied (NotLoggedIn)
     "#);
 }
 
@@ -227,7 +228,7 @@ fn an_unknown_model() {
     ---
     message: 
     session: 93af0cfe-34cc-4494-a451-d01cd8f93edc
-    trouble: the model cannot be used: [API Error: model not found: nope] (Model)
+    trouble: the model cannot be used: model not found: nope (Model)
     ");
 }
 
@@ -240,9 +241,7 @@ fn too_many_requests() {
     ---
     message: 
     session: 91f6f813-c236-4bb8-9c31-7899f098a676
-    trouble: rate limited: [API Error: Rate limit reached. Please retry in 4s.
-    Suggested retry after 4s.]
-    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: Some(4) })
+    trouble: rate limited: Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
     ");
 }
 
@@ -255,9 +254,7 @@ fn too_many_requests_for_long() {
     ---
     message: 
     session: 0b7c0370-fb9c-447a-853e-6fb0e81a128d
-    trouble: rate limited: [API Error: You exceeded your current quota. Please retry in 3600s.
-    Suggested retry after 3600s.]
-    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: Some(3600) })
+    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
     ");
 }
 
@@ -269,8 +266,7 @@ fn too_many_requests_without_a_delay() {
     ---
     message: 
     session: 1b458c0b-1b4e-406c-b9a0-cdbddf294528
-    trouble: rate limited: [API Error: Too many requests]
-    Please wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method (Limited { seconds: None })
+    trouble: rate limited: Too many requests (Limited { seconds: None })
     ");
 }
 
@@ -281,7 +277,7 @@ fn a_failing_provider() {
     ---
     message: 
     session: c714a65b-87e0-4d27-a3ac-d1de1495a1c0
-    trouble: it ended with an error: [API Error: {"error":{"code":500,"message":"scripted 500","status":"INTERNAL"}}] (Other)
+    trouble: its provider is overloaded: scripted 500 (Overloaded)
     "#);
 }
 
@@ -292,7 +288,7 @@ fn an_overloaded_provider() {
     ---
     message: 
     session: 13cd60ef-6bd9-48dd-b606-6302a11c11d8
-    trouble: its provider is overloaded: [API Error: The model is overloaded. Please try again later.] (Overloaded)
+    trouble: its provider is overloaded: The model is overloaded. Please try again later. (Overloaded)
     ");
 }
 
@@ -302,9 +298,9 @@ fn an_answer_that_breaks_off() {
     This answer is c
     (error: [API Error: terminated])
     ---
-    message: This answer is c
+    message: 
     session: 4facf50b-db42-4d23-ad1b-49261390cd83
-    trouble: the answer of its provider broke off: [API Error: terminated] (Broken)
+    trouble: the answer of its provider broke off: terminated (Broken)
     ");
 }
 
@@ -315,7 +311,7 @@ fn a_provider_that_hangs_up() {
     ---
     message: 
     session: f2e70d31-57d0-4227-83b9-17d1d166cd36
-    trouble: the answer of its provider broke off: [API Error: exception TypeError: fetch failed sending request] (Broken)
+    trouble: the answer of its provider broke off: exception TypeError: fetch failed sending request (Broken)
     ");
 }
 
@@ -325,9 +321,9 @@ fn an_answer_that_makes_no_sense() {
     This answer
     (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
     ---
-    message: This answer 
+    message: 
     session: 44c34075-80cc-4b7e-910a-5c862271f93f
-    trouble: the answer of its provider broke off: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON] (Broken)
+    trouble: the answer of its provider broke off: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (Broken)
     "#);
 }
 
@@ -434,9 +430,9 @@ fn ended_by_a_signal() {
     insta::assert_snapshot!(story(Gemini, "terminated"), @"
 
     ---
-    message: This 
+    message: 
     session: 11196fb3-47c3-4a81-b7d7-047d79602996
-    trouble: it ended without saying how: exit code 0, [STARTUP] Cannot measure phase 'cleanup_ops': start mark 'startup:cleanup_ops:start' not found (likely cleared by reset). (NoEnd)
+    trouble: it ended without saying how: exit code 0 (NoEnd)
     ");
 }
 

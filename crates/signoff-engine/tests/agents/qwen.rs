@@ -45,7 +45,7 @@ fn a_reviewer_that_reports() {
     Reported one finding.
     ---
     message: Reported one finding.
-    session: 8764a369-ad12-40e6-931e-720b82190baa
+    session: a088253d-f2fa-46c8-9839-f57d99eabd16
     spent by m1: 4100 in (300 cached, 0 written), 50 out
     found the server for reports: true
     ended well
@@ -70,12 +70,72 @@ fn a_reviewer_that_would_write() {
     [write_file] /work/repo/.git/hooks/pre-commit (not allowed)
     ---
     message: Ended after trying.
-    session: 6b7061ec-a6e8-4402-a5d2-27e6c3f8f496
+    session: 43dc8d6b-5ee1-4df7-97b1-c9b9c8334b6f
     spent by m1: 50 in (0 cached, 0 written), 5 out
     denied: write_file /work/repo/evil.txt
     denied: run_shell_command touch evil-touch.txt
     denied: run_shell_command git push origin HEAD
     denied: write_file /work/repo/.git/hooks/pre-commit
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn agents_that_it_starts_are_paid_for() {
+    insta::assert_snapshot!(story(Qwen, "subagent"), @"
+    Sub.
+    [agent] look
+    After sub.
+    After sub.
+    ---
+    message: After sub.
+    session: e8260fd7-4353-4bf6-8f9f-f958e466f505
+    spent by m1: 1030 in (400 cached, 0 written), 53 out
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_tries_everything() {
+    insta::assert_snapshot!(story(Qwen, "evil_more"), @"
+    Tree.
+    [enter_worktree]
+    Agent.
+    [agent] x
+    Skill.
+    [skill]
+    Cron.
+    [cron_create]
+    Exit.
+    [exit_plan_mode]
+    Mem.
+    [save_memory]
+    Write.
+    [write_file] /work/repo/evil.txt
+    Shell.
+    [run_shell_command] touch evil-touch.txt
+    Tried all.
+    [enter_worktree]  (not allowed)
+    [agent] x (not allowed)
+    [skill]  (not allowed)
+    [cron_create]  (not allowed)
+    [exit_plan_mode]  (not allowed)
+    [save_memory]  (not allowed)
+    [write_file] /work/repo/evil.txt (not allowed)
+    [run_shell_command] touch evil-touch.txt (not allowed)
+    ---
+    message: Tried all.
+    session: 23557d72-3cfb-48ef-9910-09071c6af1bd
+    spent by m1: 90 in (0 cached, 0 written), 9 out
+    denied: enter_worktree 
+    denied: agent x
+    denied: skill 
+    denied: cron_create 
+    denied: exit_plan_mode 
+    denied: save_memory 
+    denied: write_file /work/repo/evil.txt
+    denied: run_shell_command touch evil-touch.txt
     found the server for reports: true
     ended well
     ");
@@ -151,7 +211,7 @@ fn a_bad_request() {
     message: 
     session: 3a2511b4-3ea8-43fd-89cc-439aaaad4376
     found the server for reports: true
-    trouble: it ended with an error: [API Error: 400 bad request: wrong model] (Other)
+    trouble: it ended with an error: 400 bad request: wrong model (Other)
     ");
 }
 
@@ -164,7 +224,7 @@ fn a_wrong_key() {
     message: 
     session: 05ad8df0-ea27-4b17-98ea-35ee142f3174
     found the server for reports: true
-    trouble: not logged in: [API Error: 401 invalid api key] (NotLoggedIn)
+    trouble: not logged in: 401 invalid api key (NotLoggedIn)
     ");
 }
 
@@ -180,7 +240,7 @@ fn an_answer_that_breaks_off() {
     message: 
     session: a25bfec2-210a-4c53-a6bd-71451d5013d7
     found the server for reports: true
-    trouble: the answer of its provider broke off: [API Error: terminated (cause: UND_ERR_SOCKET: other side closed)] (Broken)
+    trouble: the answer of its provider broke off: terminated (cause: UND_ERR_SOCKET: other side closed) (Broken)
     ");
 }
 
@@ -193,7 +253,7 @@ fn an_answer_that_makes_no_sense() {
     message: 
     session: ed7bebed-affe-4340-89a0-5397cf60c32f
     found the server for reports: true
-    trouble: the answer of its provider broke off: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON] (Broken)
+    trouble: the answer of its provider broke off: Unexpected token 'o', "{"this is": not JSON" is not valid JSON (Broken)
     "#);
 }
 
@@ -240,9 +300,8 @@ fn a_session_begins() {
     Second turn.
     ---
     message: Second turn.
-    session: fcad32ac-468a-4725-9b84-815c0bf46e28
+    session: e29c035f-06dc-4091-817a-7f7d97feabf2
     spent by m1: 6100 in (3000 cached, 0 written), 77 out
-    found the server for reports: true
     ended well
     ");
 }
@@ -253,9 +312,8 @@ fn a_session_goes_on() {
     Resumed answer.
     ---
     message: Resumed answer.
-    session: fcad32ac-468a-4725-9b84-815c0bf46e28
+    session: e29c035f-06dc-4091-817a-7f7d97feabf2
     spent by m1: 5000 in (4000 cached, 0 written), 55 out
-    found the server for reports: true
     ended well
     ");
 }
@@ -281,7 +339,7 @@ fn a_prompt_that_is_too_long() {
     message: 
     session: 10a14771-6410-49e0-bd96-0df1645b9507
     found the server for reports: false
-    trouble: the prompt is too long for the model: [API Error: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing.] (TooLong)
+    trouble: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (TooLong)
     ");
 }
 
@@ -318,7 +376,13 @@ fn the_command_line_of_a_writer() {
     QWEN_TELEMETRY_ENABLED=false
     /work/attempt/home/.qwen/system.json:
     {
+      "agents": {
+        "crossSessionMessaging": false
+      },
       "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        },
         "fileName": [
           "SIGNOFF-NONE.md"
         ]
@@ -339,6 +403,14 @@ fn the_command_line_of_a_writer() {
       },
       "privacy": {
         "usageStatisticsEnabled": false
+      },
+      "skills": {
+        "disabledLevels": [
+          "project",
+          "user",
+          "extension",
+          "bundled"
+        ]
       },
       "telemetry": {
         "enabled": false
@@ -378,7 +450,13 @@ fn the_command_line_of_a_reviewer() {
     QWEN_TELEMETRY_ENABLED=false
     /work/attempt/home/.qwen/system.json:
     {
+      "agents": {
+        "crossSessionMessaging": false
+      },
       "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        },
         "fileName": [
           "SIGNOFF-NONE.md"
         ]
@@ -435,6 +513,14 @@ fn the_command_line_of_a_reviewer() {
       },
       "privacy": {
         "usageStatisticsEnabled": false
+      },
+      "skills": {
+        "disabledLevels": [
+          "project",
+          "user",
+          "extension",
+          "bundled"
+        ]
       },
       "telemetry": {
         "enabled": false

@@ -4,6 +4,7 @@
 
 mod crash;
 mod ending;
+mod held;
 #[cfg(test)]
 mod place;
 mod running;

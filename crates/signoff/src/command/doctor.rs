@@ -111,12 +111,15 @@ fn sandbox(bench: &Bench, power: &Power) -> Look {
         (Hold::Bubblewrap, _) => "bubblewrap".to_owned(),
         (Hold::Nobody, _) => "nobody".to_owned(),
     };
-    let writers = if bench.settings.holds_writers() { "writers only to their own work" } else { "writers can" };
+    let writers =
+        if bench.settings.holds_writers() { "writers only to their own work" } else { "writers can" };
     let lacks = power.lacks.as_deref();
     let held = format!("reviewers cannot write, {writers} ({by})");
     match (bench.settings.sandbox(), lacks) {
         (Sandbox::Off, _) => Look::well("sandbox", "switched off; what reviewers change is undone"),
-        (Sandbox::On | Sandbox::Required, None) => Look::well("sandbox", format!("{held}, and what reviewers change is undone")),
+        (Sandbox::On | Sandbox::Required, None) => {
+            Look::well("sandbox", format!("{held}, and what reviewers change is undone"))
+        }
         (Sandbox::Required, Some(_)) => match preflight::check_sandbox(&bench.settings) {
             Err(failure) => Look::ill("sandbox", on_a_line(&failure)),
             Ok(()) => Look::well("sandbox", held),
@@ -170,7 +173,9 @@ fn astray(bench: &Bench, path: &Path, branch: &str) -> Option<String> {
     let is = match at {
         Ok(At::Branch { name, .. }) if name == branch => return None,
         // So it is while a writer is at work that is held to it; the branch follows.
-        Ok(At::Detached { commit }) if bench.repository.is_ancestor(branch, commit.as_str()).unwrap_or(false) => {
+        Ok(At::Detached { commit })
+            if bench.repository.is_ancestor(branch, commit.as_str()).unwrap_or(false) =>
+        {
             return None;
         }
         Ok(At::Branch { name, .. }) => format!("on branch {name}"),

@@ -16,6 +16,8 @@ mod demo;
 mod documentation;
 mod foreign;
 mod groups;
+#[cfg(test)]
+mod hold;
 mod house;
 mod init;
 #[cfg(test)]

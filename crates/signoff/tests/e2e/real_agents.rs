@@ -2,6 +2,8 @@
 //!
 //! They are installed by `scripts/agents prepare`, and these tests run with `scripts/agents`.
 
+mod faults;
+mod read_only;
 mod team;
 mod whole;
 

@@ -211,6 +211,8 @@ fn kept_from(tool: &str, output: &str) -> bool {
     match tool {
         "shell" => failed && is_refusal(output),
         "patch" => output.contains("Failed to write file") || is_refusal(output),
+        // Some models write scripts that use the other tools.
+        "exec" => is_refusal(output),
         _ => false,
     }
 }

@@ -238,13 +238,11 @@ fn tokens(counted: Counted) -> Tokens {
 }
 
 fn trouble(kind: &str, message: String, code: Option<i32>) -> Trouble {
-    let kind = match kind {
-        "FatalTurnLimitedError" => TroubleKind::Bound,
-        "FatalAuthenticationError" => TroubleKind::NotLoggedIn,
-        _ => api_error::kind(&message, code),
-    };
-    // The first line has the provider's words, the others how to pay for more.
-    Trouble::new(kind, message.lines().next().unwrap_or_default())
+    match kind {
+        "FatalTurnLimitedError" => Trouble::new(TroubleKind::Bound, message),
+        "FatalAuthenticationError" => Trouble::new(TroubleKind::NotLoggedIn, message),
+        _ => api_error::trouble(&message, code),
+    }
 }
 
 fn unasked(stderr: &str) -> Trouble {

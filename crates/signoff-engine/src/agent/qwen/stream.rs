@@ -1,6 +1,7 @@
 //! What Qwen Code says with `-o stream-json`.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -30,12 +31,20 @@ struct Line<'a> {
     #[serde(borrow, default)]
     error: Option<Failure<'a>>,
     #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     permission_denials: Option<&'a RawValue>,
 }
 
 /// A part of a line: what is odd in it leaves the rest as it is.
 fn read<'a, T: Deserialize<'a>>(part: Option<&'a RawValue>) -> Option<T> {
     part.and_then(|raw| serde_json::from_str(raw.get()).ok())
+}
+
+#[derive(Deserialize)]
+struct Retry {
+    #[serde(rename = "delayMs")]
+    delay_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +120,9 @@ impl Listener for Stream {
         match (line.kind.as_ref(), line.subtype.as_deref()) {
             ("system", Some("init")) => self.begins(line),
             ("system", Some("retry")) => {
-                return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay: None }];
+                let delay =
+                    read(line.data).and_then(|Retry { delay_ms }| delay_ms).map(Duration::from_millis);
+                return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay }];
             }
             ("assistant", _) => {
                 return read(line.message).map(|message| self.says(message)).unwrap_or_default();
@@ -134,10 +145,7 @@ impl Listener for Stream {
                 (message, Some(Trouble::new(TroubleKind::Other, words)))
             }
             Some(End::Well { message }) => (message, None),
-            Some(End::Badly { message }) => {
-                let kind = api_error::kind(&message, None);
-                (String::new(), Some(Trouble::new(kind, message)))
-            }
+            Some(End::Badly { message }) => (String::new(), Some(api_error::trouble(&message, None))),
             None => (String::new(), Some(unclosed(end))),
         };
         heard.trouble = trouble;

@@ -89,6 +89,16 @@ pub struct Team {
 }
 
 impl Team {
+    /// A writer whose work nobody reviews, with more in the configuration.
+    pub fn alone(writer: Cli, more: &str, script: Script) -> Self {
+        let (project, model) = (Project::new(PROGRAM), ScriptedModel::start(script));
+        let agent = writer.table(model.url());
+        let text = format!("[roles]\nimplement = \"{}\"\n\n{more}\n{agent}", writer.name());
+        project.env.write("signoff.toml", text);
+        project.commit("Set up");
+        Self { project, model }
+    }
+
     /// A writer and two reviewers: `code` reports with a tool, `spec` in XML.
     pub fn new(writer: Cli, [code, spec]: [Cli; 2], script: Script) -> Self {
         let (project, model) = (Project::new(PROGRAM), ScriptedModel::start(script));

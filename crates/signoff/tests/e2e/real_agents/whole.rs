@@ -36,7 +36,7 @@ fn script() -> Script {
         .rule(
             Rule::named("spec")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification")
-                .turn(Turn::silent().shell("git log --oneline -1").usage(used(1200, 20)))
+                .turn(Turn::silent().read("{cwd}/greeting.txt").usage(used(1200, 20)))
                 .turn(Turn::say(approval).usage(used(1250, 25))),
         )
         .rule(
@@ -106,4 +106,16 @@ fn claude_code_from_the_task_to_the_landing() {
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_from_the_task_to_the_landing() {
     whole(Cli::Codex, [Cli::Codex, Cli::Codex]);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn gemini_cli_from_the_task_to_the_landing() {
+    whole(Cli::Gemini, [Cli::Gemini, Cli::Gemini]);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn claude_code_writes_codex_and_gemini_review() {
+    whole(Cli::Claude, [Cli::Codex, Cli::Gemini]);
 }

@@ -1,0 +1,86 @@
+//! Agents behind a program that holds them: they are asked to end, and ended, like all others.
+
+use std::time::Duration;
+
+use signoff_core::hold::Hold;
+use signoff_engine::confine::{Held, Power};
+use signoff_engine::process::{Exit, Launch, Limits, Running};
+
+use crate::place::{Listener, NO_LIMITS, Place};
+
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Whether there is such a program here. If not, that is said aloud.
+fn is_there() -> bool {
+    let lacks = Power::probe(Some(Hold::Bubblewrap)).lacks;
+    if let Some(why) = &lacks {
+        eprintln!("SKIPPED: agents behind bubblewrap: {why}");
+    }
+    lacks.is_none()
+}
+
+fn held(place: &Place, script: &str, limits: Limits) -> Launch {
+    let writable = vec![place.path("attempt")];
+    Launch { held: Some(Held { by: Hold::Bubblewrap, writable }), ..place.launch(script, limits) }
+}
+
+async fn start(place: &Place, script: &str, limits: Limits) -> Running {
+    place.keeper().start(&held(place, script, limits), &place.dir()).await.unwrap()
+}
+
+#[tokio::test]
+async fn its_end_is_the_agents_end() {
+    if !is_there() {
+        return;
+    }
+    for (script, exit) in [
+        ("cat; exit 0", Exit::Code(0)),
+        ("exit 7", Exit::Code(7)),
+        ("exit 1", Exit::Code(1)),
+        ("kill -KILL $$", Exit::Signal(9)),
+    ] {
+        let place = Place::new();
+        assert_eq!(start(&place, script, NO_LIMITS).await.wait().await.exit, exit, "{script}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_behind_it_may_say_good_bye() {
+    if !is_there() {
+        return;
+    }
+    let place = Place::new();
+    let script = "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait";
+    let mut running = start(&place, script, NO_LIMITS).await;
+    assert_eq!(running.lines().next().await.as_deref(), Some("ready"));
+    running.stopper().stop();
+    assert_eq!(running.wait().await.exit, Exit::Stopped);
+    assert_eq!(place.stdout(), "ready\nbye\n");
+}
+
+#[tokio::test]
+async fn one_that_will_not_hear_is_killed_with_all_it_started() {
+    if !is_there() {
+        return;
+    }
+    let place = Place::new();
+    let pipe = place.pipe("daemons");
+    let script = "exec 3> daemons; trap '' TERM; setsid sleep 1000 & echo ready >&3; sleep 1000; sleep 1000";
+    let running = start(&place, script, Limits { grace: SHORT, ..NO_LIMITS }).await;
+    let mut daemons = Listener::open(&pipe);
+    assert_eq!(daemons.line(), "ready");
+    running.stopper().stop();
+    assert_eq!(running.wait().await.exit, Exit::Stopped);
+    assert_eq!(daemons.rest(), "", "nobody holds the pipe");
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_said_to_be() {
+    if !is_there() {
+        return;
+    }
+    let place = Place::new();
+    let launch = Launch { program: "no-such-agent".to_owned(), ..held(&place, "", NO_LIMITS) };
+    let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
+    assert!(matches!(ended.exit, Exit::NotStarted { missing: true, .. }), "{:?}", ended.exit);
+}

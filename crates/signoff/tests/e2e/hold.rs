@@ -1,0 +1,293 @@
+//! Agents that write where they have no business, and who keeps them from it.
+
+use signoff_core::hold::Hold;
+use signoff_engine::confine::Power;
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+/// The ways to hold an agent that this system has. What it has not is said aloud.
+fn ways() -> Vec<Hold> {
+    let works = |way: &Hold| {
+        let power = Power::probe(Some(*way));
+        let works = power.is_whole() && (*way != Hold::Landlock || power.landlock.is_some());
+        if !works {
+            eprintln!("SKIPPED: agents held by {}: {}", way.word(), power.lacks.unwrap_or_default());
+        }
+        works
+    };
+    [Hold::Landlock, Hold::Bubblewrap].into_iter().filter(works).collect()
+}
+
+/// A project whose agent is a shell script for each role, with a remote that anybody can push to.
+fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
+    let project = Project::new(PROGRAM);
+    let shell =
+        "case $SIGNOFF_ROLE in review) exec sh ../../../review.sh;; *) exec sh ../../../write.sh;; esac";
+    for (role, script) in scripts {
+        project.env.write(&format!("{role}.sh"), format!("cat > /dev/null\n{script}"));
+    }
+    project.env.write(
+        "signoff.toml",
+        format!(
+            "{sandbox}\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {shell:?}]\n\
+             [reviewers.general]\nkind = \"general\"\ncontract = \"markdown\"\n"
+        ),
+    );
+    project.env.write(".gitignore", "target/\n.signoff/\n");
+    project.commit("Configure");
+    project.git(
+        "init -q --bare ../remote.git && git remote add origin ../remote.git && git push -q origin main",
+    );
+    project
+}
+
+fn work(project: &Project, way: Hold) -> Output {
+    project.env.run_with(&["work"], &[("SIGNOFF_TEST_HOLD", way.word())])
+}
+
+/// All attempts of the first task, as `KEY` of each.
+fn attempts(project: &Project, key: &str) -> String {
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
+    let told =
+        attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// Tries what only a writer may do, and what nobody may; says what it could.
+const TRESPASS: &str = r#"
+try() { ("$@") > /dev/null 2>&1 && echo "could: $*" >> "$found"; }
+write() { echo x >> "$1"; }
+common=../../../.git
+for place in "$HOME/home.txt" "$HOME/.bashrc" "$HOME/.ssh/authorized_keys" ../../../checkout.txt ../../reviews/forged.txt \
+    ../../signoff.db "$common/hooks/pre-commit" "$common/config" "$common/HEAD" "$common/packed-refs" \
+    "$common/refs/heads/main" "$common/refs/heads/evil" "$common/worktrees/other" ../other.txt /tmp/signoff-trespass-$$; do
+    try write "$place"
+done
+try git config user.name Mallory
+try git branch evil
+try git tag evil
+try git update-ref refs/heads/main HEAD
+try git push -q origin HEAD:refs/heads/evil
+try git update-ref refs/stash HEAD
+try git worktree add ../evil
+true
+"#;
+
+const REVIEW: &str = r#"
+try write f.txt
+try touch new.txt
+try rm f.txt
+try mkdir made
+try ln -s f.txt link
+try git commit --allow-empty -m mine
+try write /dev/shm/signoff-trespass-$$
+echo x > /dev/null || echo "cannot throw away"
+echo '{"cost_usd": 0.5}' > "$TMPDIR/usage" && mv -f "$TMPDIR/usage" "$SIGNOFF_USAGE_FILE" || echo "cannot tell what it cost"
+echo x > f.txt
+cat "$found" f.txt
+echo
+echo '**Verdict: APPROVED**'
+"#;
+
+#[test]
+fn a_reviewer_can_look_at_everything_and_write_nothing() {
+    for way in ways() {
+        let own = "found=\"$TMPDIR/found\"\n: > \"$found\" || echo 'cannot write to its own directory'\n";
+        let review = format!("{own}{TRESPASS}{REVIEW}");
+        let project = project("sandbox = true", &[("write", "echo good > f.txt\n"), ("review", &review)]);
+        project.run(&["add", "T", "-a"]);
+        let checkout = project.checkout();
+        let refs = project.git("for-each-ref refs/tags refs/heads/main");
+        let worked = work(&project, way);
+        assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
+        let answers = project.list(".signoff/reviews");
+        let answer = answers.iter().find(|name| name.ends_with(".txt")).expect("an answer");
+        assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{0}\"\nreview \"{0}\"", way.word()));
+        assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.5);
+        assert_eq!(project.checkout(), checkout);
+        assert_eq!(project.git("for-each-ref refs/tags refs/heads/main"), refs);
+        assert_eq!(project.git("ls-remote origin evil"), "");
+        // What it was refused is told, and does not fail the review.
+        let notes = attempts(&project, "notes");
+        assert!(notes.contains("general was kept from what it may not do"), "{way:?}: {notes}");
+        assert!(notes.contains("f.txt: "), "{notes}");
+        assert!(!notes.contains("changed files"), "{notes}");
+    }
+}
+
+/// Commits, amends, and does what a build does: temporary files, links, moves, a cache.
+const WRITE: &str = r#"
+found=trespass.txt
+: > "$found"
+set -e
+echo good > f.txt
+git add f.txt
+git commit -qm "By itself"
+git commit -q --amend -m "By itself, better"
+mkdir -p target/debug/deps
+echo binary > "$(mktemp)"
+echo binary > target/debug/deps/it
+ln target/debug/deps/it target/debug/it
+mv target/debug/deps/it target/it
+echo x > "$TMPDIR/moved" && mv "$TMPDIR/moved" target/moved
+echo cached > ~/.cache/tool
+printf '[core]\n\tfsmonitor = evil\n' > "$(git rev-parse --git-dir)/config.worktree"
+echo '{"cost_usd": 0.5}' > "$SIGNOFF_USAGE_FILE"
+set +e
+"#;
+
+#[test]
+fn a_writer_can_build_and_commit_and_touch_nothing_else() {
+    for way in ways() {
+        let project = project("sandbox = true", &[("write", &format!("{WRITE}{TRESPASS}"))]);
+        project
+            .env
+            .shell("mkdir -p ~/.cache ~/.ssh && git branch other && git worktree add -q ../other other");
+        project.run(&["add", "T"]);
+        let (checkout, refs) = (project.checkout(), project.git("for-each-ref --exclude=refs/heads/signoff"));
+        let (config, hooks) = (project.read(".git/config"), project.list(".git/hooks"));
+        let worked = work(&project, way);
+        assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
+        assert_eq!(project.git("show signoff/task-1-t:trespass.txt"), "", "{way:?}");
+        assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(project.subjects("signoff/task-1-t"), @"");
+        }
+        assert_eq!(project.git("-C .signoff/worktrees/task-1 branch --show-current"), "signoff/task-1-t\n");
+        assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short"), "");
+        assert_eq!(project.read(".git/worktrees/task-1/commondir"), "../..\n");
+        assert!(!project.list(".git/worktrees/task-1").contains(&"config.worktree".to_owned()));
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.word()));
+        assert_eq!(project.env.shell("cat ~/.cache/tool").stdout, "cached\n");
+        assert_eq!(project.checkout(), checkout);
+        assert_eq!(project.git("for-each-ref --exclude=refs/heads/signoff --exclude=refs/signoff"), refs);
+        assert_eq!((project.read(".git/config"), project.list(".git/hooks")), (config, hooks));
+    }
+}
+
+#[test]
+fn a_writer_may_write_where_the_configuration_says_so() {
+    for way in ways() {
+        let script = "echo x > ~/.gradle/it && echo y > ~/elsewhere\necho good > f.txt\n";
+        let allowed = "sandbox = true\nsandbox_write = [\"~/.gradle\", \"~/missing\"]";
+        let project = project(allowed, &[("write", script)]);
+        project.env.shell("mkdir ~/.gradle");
+        project.run(&["add", "T"]);
+        let worked = work(&project, way);
+        assert_eq!(worked.code, Some(0), "{worked}");
+        assert!(worked.stderr.contains("warning: sandbox_write: there is no ~/missing"), "{worked}");
+        assert_eq!(project.env.shell("cat ~/.gradle/it; ls ~").stdout, "x\n", "{way:?}");
+        assert!(attempts(&project, "notes").contains("elsewhere: "), "{way:?}");
+    }
+}
+
+#[test]
+fn writers_can_be_left_alone() {
+    for way in ways() {
+        let open = "sandbox = true\nsandbox_writers = false";
+        let project = project(open, &[("write", "echo x > ~/it\necho good > f.txt\n")]);
+        project.run(&["add", "T"]);
+        work(&project, way);
+        assert_eq!(attempts(&project, "hold"), "implement \"nobody\"");
+        assert_eq!(project.env.shell("cat ~/it").stdout, "x\n");
+    }
+}
+
+#[test]
+fn who_requires_it_starts_nothing_without_it() {
+    let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
+    project.run(&["add", "T"]);
+    insta::assert_snapshot!(work(&project, Hold::Nobody), @r#"
+    exit 2
+    --- stderr
+    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+      --> signoff.toml:1
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    "#);
+    assert_eq!(project.env.shell("ls ~").stdout, "");
+    let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
+    assert_eq!((doctor.code, doctor.json()["hold"].to_string()), (Some(1), "\"nobody\"".to_owned()));
+    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot hold agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
+}
+
+/// A bubblewrap that passes its trial, and then cannot do it.
+#[test]
+fn an_agent_that_cannot_be_held_is_not_started() {
+    let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
+    let bwrap = "#!/bin/sh\ncase \"$*\" in *--bind*) echo 'bwrap: no room' >&2; exit 1;; esac\n";
+    project.env.write("../bin/bwrap", bwrap);
+    project.env.shell("chmod +x ../bin/bwrap");
+    project.run(&["add", "T"]);
+    insta::assert_snapshot!(work(&project, Hold::Bubblewrap), @"
+    exit 1
+    --- stdout
+    Running task #1: T
+      Implementing...
+      Implementation failed: exit code 1
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+    assert_eq!(project.env.shell("ls ~").stdout, "");
+}
+
+#[test]
+fn doctor_says_who_holds_agents() {
+    let said = |project: &Project, way: Hold| {
+        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", way.word())]).json();
+        (
+            doctor["hold"].to_string(),
+            doctor["checks"][3]["message"].to_string(),
+            doctor["checks"][3]["warning"].clone(),
+        )
+    };
+    let project = project("sandbox = true\nsandbox_writers = false", &[]);
+    for way in ways() {
+        let (hold, message, warning) = said(&project, way);
+        assert_eq!(hold, format!("\"{}\"", way.word()));
+        assert!(message.starts_with("\"reviewers cannot write, writers can ("), "{message}");
+        assert_eq!(warning, false);
+    }
+    insta::assert_debug_snapshot!(said(&project, Hold::Nobody), @r#"
+    (
+        "\"nobody\"",
+        "\"agents can write anywhere; what reviewers change is undone (a test wants it so)\"",
+        Bool(true),
+    )
+    "#);
+}
+
+/// Builds and tests where it is, and says what it found by the whole path.
+const BUILD: &str = r#"
+echo x >> f.txt && mkdir target && echo built > target/it && pwd > "$TMPDIR/place"
+git status --short
+ls ../../worktrees
+echo "- $(pwd)/f.txt:1 no name"
+echo
+echo '**Verdict: CHANGES_REQUESTED**'
+"#;
+
+#[test]
+fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
+    let ways = ways().into_iter().map(|way| ("true", way)).chain([("false", Hold::Nobody)]);
+    for (sandbox, way) in ways {
+        let copy = format!("sandbox = {sandbox}\nreview_workspace = \"copy\"\n[gate]\nmax_cycles = 1");
+        let project = project(&copy, &[("write", "echo good > f.txt\n"), ("review", BUILD)]);
+        project.run(&["add", "T", "-a"]);
+        let worked = work(&project, way);
+        let answers = project.list(".signoff/reviews");
+        let answer = answers.iter().find(|name| name.ends_with(".txt")).expect("an answer");
+        let answer = project.read(&format!(".signoff/reviews/{answer}"));
+        assert!(
+            answer.starts_with(" M f.txt\ntask-1\ntask-1-copy-general\n- /"),
+            "{way:?}: {worked}{answer}"
+        );
+        assert_eq!(project.list(".signoff/worktrees"), ["task-1"], "{way:?}");
+        assert_eq!(project.git("worktree list --porcelain | grep -c ^worktree"), "2\n");
+        assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n");
+        let shown = project.run(&["show", "1", "--json"]).json();
+        assert_eq!(shown["ledger"][0]["file"], "f.txt", "{shown:#}");
+    }
+}

@@ -1,0 +1,122 @@
+//! What a provider does to an agent, told by the agent's own program, and what becomes of the task.
+
+use signoff_testkit::model::{Fault, Rule, Script, Turn};
+use signoff_testkit::processes;
+
+use super::{Cli, Team};
+
+/// What goes wrong, and goes on going wrong.
+const FAULTS: [&str; 6] = ["500", "429", "401", "cut", "malformed", "hang"];
+
+fn faulty(fault: &str) -> Turn {
+    let turn = Turn::say("Done.");
+    match fault {
+        "500" => turn.refuse(500),
+        "429" => turn.limit(1),
+        "401" => turn.refuse(401),
+        "cut" => turn.fault(Fault::Cut),
+        "malformed" => turn.fault(Fault::Malformed),
+        _ => turn.fault(Fault::Hang),
+    }
+}
+
+fn script(fault: &str) -> Script {
+    Script::new().rule(Rule::named("implement").asked_for("# IMPLEMENT PHASE").turn(faulty(fault)))
+}
+
+const LIMITS: &str = "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"15s\"\ngrace = \"2s\"\n";
+
+/// For each fault how the attempts ended, and what was said of it.
+fn told(cli: Cli) -> String {
+    let one = |fault: &str| {
+        let team = Team::alone(cli, LIMITS, script(fault));
+        team.project.run(&["add", "Greet people"]);
+        let worked = team.project.run(&["work"]);
+        assert_eq!(worked.code, Some(1), "{fault}: {worked}");
+        let shown = team.project.run(&["show", "1", "--json"]).json();
+        let outcomes: Vec<_> = shown["attempts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["outcome"].as_str().unwrap_or_default())
+            .collect();
+        let stdout = worked.stdout.replace(team.model.url(), "(model)");
+        let said = stdout.lines().find(|line| line.contains("failed: ")).unwrap_or_default();
+        assert_eq!(processes::of(team.project.env.root()), Vec::<String>::new(), "{fault}");
+        format!("{fault:<9} {}\n          {}", outcomes.join(" "), said.trim())
+    };
+    FAULTS.map(one).join("\n")
+}
+
+/// Ctrl-C while the model has stopped in the middle of a word.
+fn cancelled(cli: Cli) {
+    let team = Team::alone(cli, LIMITS, script("hang"));
+    team.project.run(&["add", "Greet people"]);
+    let child = team.project.env.start_group(&["work"]);
+    team.model.wait_for("implement", 1);
+    processes::signal_group(child.id(), 2);
+    let worked = team.project.env.finish(child);
+    assert_eq!(worked.code, Some(130), "{worked}");
+    assert_eq!(processes::of(team.project.env.root()), Vec::<String>::new());
+    assert_eq!(team.project.git("branch --list signoff/*").trim(), "+ signoff/task-1-greet-people");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn claude_code_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::Claude), @"
+    500       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    401       agent_trouble
+              Implementation failed: not logged in: Failed to authenticate. API Error: 401 scripted 401
+    cut       agent_trouble
+              Implementation failed: the answer of its provider broke off: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.
+    malformed agent_trouble
+              Implementation failed: the answer of its provider broke off: API Error: JSON Parse error: Unterminated string
+    hang      silent
+              Implementation failed: said nothing for too long
+    ");
+    cancelled(Cli::Claude);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn codex_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::Codex), @"
+    500       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    401       agent_trouble
+              Implementation failed: not logged in: unexpected status 401 Unauthorized: scripted 401, url: (model)/v1/responses
+    cut       agent_trouble
+              Implementation failed: the answer of its provider broke off: stream disconnected before completion: Transport error: network error: error decoding response body
+    malformed agent_trouble
+              Implementation failed: the answer of its provider broke off: stream disconnected before completion: stream closed before response.completed
+    hang      silent
+              Implementation failed: said nothing for too long
+    ");
+    cancelled(Cli::Codex);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn gemini_cli_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::Gemini), @r#"
+    500       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limit)
+    401       agent_trouble
+              Implementation failed: not logged in: [API Error: {"error":{"code":401,"message":"scripted 401","status":"UNAUTHENTICATED"}}]
+    cut       agent_trouble
+              Implementation failed: the answer of its provider broke off: [API Error: terminated]
+    malformed agent_trouble
+              Implementation failed: it ended with an error: [API Error: Expected ',' or '}' after property value in JSON at position 67]
+    hang      silent
+              Implementation failed: said nothing for too long
+    "#);
+    cancelled(Cli::Gemini);
+}
