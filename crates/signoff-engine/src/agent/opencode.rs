@@ -4,7 +4,7 @@ mod stream;
 
 use serde_json::{Map, Value, json};
 
-use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER};
+use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER, set_up};
 
 pub struct Opencode;
 
@@ -63,7 +63,7 @@ const SWITCHES: [&str; 9] = [
     "OPENCODE_DISABLE_TERMINAL_TITLE",
 ];
 
-/// Where it keeps what it writes, below a home; a writer's tools find the person's home where it was.
+/// Where it keeps what it writes, below a home.
 const PLACES: [(&str, &str); 4] = [
     ("XDG_CONFIG_HOME", ".config"),
     ("XDG_DATA_HOME", ".local/share"),
@@ -75,13 +75,16 @@ const PLACES: [(&str, &str); 4] = [
 const ABOVE: [&str; 2] = ["OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"];
 
 fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
+    let home = order.home.display().to_string();
     let below = |place: &str| Some(order.home.join(place).display().to_string());
     let places = PLACES.into_iter().map(|(name, place)| (name, below(place)));
-    let home = (order.duty == Duty::Read).then(|| ("HOME", Some(order.home.display().to_string())));
+    // A writer's tools find the person's home where it was; it does not look there itself.
+    let homes = [("OPENCODE_TEST_HOME", true), ("HOME", order.duty == Duty::Read)];
+    let homes = homes.into_iter().filter(|(_, set)| *set).map(|(name, _)| (name, Some(home.clone())));
     let switches = SWITCHES.into_iter().map(|name| (name, Some("true".to_owned())));
     let permission = (order.duty == Duty::Read).then(|| ("OPENCODE_PERMISSION", Some(denied().to_string())));
     let above = ABOVE.into_iter().map(|name| (name, None));
-    let all = places.chain(home).chain(switches).chain(permission).chain(above);
+    let all = places.chain(homes).chain(switches).chain(permission).chain(above);
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -101,35 +104,38 @@ fn denied() -> Value {
     TOOLS.into_iter().map(|tool| (tool.to_owned(), json!("deny"))).collect::<Map<_, _>>().into()
 }
 
-/// The configuration that counts more than the person's own.
+/// Its whole configuration: which providers and models the person has, and nothing else of theirs.
 fn config_of(order: &Order<'_>) -> String {
-    let mut config = json!({ "autoupdate": false, "share": "disabled", "snapshot": false });
-    if order.duty == Duty::Read {
-        // An agent's own permissions would count more than those of the environment.
-        config["default_agent"] = json!("build");
-        config["agent"] = json!({ "build": { "permission": denied() } });
+    let mut config = Map::new();
+    for name in ["opencode.json", "opencode.jsonc"] {
+        let persons: Map<String, Value> = set_up::settings(&order.person.join(".config/opencode").join(name));
+        config.extend(persons.into_iter().filter(|(key, _)| PERSONS.contains(&key.as_str())));
     }
+    let mut config = Value::from(config);
+    config["autoupdate"] = json!(false);
+    config["share"] = json!("disabled");
+    // It would keep a copy of the worktree after each step.
+    config["snapshot"] = json!(false);
     if let Some(Reporting { url, variable }) = order.reporting {
-        config["mcp"][SERVER] = json!({
+        config["mcp"] = json!({ SERVER: {
             "type": "remote",
             "url": url,
             "headers": { "Authorization": format!("Bearer {{env:{variable}}}") },
             "enabled": true,
             "oauth": false,
-        });
+        }});
     }
     format!("{config:#}\n")
 }
 
-/// What the person has: logins, providers of their own, the list of models.
-fn logins(order: &Order<'_>) -> Vec<Laid> {
+/// What of the person's configuration is theirs to choose.
+const PERSONS: [&str; 5] = ["provider", "model", "small_model", "enabled_providers", "disabled_providers"];
+
+/// The login, which is used up when it is renewed, and the list of models.
+fn logins(order: &Order<'_>) -> [Laid; 2] {
+    let (login, models) = (".local/share/opencode/auth.json", ".cache/opencode/models.json");
     [
-        ".local/share/opencode/auth.json",
-        ".config/opencode/opencode.json",
-        ".config/opencode/opencode.jsonc",
-        ".cache/opencode/models.json",
+        Laid::Link { path: order.home.join(login), of: order.person.join(login) },
+        Laid::Copy { path: order.home.join(models), of: order.person.join(models) },
     ]
-    .into_iter()
-    .map(|place| Laid::Copy { path: order.home.join(place), of: order.person.join(place) })
-    .collect()
 }

@@ -64,6 +64,7 @@ fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
     XDG_DATA_HOME=/work/attempt/home/.local/share
     XDG_STATE_HOME=/work/attempt/home/.local/state
     XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
     HOME=/work/attempt/home
     OPENCODE_PURE=true
     OPENCODE_DISABLE_AUTOUPDATE=true
@@ -78,31 +79,13 @@ fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
     without OPENCODE_CONFIG_CONTENT
     without OPENCODE_CONFIG_DIR
     OPENCODE_CONFIG=/work/attempt/home/opencode.json
-    /work/attempt/home/.local/share/opencode/auth.json copied from /home/ann/.local/share/opencode/auth.json
-    /work/attempt/home/.config/opencode/opencode.json copied from /home/ann/.config/opencode/opencode.json
-    /work/attempt/home/.config/opencode/opencode.jsonc copied from /home/ann/.config/opencode/opencode.jsonc
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
     /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
     /work/attempt/home/opencode.json:
     {
       "autoupdate": false,
       "share": "disabled",
-      "snapshot": false,
-      "default_agent": "build",
-      "agent": {
-        "build": {
-          "permission": {
-            "edit": "deny",
-            "bash": "deny",
-            "task": "deny",
-            "webfetch": "deny",
-            "websearch": "deny",
-            "external_directory": "deny",
-            "todowrite": "deny",
-            "skill": "deny",
-            "question": "deny"
-          }
-        }
-      }
+      "snapshot": false
     }
     "#);
     assert!(writer.environment.iter().all(|(name, _)| name != "OPENCODE_PERMISSION"));
@@ -113,8 +96,8 @@ fn gemini_is_told_its_rules_and_its_model_by_itself() {
     let ask = Ask { model: Some("gemini-2.5-pro"), ..ask(&["gemini", "--acp"]) };
     let writer = ask.line().arguments;
     let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line().arguments;
-    insta::assert_snapshot!(writer.join(" "), @"");
-    insta::assert_snapshot!(reader.join(" "), @"");
+    insta::assert_snapshot!(writer.join(" "), @"__acp -- gemini --acp --skip-trust -e none -m gemini-2.5-pro");
+    insta::assert_snapshot!(reader.join(" "), @"__acp --read --report http://127.0.0.1:4321/mcp SIGNOFF_MCP_TOKEN -- gemini --acp --skip-trust -e none --policy /work/attempt/home/.gemini/signoff.toml -m gemini-2.5-pro");
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
     XDG_DATA_HOME=/work/attempt/home/.local/share
     XDG_STATE_HOME=/work/attempt/home/.local/state
     XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
     OPENCODE_PURE=true
     OPENCODE_DISABLE_AUTOUPDATE=true
     OPENCODE_DISABLE_CLAUDE_CODE=true
@@ -34,9 +35,7 @@ fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
     without OPENCODE_CONFIG_CONTENT
     without OPENCODE_CONFIG_DIR
     OPENCODE_CONFIG=/work/attempt/home/opencode.json
-    /work/attempt/home/.local/share/opencode/auth.json copied from /home/ann/.local/share/opencode/auth.json
-    /work/attempt/home/.config/opencode/opencode.json copied from /home/ann/.config/opencode/opencode.json
-    /work/attempt/home/.config/opencode/opencode.jsonc copied from /home/ann/.config/opencode/opencode.jsonc
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
     /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
     /work/attempt/home/opencode.json:
     {
@@ -60,6 +59,7 @@ fn a_reviewer_may_read_and_report() {
     XDG_DATA_HOME=/work/attempt/home/.local/share
     XDG_STATE_HOME=/work/attempt/home/.local/state
     XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
     HOME=/work/attempt/home
     OPENCODE_PURE=true
     OPENCODE_DISABLE_AUTOUPDATE=true
@@ -74,31 +74,13 @@ fn a_reviewer_may_read_and_report() {
     without OPENCODE_CONFIG_CONTENT
     without OPENCODE_CONFIG_DIR
     OPENCODE_CONFIG=/work/attempt/home/opencode.json
-    /work/attempt/home/.local/share/opencode/auth.json copied from /home/ann/.local/share/opencode/auth.json
-    /work/attempt/home/.config/opencode/opencode.json copied from /home/ann/.config/opencode/opencode.json
-    /work/attempt/home/.config/opencode/opencode.jsonc copied from /home/ann/.config/opencode/opencode.jsonc
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
     /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
     /work/attempt/home/opencode.json:
     {
       "autoupdate": false,
       "share": "disabled",
       "snapshot": false,
-      "default_agent": "build",
-      "agent": {
-        "build": {
-          "permission": {
-            "edit": "deny",
-            "bash": "deny",
-            "task": "deny",
-            "webfetch": "deny",
-            "websearch": "deny",
-            "external_directory": "deny",
-            "todowrite": "deny",
-            "skill": "deny",
-            "question": "deny"
-          }
-        }
-      },
       "mcp": {
         "signoff": {
           "type": "remote",
