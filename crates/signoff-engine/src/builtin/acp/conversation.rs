@@ -97,9 +97,10 @@ fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>) -> Ended 
     }
 }
 
-/// An error's own words: agents put them into one of two places.
+/// An error's own words: agents put them into one of two places, and what breaks on our side into a third.
 fn words(error: &Error) -> String {
-    let details = error.data.as_ref().and_then(|data| data.get("details")?.as_str());
+    let data = error.data.as_ref();
+    let details = data.and_then(|data| data.as_str().or_else(|| data.get("details")?.as_str()));
     details.unwrap_or(&error.message).to_owned()
 }
 
