@@ -77,9 +77,20 @@ fn known(program: &str, order: &Order<'_>) -> Known {
         }
         Some("gemini") => {
             let CommandLine { environment, files, .. } = Gemini.command_line(order);
+            let files = files.into_iter().map(|file| with_questions(file, order)).collect();
             Known { words: gemini_words(order), model: true, environment, files }
         }
         Some(_) | None => Known::default(),
+    }
+}
+
+/// Its rules without the last: it would deny our own tool here too. What they do not name is asked for, and refused.
+fn with_questions(file: Laid, order: &Order<'_>) -> Laid {
+    match file {
+        Laid::Text { path, .. } if path == gemini::rules(order) => {
+            Laid::Text { path, text: gemini::READING.to_owned() }
+        }
+        Laid::Text { .. } | Laid::Copy { .. } | Laid::Link { .. } => file,
     }
 }
 

@@ -59,9 +59,9 @@ const GUARDED: [Guarded; 36] = [
     ("GIT_SSH_COMMAND", ""),
 ];
 
-/// What a reader may use, beside the tools of our server. Everything else is denied, so that a tool of tomorrow is too; and
-/// above all `exit_plan_mode`, which is granted when nobody is there to ask, and then nothing is denied any more.
-const READING: &str = r#"[[rule]]
+/// What a reader may use, beside the tools of our server, and what not: above all `exit_plan_mode`, which is granted when
+/// nobody is there to ask, and then nothing is denied any more.
+pub(super) const READING: &str = r#"[[rule]]
 toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "update_topic"]
 decision = "allow"
 priority = 900
@@ -77,7 +77,10 @@ toolName = ["exit_plan_mode", "enter_plan_mode", "write_file", "replace", "run_s
 decision = "deny"
 priority = 950
 denyMessage = "You may only read here."
+"#;
 
+/// Everything else is denied, so that a tool of tomorrow is too.
+const NOTHING_ELSE: &str = r#"
 [[rule]]
 toolName = "*"
 decision = "deny"
@@ -144,7 +147,7 @@ fn files(order: &Order<'_>, rules: PathBuf) -> Vec<Laid> {
     let (directory, theirs) = (directory(order), order.person.join(".gemini"));
     let text = format!("{:#}\n", settings(order));
     let settings = Laid::Text { path: directory.join("settings.json"), text };
-    let rules = Laid::Text { path: rules, text: READING.to_owned() };
+    let rules = Laid::Text { path: rules, text: [READING, NOTHING_ELSE].concat() };
     let logins = LOGINS.map(|name| Laid::Copy { path: directory.join(name), of: theirs.join(name) });
     let read = (order.duty == Duty::Read).then_some(rules);
     [settings].into_iter().chain(read).chain(logins).collect()

@@ -4,8 +4,8 @@
 //! What `__acp` prints of them is kept as recordings beside them, and heard by the adapter like any other. After a change
 //! that is meant, `UPDATE_RECORDINGS=1` writes them anew.
 
-use signoff_core::config::AgentKind::Acp;
-use signoff_engine::agent::{Duty, Hold};
+use signoff_core::config::AgentKind::{self, Acp};
+use signoff_engine::agent::{Duty, Hold, Laid};
 use signoff_engine::builtin::acp::Order;
 
 use crate::ask::Ask;
@@ -95,7 +95,11 @@ fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
 fn gemini_is_told_its_rules_and_its_model_by_itself() {
     let ask = Ask { model: Some("gemini-2.5-pro"), ..ask(&["gemini", "--acp"]) };
     let writer = ask.line().arguments;
-    let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line().arguments;
+    let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line();
+    let all_denied = |file: &Laid| matches!(file, Laid::Text { text, .. } if text.contains("toolName = \"*\"\ndecision = \"deny\""));
+    assert!(!reader.files.iter().any(all_denied), "our own tool would be denied with it");
+    assert!(Ask::reviewer(AgentKind::Gemini).line().files.iter().any(all_denied));
+    let reader = reader.arguments;
     insta::assert_snapshot!(writer.join(" "), @"__acp -- gemini --acp --skip-trust -e none -m gemini-2.5-pro");
     insta::assert_snapshot!(reader.join(" "), @"__acp --read --report http://127.0.0.1:4321/mcp SIGNOFF_MCP_TOKEN -- gemini --acp --skip-trust -e none --policy /work/attempt/home/.gemini/signoff.toml -m gemini-2.5-pro");
 }

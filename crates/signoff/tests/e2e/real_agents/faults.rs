@@ -27,12 +27,16 @@ fn script(fault: &str) -> Script {
     Script::new().rule(Rule::named("implement").asked_for("# IMPLEMENT PHASE").turn(faulty(fault)))
 }
 
-const LIMITS: &str = "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"15s\"\ngrace = \"2s\"\n";
+/// opencode takes its time before its first word.
+fn limits(cli: Cli) -> String {
+    let silence = if matches!(cli, Cli::Opencode | Cli::OpencodeAcp) { "120s" } else { "15s" };
+    format!("[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"{silence}\"\ngrace = \"2s\"\n")
+}
 
 /// For each fault how the attempts ended, and what was said of it.
 fn told(cli: Cli, faults: &[&str]) -> String {
     let one = |fault: &str| {
-        let team = Team::alone(cli, LIMITS, script(fault));
+        let team = Team::alone(cli, &limits(cli), script(fault));
         team.project.run(&["add", "Greet people"]);
         let worked = team.project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{fault}: {worked}");
@@ -53,7 +57,7 @@ fn told(cli: Cli, faults: &[&str]) -> String {
 
 /// Ctrl-C while the model has stopped in the middle of a word.
 fn cancelled(cli: Cli) {
-    let team = Team::alone(cli, LIMITS, script("hang"));
+    let team = Team::alone(cli, &limits(cli), script("hang"));
     team.project.run(&["add", "Greet people"]);
     let child = team.project.env.start_group(&["work"]);
     team.model.wait_for("implement", 1);
@@ -127,13 +131,23 @@ fn gemini_cli_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Opencode, &AT_ONCE), @"");
+    insta::assert_snapshot!(told(Cli::Opencode, &AT_ONCE), @"
+    401       silent
+              Implementation failed: said nothing for too long
+    malformed silent
+              Implementation failed: said nothing for too long
+    ");
     cancelled(Cli::Opencode);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_over_the_protocol_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::OpencodeAcp, &AT_ONCE), @"");
+    insta::assert_snapshot!(told(Cli::OpencodeAcp, &AT_ONCE), @"
+    401       agent_trouble
+              Implementation failed: it ended with an error: Internal error: scripted 401
+    malformed silent
+              Implementation failed: said nothing for too long
+    ");
     cancelled(Cli::OpencodeAcp);
 }

@@ -101,13 +101,13 @@ fn gemini_cli_changes_nothing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"");
+    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec tried what a reader may not: write, bash, bash, bash, bash");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_over_the_protocol_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"");
+    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
 }
 
 #[test]
