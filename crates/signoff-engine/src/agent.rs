@@ -4,14 +4,18 @@
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
 mod about;
+pub mod acp;
 mod api_error;
 mod claude;
 mod codex;
 mod command;
+mod copilot;
 mod demo;
 mod gemini;
+mod opencode;
 mod plain;
 mod qwen;
+mod refusal;
 mod set_up;
 
 use std::collections::BTreeSet;
@@ -158,7 +162,7 @@ pub struct Account {
 impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
-        let stderr = String::from_utf8_lossy(self.stderr);
+        let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
         let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
@@ -166,6 +170,16 @@ impl Closing<'_> {
         };
         Trouble::new(TroubleKind::NoEnd, last.map_or(how.clone(), |last| format!("{how}, {last}")))
     }
+}
+
+/// Text without what makes terminals colour it.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ';');
+        text + rest.strip_prefix('m').unwrap_or(rest)
+    })
 }
 
 /// As much of a text as one takes in at a glance: its first line, or the beginning of it.
@@ -202,8 +216,8 @@ pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
         AgentKind::Codex => Some(Box::new(codex::Codex)),
         AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
         AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
-        AgentKind::Opencode => None,
-        AgentKind::Copilot => None,
-        AgentKind::Acp => None,
+        AgentKind::Opencode => Some(Box::new(opencode::Opencode)),
+        AgentKind::Copilot => Some(Box::new(copilot::Copilot)),
+        AgentKind::Acp => Some(Box::new(acp::Acp)),
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use signoff_engine::agent::acp;
 use signoff_engine::{builtin, process};
 
 /// A part, with what it works on.
@@ -14,6 +15,8 @@ pub enum Part {
     Checks(PathBuf),
     /// Plays an agent.
     Demo,
+    /// Speaks with an agent, over the rest of the command line.
+    Acp(Vec<OsString>),
 }
 
 /// The part that a command line asks for, if it asks for one.
@@ -23,6 +26,7 @@ pub fn of(arguments: &[OsString]) -> Option<Part> {
         process::KEEP => second().map(Part::Keeper),
         "__checks" => second().map(Part::Checks),
         "__demo" => Some(Part::Demo),
+        acp::SPEAK => Some(Part::Acp(arguments[2..].to_vec())),
         _ => None,
     }
 }
@@ -33,6 +37,7 @@ impl Part {
             Self::Keeper(directory) => process::keep(&directory),
             Self::Checks(list) => builtin::checks::run(&list),
             Self::Demo => builtin::demo::run(),
+            Self::Acp(arguments) => builtin::acp::run(&arguments),
         }
     }
 }

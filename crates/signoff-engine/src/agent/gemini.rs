@@ -64,9 +64,9 @@ const GUARDED: [Guarded; 39] = [
     ("GIT_SSH_COMMAND", "ssh"),
 ];
 
-/// What a reader may use, beside the tools of our server. Everything else is denied, so that a tool of tomorrow is too; and
-/// above all `exit_plan_mode`, which is granted when nobody is there to ask, and then nothing is denied any more.
-const READING: &str = r#"[[rule]]
+/// What a reader may use, beside the tools of our server, and what not: above all `exit_plan_mode`, which is granted when
+/// nobody is there to ask, and then nothing is denied any more.
+pub(super) const READING: &str = r#"[[rule]]
 toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "update_topic"]
 decision = "allow"
 priority = 900
@@ -82,7 +82,10 @@ toolName = ["exit_plan_mode", "enter_plan_mode", "write_file", "replace", "run_s
 decision = "deny"
 priority = 950
 denyMessage = "You may only read here."
+"#;
 
+/// Everything else is denied, so that a tool of tomorrow is too.
+const NOTHING_ELSE: &str = r#"
 [[rule]]
 toolName = "*"
 decision = "deny"
@@ -93,7 +96,7 @@ denyMessage = "You may only read here."
 impl Agent for Gemini {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
         let (program, mut arguments) = order.program("gemini");
-        let rules = directory(order).join("signoff.toml");
+        let rules = rules(order);
         let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         say(&["-e", "none"]);
         match order.duty {
@@ -113,6 +116,11 @@ impl Agent for Gemini {
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }
+}
+
+/// The rules for a reader's tools.
+pub(super) fn rules(order: &Order<'_>) -> PathBuf {
+    directory(order).join("signoff.toml")
 }
 
 /// Its own directory in the home that it is given.
@@ -144,7 +152,7 @@ fn files(order: &Order<'_>, rules: PathBuf) -> Vec<Laid> {
     let (directory, theirs) = (directory(order), order.person.join(".gemini"));
     let text = format!("{:#}\n", settings(order));
     let settings = Laid::Text { path: directory.join("settings.json"), text };
-    let rules = Laid::Text { path: rules, text: READING.to_owned() };
+    let rules = Laid::Text { path: rules, text: [READING, NOTHING_ELSE].concat() };
     let logins = LOGINS.map(|name| Laid::Copy { path: directory.join(name), of: theirs.join(name) });
     let read = (order.duty == Duty::Read).then_some(rules);
     [settings].into_iter().chain(read).chain(logins).collect()

@@ -369,7 +369,7 @@ fn not_trusted() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 55, [31mGemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments[0m (NoEnd)
+    trouble: it ended without saying how: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoEnd)
     ");
 }
 
@@ -517,16 +517,11 @@ fn the_command_line_of_a_writer() {
     GIT_SSH_COMMAND=ssh
     /work/attempt/home/.gemini/settings.json:
     {
-      "advanced": {
-        "ignoreLocalEnv": true
+      "privacy": {
+        "usageStatisticsEnabled": false
       },
-      "context": {
-        "fileFiltering": {
-          "enableRecursiveFileSearch": false
-        }
-      },
-      "experimental": {
-        "enableAgents": false
+      "telemetry": {
+        "enabled": false
       },
       "general": {
         "enableAutoUpdate": false,
@@ -536,14 +531,19 @@ fn the_command_line_of_a_writer() {
       "hooksConfig": {
         "enabled": false
       },
-      "privacy": {
-        "usageStatisticsEnabled": false
-      },
       "skills": {
         "enabled": false
       },
-      "telemetry": {
-        "enabled": false
+      "experimental": {
+        "enableAgents": false
+      },
+      "advanced": {
+        "ignoreLocalEnv": true
+      },
+      "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        }
       }
     }
 
@@ -611,16 +611,11 @@ fn the_command_line_of_a_reviewer() {
     GIT_SSH_COMMAND=ssh
     /work/attempt/home/.gemini/settings.json:
     {
-      "advanced": {
-        "ignoreLocalEnv": true
+      "privacy": {
+        "usageStatisticsEnabled": false
       },
-      "context": {
-        "fileFiltering": {
-          "enableRecursiveFileSearch": false
-        }
-      },
-      "experimental": {
-        "enableAgents": false
+      "telemetry": {
+        "enabled": false
       },
       "general": {
         "enableAutoUpdate": false,
@@ -630,24 +625,29 @@ fn the_command_line_of_a_reviewer() {
       "hooksConfig": {
         "enabled": false
       },
-      "mcpServers": {
-        "signoff": {
-          "headers": {
-            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
-          },
-          "httpUrl": "http://127.0.0.1:4321/mcp",
-          "timeout": 30000,
-          "trust": true
-        }
-      },
-      "privacy": {
-        "usageStatisticsEnabled": false
-      },
       "skills": {
         "enabled": false
       },
-      "telemetry": {
-        "enabled": false
+      "experimental": {
+        "enableAgents": false
+      },
+      "advanced": {
+        "ignoreLocalEnv": true
+      },
+      "context": {
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
+        }
+      },
+      "mcpServers": {
+        "signoff": {
+          "httpUrl": "http://127.0.0.1:4321/mcp",
+          "headers": {
+            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
+          },
+          "trust": true,
+          "timeout": 30000
+        }
       }
     }
 

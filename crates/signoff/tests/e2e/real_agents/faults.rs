@@ -8,6 +8,9 @@ use super::{Cli, Team};
 /// What goes wrong, and goes on going wrong.
 const FAULTS: [&str; 6] = ["500", "429", "401", "cut", "malformed", "hang"];
 
+/// opencode asks again for more than a minute without a word, and nothing can keep it from that.
+const AT_ONCE: [&str; 2] = ["401", "malformed"];
+
 fn faulty(fault: &str) -> Turn {
     let turn = Turn::say("Done.");
     match fault {
@@ -24,12 +27,16 @@ fn script(fault: &str) -> Script {
     Script::new().rule(Rule::named("implement").asked_for("# IMPLEMENT PHASE").turn(faulty(fault)))
 }
 
-const LIMITS: &str = "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"15s\"\ngrace = \"2s\"\n";
+/// opencode takes its time before its first word.
+fn limits(cli: Cli) -> String {
+    let silence = if matches!(cli, Cli::Opencode | Cli::OpencodeAcp) { "120s" } else { "15s" };
+    format!("[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"{silence}\"\ngrace = \"2s\"\n")
+}
 
 /// For each fault how the attempts ended, and what was said of it.
-fn told(cli: Cli) -> String {
+fn told(cli: Cli, faults: &[&str]) -> String {
     let one = |fault: &str| {
-        let team = Team::alone(cli, LIMITS, script(fault));
+        let team = Team::alone(cli, &limits(cli), script(fault));
         team.project.run(&["add", "Greet people"]);
         let worked = team.project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{fault}: {worked}");
@@ -45,12 +52,12 @@ fn told(cli: Cli) -> String {
         assert_eq!(processes::of(team.project.env.root()), Vec::<String>::new(), "{fault}");
         format!("{fault:<9} {}\n          {}", outcomes.join(" "), said.trim())
     };
-    FAULTS.map(one).join("\n")
+    faults.iter().map(|fault| one(fault)).collect::<Vec<_>>().join("\n")
 }
 
 /// Ctrl-C while the model has stopped in the middle of a word.
 fn cancelled(cli: Cli) {
-    let team = Team::alone(cli, LIMITS, script("hang"));
+    let team = Team::alone(cli, &limits(cli), script("hang"));
     team.project.run(&["add", "Greet people"]);
     let child = team.project.env.start_group(&["work"]);
     team.model.wait_for("implement", 1);
@@ -64,7 +71,7 @@ fn cancelled(cli: Cli) {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Claude), @"
+    insta::assert_snapshot!(told(Cli::Claude, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (rate limit)
     429       rate_limited rate_limited
@@ -84,7 +91,7 @@ fn claude_code_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Codex), @"
+    insta::assert_snapshot!(told(Cli::Codex, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (rate limit)
     429       rate_limited rate_limited
@@ -104,7 +111,7 @@ fn codex_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Gemini), @"
+    insta::assert_snapshot!(told(Cli::Gemini, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (rate limit)
     429       rate_limited rate_limited
@@ -119,4 +126,28 @@ fn gemini_cli_and_its_provider() {
               Implementation failed: said nothing for too long
     ");
     cancelled(Cli::Gemini);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn opencode_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::Opencode, &AT_ONCE), @"
+    401       silent
+              Implementation failed: said nothing for too long
+    malformed silent
+              Implementation failed: said nothing for too long
+    ");
+    cancelled(Cli::Opencode);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn opencode_over_the_protocol_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::OpencodeAcp, &AT_ONCE), @"
+    401       agent_trouble
+              Implementation failed: it ended with an error: Internal error: scripted 401
+    malformed silent
+              Implementation failed: said nothing for too long
+    ");
+    cancelled(Cli::OpencodeAcp);
 }

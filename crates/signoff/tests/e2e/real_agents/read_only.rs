@@ -14,8 +14,12 @@ fn write(cli: Cli) -> Turn {
     match cli {
         Cli::Claude => Turn::silent().insist("Write", json!({ "file_path": path, "content": text })),
         Cli::Codex => Turn::silent().write(path, text),
-        Cli::Gemini => Turn::silent().insist("write_file", json!({ "file_path": path, "content": text })),
-        Cli::Opencode => Turn::silent().insist("write", json!({ "filePath": path, "content": text })),
+        Cli::Gemini | Cli::GeminiAcp => {
+            Turn::silent().insist("write_file", json!({ "file_path": path, "content": text }))
+        }
+        Cli::Opencode | Cli::OpencodeAcp => {
+            Turn::silent().insist("write", json!({ "filePath": path, "content": text }))
+        }
     }
 }
 
@@ -23,8 +27,8 @@ fn shell(cli: Cli, command: &str) -> Turn {
     let name = match cli {
         Cli::Claude => "Bash",
         Cli::Codex => return Turn::silent().shell(command),
-        Cli::Gemini => "run_shell_command",
-        Cli::Opencode => "bash",
+        Cli::Gemini | Cli::GeminiAcp => "run_shell_command",
+        Cli::Opencode | Cli::OpencodeAcp => "bash",
     };
     Turn::silent().insist(name, json!({ "command": command, "description": "try it" }))
 }
@@ -92,4 +96,22 @@ fn codex_changes_nothing() {
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_changes_nothing() {
     insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), run_shell_command (git push -q ../../../../origin HEAD:planted)"#);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn opencode_changes_nothing() {
+    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn opencode_over_the_protocol_changes_nothing() {
+    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn gemini_cli_over_the_protocol_changes_nothing() {
+    insta::assert_snapshot!(changes_nothing(Cli::GeminiAcp), @"");
 }

@@ -15,6 +15,9 @@ pub enum Cli {
     Codex,
     Gemini,
     Opencode,
+    /// The same two, over the Agent Client Protocol.
+    GeminiAcp,
+    OpencodeAcp,
 }
 
 impl Cli {
@@ -24,6 +27,22 @@ impl Cli {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
+            Self::GeminiAcp => "gemini-acp",
+            Self::OpencodeAcp => "opencode-acp",
+        }
+    }
+
+    /// Whether it tells all that its model used. Over the protocol, opencode tells the last turn alone.
+    pub fn counts(self) -> bool {
+        self != Self::OpencodeAcp
+    }
+
+    /// Its kind, and its program with what comes first.
+    fn kind(self) -> (&'static str, &'static str, &'static [&'static str]) {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode => (self.name(), self.name(), &[]),
+            Self::GeminiAcp => ("acp", "gemini", &["--acp"]),
+            Self::OpencodeAcp => ("acp", "opencode", &["acp"]),
         }
     }
 
@@ -31,14 +50,16 @@ impl Cli {
         match self {
             Self::Claude => "claude-sonnet-4-5",
             Self::Codex => "gpt-5.5",
-            Self::Gemini => "gemini-2.5-pro",
-            Self::Opencode => "scripted/m1",
+            Self::Gemini | Self::GeminiAcp => "gemini-2.5-pro",
+            Self::Opencode | Self::OpencodeAcp => "scripted/m1",
         }
     }
 
     /// Its table in `signoff.toml`. Keys are words: nobody asks a provider.
     fn table(self, url: &str) -> String {
-        let (name, model, program) = (self.name(), self.model(), program(self.name()));
+        let (name, model, (kind, program, first)) = (self.name(), self.model(), self.kind());
+        let command: Vec<PathBuf> =
+            [place().join(program)].into_iter().chain(first.iter().map(PathBuf::from)).collect();
         let more = match self {
             Self::Claude => format!(
                 "env = {{ ANTHROPIC_BASE_URL = \"{url}\", ANTHROPIC_API_KEY = \"sk-ant-scripted-key\", \
@@ -49,12 +70,14 @@ impl Cli {
                  'model_providers.x={{name=\"x\",base_url=\"{url}/v1\",env_key=\"OPENAI_API_KEY\",\
                  wire_api=\"responses\",request_max_retries=1,stream_max_retries=1}}']"
             ),
-            Self::Gemini => format!(
+            Self::Gemini | Self::GeminiAcp => format!(
                 "env = {{ GOOGLE_GEMINI_BASE_URL = \"{url}\", GEMINI_API_KEY = \"scripted-key-of-gemini\" }}"
             ),
-            Self::Opencode => format!("env = {{ OPENCODE_CONFIG_CONTENT = '''{}''' }}", provider(url)),
+            Self::Opencode | Self::OpencodeAcp => {
+                format!("env = {{ OPENCODE_CONFIG_CONTENT = '''{}''' }}", provider(url))
+            }
         };
-        format!("[agents.{name}]\nkind = \"{name}\"\ncommand = [{program:?}]\nmodel = \"{model}\"\n{more}\n")
+        format!("[agents.{name}]\nkind = \"{kind}\"\ncommand = {command:?}\nmodel = \"{model}\"\n{more}\n")
     }
 }
 
@@ -76,10 +99,9 @@ fn provider(url: &str) -> String {
     .to_string()
 }
 
-/// Where `scripts/agents` put a program.
-fn program(name: &str) -> PathBuf {
-    let place = env::var_os("SIGNOFF_TEST_AGENTS").expect("scripts/agents sets SIGNOFF_TEST_AGENTS");
-    PathBuf::from(place).join(name)
+/// Where `scripts/agents` put the programs.
+fn place() -> PathBuf {
+    PathBuf::from(env::var_os("SIGNOFF_TEST_AGENTS").expect("scripts/agents sets SIGNOFF_TEST_AGENTS"))
 }
 
 /// A project whose parts are played by real programs.

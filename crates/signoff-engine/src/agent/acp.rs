@@ -1,0 +1,206 @@
+//! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` speaks it, and prints the lines of
+//! [`line`], which are read here.
+
+pub mod line;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+
+use super::gemini::{self, Gemini};
+use super::opencode::Opencode;
+use super::{Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, glance, refusal};
+use line::Line;
+
+/// The hidden first argument of the part that speaks the protocol.
+pub const SPEAK: &str = "__acp";
+
+pub struct Acp;
+
+impl Agent for Acp {
+    fn command_line(&self, order: &Order<'_>) -> CommandLine {
+        let (program, first) = order.program("");
+        let Known { words, model, environment, files } = known(&program, order);
+        let flags = flags(&Order { model: order.model.filter(|_| !model), ..*order });
+        let speaks = [SPEAK.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
+        let agent = [found(&program, order.repository)].into_iter().chain(first).chain(words);
+        CommandLine {
+            program: order.program.to_owned(),
+            arguments: speaks.chain(agent).chain(order.agent.args.iter().cloned()).collect(),
+            environment,
+            files,
+        }
+    }
+
+    fn listener(&self) -> Box<dyn Listener> {
+        Box::new(Stream::default())
+    }
+}
+
+/// What `__acp` must know. The token stays in its variable.
+fn flags(order: &Order<'_>) -> Vec<String> {
+    let mut flags = Vec::new();
+    if order.duty == Duty::Read {
+        flags.push("--read".to_owned());
+    }
+    if let Some(Reporting { url, variable }) = order.reporting {
+        flags.extend(["--report".to_owned(), url.to_owned(), variable.to_owned()]);
+    }
+    if let Some(session) = order.resumes {
+        flags.extend(["--resume".to_owned(), session.to_owned()]);
+    }
+    if let Some(model) = order.model {
+        flags.extend(["--model".to_owned(), model.to_owned()]);
+    }
+    flags
+}
+
+/// What is known of an agent besides the protocol.
+#[derive(Default)]
+struct Known {
+    words: Vec<String>,
+    /// Whether these words choose the model.
+    model: bool,
+    environment: Vec<(String, Option<String>)>,
+    files: Vec<Laid>,
+}
+
+/// What an agent needs that is known by its name: the protocol cannot keep an agent from what it does not ask for, so what
+/// its own adapter lays around it is laid here too. The server for reports comes with the protocol.
+fn known(program: &str, order: &Order<'_>) -> Known {
+    let order = &Order { reporting: None, ..*order };
+    match Path::new(program).file_name().and_then(OsStr::to_str) {
+        Some("opencode") => {
+            let CommandLine { environment, files, .. } = Opencode.command_line(order);
+            Known { environment, files, ..Known::default() }
+        }
+        Some("gemini") => {
+            let CommandLine { environment, files, .. } = Gemini.command_line(order);
+            let files = files.into_iter().map(|file| with_questions(file, order)).collect();
+            Known { words: gemini_words(order), model: true, environment, files }
+        }
+        Some(_) | None => Known::default(),
+    }
+}
+
+/// Its rules without the last: it would deny our own tool here too. What they do not name is asked for, and refused.
+fn with_questions(file: Laid, order: &Order<'_>) -> Laid {
+    match file {
+        Laid::Text { path, .. } if path == gemini::rules(order) => {
+            Laid::Text { path, text: gemini::READING.to_owned() }
+        }
+        Laid::Text { .. } | Laid::Copy { .. } | Laid::Link { .. } => file,
+    }
+}
+
+/// In its plan mode it would call no tool of ours, so its rules alone hold a reader.
+fn gemini_words(order: &Order<'_>) -> Vec<String> {
+    let mut words = vec!["--skip-trust".to_owned(), "-e".to_owned(), "none".to_owned()];
+    if order.duty == Duty::Read {
+        words.extend(["--policy".to_owned(), gemini::rules(order).display().to_string()]);
+    }
+    words.extend(order.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
+    words
+}
+
+/// A program that is named by a path is the repository's, also while the work is done elsewhere.
+fn found(program: &str, repository: &Path) -> String {
+    let named_by_path = program.contains('/') && !program.starts_with('/');
+    if named_by_path { repository.join(program).display().to_string() } else { program.to_owned() }
+}
+
+/// What was said so far.
+#[derive(Debug, Default)]
+struct Stream {
+    heard: Heard,
+    message: String,
+    /// What it spent, all in all.
+    dollars: Option<f64>,
+    ended: bool,
+}
+
+impl Listener for Stream {
+    fn line(&mut self, line: &[u8]) -> Vec<Said> {
+        match serde_json::from_slice(line) {
+            Ok(line) => self.take(line).into_iter().collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn ended(&mut self, end: &Closing<'_>) -> Account {
+        if !self.ended {
+            self.heard.trouble.get_or_insert_with(|| end.without_a_word());
+        }
+        self.price();
+        let message = if self.heard.trouble.is_none() { self.message.clone() } else { String::new() };
+        Account { message, heard: self.heard.clone() }
+    }
+}
+
+impl Stream {
+    fn take(&mut self, line: Line) -> Option<Said> {
+        match line {
+            Line::Session { id } => self.heard.session = Some(id),
+            Line::Text { text, begins } => {
+                if begins {
+                    self.message.clear();
+                }
+                self.message.push_str(&text);
+                let shown = text.trim_end();
+                return (!shown.is_empty()).then(|| Said::Text(shown.to_owned()));
+            }
+            Line::Tool { name, about } => return Some(Said::Tool { name, about }),
+            Line::Denied { tool, about } => {
+                let denied = Denied { tool, about };
+                self.heard.denied.push(denied.clone());
+                return Some(Said::Denied(denied));
+            }
+            Line::Usage { model, input, cached, written, output } => {
+                let tokens = Tokens { input, cached, written, output };
+                self.heard.spent.push(Spent { model, tokens, cost_micro_usd: None });
+            }
+            Line::Cost { usd } => self.dollars = Some(usd),
+            Line::Reports { found } => self.heard.found_reports = Some(found),
+            Line::Error { code, message } => {
+                let kind = kind_of(code, &message);
+                self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, glance(&message)));
+                return Some(Said::Error(message));
+            }
+            Line::End { reason } => {
+                self.ended = true;
+                self.end(&reason);
+            }
+            Line::Unknown => {}
+        }
+        None
+    }
+
+    fn end(&mut self, reason: &str) {
+        let (kind, words) = match reason {
+            "end_turn" => return,
+            "max_tokens" => (TroubleKind::Bound, "its answer was cut at its longest".to_owned()),
+            "max_turn_requests" => (TroubleKind::Bound, "it asked its model too often".to_owned()),
+            "refusal" => (TroubleKind::Other, "it refused".to_owned()),
+            reason => (TroubleKind::Other, format!("it stopped: {reason}")),
+        };
+        self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, words));
+    }
+
+    /// The cost is said for all models together.
+    fn price(&mut self) {
+        let micro = self.dollars.map(|dollars| (dollars * 1e6).round() as u64).filter(|micro| *micro > 0);
+        match (micro, self.heard.spent.as_mut_slice()) {
+            (Some(_), [one]) => one.cost_micro_usd = micro,
+            (Some(_), _) => self.heard.spent.push(Spent { cost_micro_usd: micro, ..Spent::default() }),
+            (None, _) => {}
+        }
+    }
+}
+
+/// Some agents give the status of their provider as the code of the error.
+fn kind_of(code: Option<i32>, message: &str) -> TroubleKind {
+    const LOGIN_NEEDED: i32 = -32000;
+    let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
+    if code == Some(LOGIN_NEEDED) { TroubleKind::NotLoggedIn } else { refusal::kind(status, message, None) }
+}

@@ -1,0 +1,123 @@
+//! `kind = "copilot"`: GitHub Copilot CLI.
+//!
+//! A folder that it is told to trust may bring hooks and servers of its own, so it never is told so. It reads no instructions
+//! of the repository by itself.
+
+mod stream;
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+use signoff_core::grant::ReportTool;
+
+use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER, set_up};
+
+pub struct Copilot;
+
+/// Its directory below the home.
+const SETTINGS: &str = "copilot";
+
+/// Where it writes what it used, below the home.
+const USAGE: &str = "copilot-usage.json";
+
+impl Agent for Copilot {
+    fn command_line(&self, order: &Order<'_>) -> CommandLine {
+        let (program, first) = order.program("copilot");
+        let arguments = first.into_iter().chain(arguments(order)).chain(order.agent.args.iter().cloned());
+        CommandLine {
+            program,
+            arguments: arguments.collect(),
+            environment: environment(order),
+            files: files(order),
+        }
+    }
+
+    fn listener(&self) -> Box<dyn Listener> {
+        Box::new(stream::Stream::default())
+    }
+}
+
+fn arguments(order: &Order<'_>) -> Vec<String> {
+    let usage = order.home.join(USAGE).display().to_string();
+    let mut words: Vec<String> = [
+        "--output-format",
+        "json",
+        "--no-ask-user",
+        "--no-custom-instructions",
+        "--disable-builtin-mcps",
+        "--disable-client-telemetry",
+        "--usage-output-file",
+        &usage,
+    ]
+    .map(str::to_owned)
+    .into();
+    match order.duty {
+        Duty::Write => words.push("--allow-all-tools".to_owned()),
+        Duty::Read => words.extend(reading(order)),
+    }
+    if order.reporting.is_some() {
+        words.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(order).display())]);
+    }
+    for (flag, value) in [("--model", order.model), ("--resume", order.resumes)] {
+        words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value.to_owned()]));
+    }
+    words
+}
+
+/// What a reader may use. Tools that it is not offered are not there; what writes is denied besides.
+fn reading(order: &Order<'_>) -> Vec<String> {
+    let looking = ["view", "grep", "glob"].map(str::to_owned);
+    let ours = ReportTool::ALL.map(|tool| format!("{SERVER}-{}", tool.word()));
+    let ours = ours.into_iter().filter(|_| order.reporting.is_some());
+    let offered = looking.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
+    let denied = ["write", "shell", "url"].map(|tool| format!("--deny-tool={tool}"));
+    let allowed = order.reporting.map(|_| format!("--allow-tool={SERVER}"));
+    offered.chain(denied).chain(allowed).collect()
+}
+
+fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
+    let home = order.home.join(SETTINGS).display().to_string();
+    [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")]
+        .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+        .into()
+}
+
+fn servers_file(order: &Order<'_>) -> PathBuf {
+    order.home.join("copilot-mcp.json")
+}
+
+fn files(order: &Order<'_>) -> Vec<Laid> {
+    let servers =
+        order.reporting.map(|reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) });
+    servers.into_iter().chain(login(order)).collect()
+}
+
+/// The server for reports. It puts the token in itself, out of its environment.
+fn servers(reporting: &Reporting<'_>) -> String {
+    let authorization = format!("Bearer ${{{}}}", reporting.variable);
+    let server = json!({
+        "type": "http",
+        "url": reporting.url,
+        "headers": { "Authorization": authorization },
+        "tools": ["*"],
+    });
+    format!("{:#}\n", json!({ "mcpServers": { SERVER: server } }))
+}
+
+/// The person's login, where no keychain holds it. The folders that they trust stand in the same file, and stay there.
+fn login(order: &Order<'_>) -> Option<Laid> {
+    const LOGIN: [&str; 8] = [
+        "copilotTokens",
+        "copilot_tokens",
+        "lastLoggedInUser",
+        "last_logged_in_user",
+        "loggedInUsers",
+        "logged_in_users",
+        "storeTokenPlaintext",
+        "store_token_plaintext",
+    ];
+    let mut persons: Map<String, Value> = set_up::settings(&order.person.join(".copilot/config.json"));
+    persons.retain(|key, _| LOGIN.contains(&key.as_str()));
+    let path = order.home.join(SETTINGS).join("config.json");
+    (!persons.is_empty()).then(|| Laid::Text { path, text: format!("{:#}\n", Value::from(persons)) })
+}

@@ -1,0 +1,119 @@
+//! `signoff __acp … -- COMMAND…`: starts an agent that speaks the Agent Client Protocol, gives it the prompt from stdin,
+//! answers what it asks, and prints what it says as the lines of [`crate::agent::acp::line`].
+//!
+//! It offers neither files nor terminals: the agent works by itself. Their end is the same: when this process ends, the
+//! agent's stdin does, and both are of one process group.
+
+mod conversation;
+mod order;
+mod permission;
+mod teller;
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::pin::Pin;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+use std::{env, fmt};
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+
+pub use conversation::{Ended, converse};
+pub use order::{Job, Order};
+
+/// A message of an agent that is longer is none.
+const LONGEST: usize = 32 * 1024 * 1024;
+
+/// So long an agent may take to end when all is said.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Resolves when the conversation must end.
+pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The program. Its arguments are those behind `__acp`.
+pub fn run(arguments: &[OsString]) -> ExitCode {
+    match work(arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
+    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let order = Order::read(words, &variable).map_err(io::Error::other)?;
+    let mut prompt = String::new();
+    io::stdin().read_to_string(&mut prompt)?;
+    let job = Job { order, prompt, directory: env::current_dir()? };
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(with_agent(job))
+}
+
+async fn with_agent(job: Job) -> io::Result<ExitCode> {
+    let stop = asked_to_stop()?;
+    let mut agent = start(&job.order)?;
+    let (Some(stdin), Some(stdout)) = (agent.stdin.take(), agent.stdout.take()) else {
+        return Err(io::Error::other("the agent has no pipes"));
+    };
+    let said =
+        FramedRead::new(stdout, LinesCodec::new_with_max_length(LONGEST)).map(|line| line.map_err(broken));
+    let told = FramedWrite::new(stdin, LinesCodec::new());
+    let told = SinkExt::<String>::sink_map_err(told, broken);
+    let ended = converse(told, said, job, (io::stdout(), stop)).await;
+    let code = close(&mut agent).await;
+    Ok(match ended {
+        Ended::Said => ExitCode::SUCCESS,
+        // It broke off: its own code tells more than any of ours.
+        Ended::Broken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(1)),
+    })
+}
+
+/// Starts the agent, which says what is wrong on our stderr.
+fn start(order: &Order) -> io::Result<Child> {
+    let mut command = Command::new(&order.program);
+    command.args(&order.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    command.spawn().map_err(|error| io::Error::other(format!("cannot start {}: {error}", order.program)))
+}
+
+/// Waits for an agent whose stdin is closed.
+async fn close(agent: &mut Child) -> Option<u8> {
+    match timeout(PATIENCE, agent.wait()).await {
+        Ok(status) => status.ok()?.code().and_then(|code| u8::try_from(code).ok()),
+        Err(_) => {
+            agent.kill().await.ok();
+            None
+        }
+    }
+}
+
+fn asked_to_stop() -> io::Result<Stop> {
+    let (mut term, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(Box::pin(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }))
+}
+
+fn broken(error: LinesCodecError) -> io::Error {
+    match error {
+        LinesCodecError::Io(error) => error,
+        LinesCodecError::MaxLineLengthExceeded => io::Error::other("a message is too long"),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where the token is read")]
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+fn complain(error: &dyn fmt::Display) {
+    // Nobody is left to tell when stderr is gone.
+    let _ = writeln!(io::stderr(), "signoff: {error}");
+}

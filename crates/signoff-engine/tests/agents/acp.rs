@@ -1,0 +1,379 @@
+//! The Agent Client Protocol: conversations with opencode 1.18.33 and gemini-cli 0.61.0, held again with the agent's
+//! part played from `testdata/agents/acp/NAME.conversation`.
+//!
+//! What `__acp` prints of them is kept as recordings beside them, and heard by the adapter like any other. After a change
+//! that is meant, `UPDATE_RECORDINGS=1` writes them anew.
+
+use signoff_core::config::AgentKind::{self, Acp};
+use signoff_engine::agent::{Duty, Hold, Laid};
+use signoff_engine::builtin::acp::Order;
+
+use crate::ask::Ask;
+use crate::conversation::held;
+use crate::replay;
+
+fn ask(command: &[&str]) -> Ask {
+    let mut ask = Ask::writer(Acp);
+    ask.agent.command = command.iter().map(|word| (*word).to_owned()).collect();
+    ask
+}
+
+fn writer() -> Order {
+    Order::default()
+}
+
+fn reader() -> Order {
+    let report = Some(("http://127.0.0.1:4321/mcp".to_owned(), "t0ken".to_owned()));
+    Order { reads: true, report, ..Order::default() }
+}
+
+#[test]
+fn any_agent_is_spoken_with_by_signoff_itself() {
+    let mut ask = Ask { model: Some("large"), resumes: Some("s1"), ..ask(&["./agent", "--acp"]) };
+    ask.agent.args = vec!["--fast".to_owned()];
+    insta::assert_snapshot!(ask.shown(), @"
+    /usr/bin/signoff
+      __acp
+      --resume
+      s1
+      --model
+      large
+      --
+      /work/repo/./agent
+      --acp
+      --fast
+    ");
+}
+
+#[test]
+fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
+    let mut ask = ask(&["opencode", "acp"]);
+    let writer = ask.line();
+    ask = Ask { duty: Duty::Read, reports: true, hold: Hold::Landlock, ..ask };
+    insta::assert_snapshot!(ask.shown(), @r#"
+    /usr/bin/signoff
+      __acp
+      --read
+      --report
+      http://127.0.0.1:4321/mcp
+      SIGNOFF_MCP_TOKEN
+      --
+      opencode
+      acp
+    XDG_CONFIG_HOME=/work/attempt/home/.config
+    XDG_DATA_HOME=/work/attempt/home/.local/share
+    XDG_STATE_HOME=/work/attempt/home/.local/state
+    XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
+    HOME=/work/attempt/home
+    OPENCODE_PURE=true
+    OPENCODE_DISABLE_AUTOUPDATE=true
+    OPENCODE_DISABLE_CLAUDE_CODE=true
+    OPENCODE_DISABLE_EXTERNAL_SKILLS=true
+    OPENCODE_DISABLE_LSP_DOWNLOAD=true
+    OPENCODE_DISABLE_MODELS_FETCH=true
+    OPENCODE_DISABLE_PROJECT_CONFIG=true
+    OPENCODE_DISABLE_SHARE=true
+    OPENCODE_DISABLE_TERMINAL_TITLE=true
+    OPENCODE_PERMISSION={"edit":"deny","bash":"deny","task":"deny","webfetch":"deny","websearch":"deny","external_directory":"deny","todowrite":"deny","skill":"deny","question":"deny"}
+    without OPENCODE_CONFIG_CONTENT
+    without OPENCODE_CONFIG_DIR
+    OPENCODE_CONFIG=/work/attempt/home/opencode.json
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
+    /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
+    /work/attempt/home/opencode.json:
+    {
+      "autoupdate": false,
+      "share": "disabled",
+      "snapshot": false
+    }
+    "#);
+    assert!(writer.environment.iter().all(|(name, _)| name != "OPENCODE_PERMISSION"));
+}
+
+#[test]
+fn gemini_is_told_its_rules_and_its_model_by_itself() {
+    let ask = Ask { model: Some("gemini-2.5-pro"), ..ask(&["gemini", "--acp"]) };
+    let writer = ask.line().arguments;
+    let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line();
+    let all_denied = |file: &Laid| matches!(file, Laid::Text { text, .. } if text.contains("toolName = \"*\"\ndecision = \"deny\""));
+    assert!(!reader.files.iter().any(all_denied), "our own tool would be denied with it");
+    assert!(Ask::reviewer(AgentKind::Gemini).line().files.iter().any(all_denied));
+    let reader = reader.arguments;
+    insta::assert_snapshot!(writer.join(" "), @"__acp -- gemini --acp --skip-trust -e none -m gemini-2.5-pro");
+    insta::assert_snapshot!(reader.join(" "), @"__acp --read --report http://127.0.0.1:4321/mcp SIGNOFF_MCP_TOKEN -- gemini --acp --skip-trust -e none --policy /work/attempt/home/.gemini/signoff.toml -m gemini-2.5-pro");
+}
+
+#[test]
+fn what_it_is_asked_for_is_read_back() {
+    let words = ["--read", "--report", "http://h/mcp", "T", "--resume", "s", "--model", "m", "--", "a", "-x"];
+    let read = |words: &[&str]| {
+        let token = |name: &str| (name == "T").then(|| "t0ken".to_owned());
+        Order::read(words.iter().map(|word| (*word).to_owned()), &token).map_err(|error| error.to_string())
+    };
+    insta::assert_debug_snapshot!(read(&words), @r#"
+    Ok(
+        Order {
+            reads: true,
+            report: Some(
+                (
+                    "http://h/mcp",
+                    "t0ken",
+                ),
+            ),
+            resumes: Some(
+                "s",
+            ),
+            model: Some(
+                "m",
+            ),
+            program: "a",
+            arguments: [
+                "-x",
+            ],
+        },
+    )
+    "#);
+    let bad: [&[&str]; 4] = [&["a"], &["--read"], &["--report", "u", "U", "--", "a"], &["--"]];
+    insta::assert_debug_snapshot!(bad.map(read), @r#"
+    [
+        Err(
+            "a is no flag of `__acp`",
+        ),
+        Err(
+            "`__acp` needs `-- COMMAND`",
+        ),
+        Err(
+            "the variable U with the token is not set",
+        ),
+        Err(
+            "`__acp` needs `-- COMMAND`",
+        ),
+    ]
+    "#);
+}
+
+#[test]
+fn a_writer_of_opencode() {
+    insta::assert_snapshot!(held("opencode_tools", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    I write a file.
+    [edit] write made.txt
+    Now the shell.
+    [execute] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: ses_1
+    spent by a model: 1300 in (600 cached, 0 written), 80 out, 2760 µ$
+    ended well
+    "#);
+}
+
+#[test]
+fn a_writer_of_gemini_is_allowed_each_thing_once() {
+    insta::assert_snapshot!(held("gemini_tools", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    answers "proceed_once"
+    answers "proceed_once"
+    ---
+    I write a file.
+    [edit] Writing to made.txt
+    Now the shell.
+    [execute] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: session-1
+    spent by gemini-2.5-pro: 3600 in (0 cached, 0 written), 210 out
+    ended well
+    "#);
+}
+
+#[test]
+fn reviewers_report() {
+    insta::assert_snapshot!(held("opencode_reports", reader()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    ---
+    Reporting.
+    [tool] signoff_report_finding
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: ses_1
+    spent by a model: 2100 in (200 cached, 0 written), 30 out, 3930 µ$
+    found the server for reports: true
+    ended well
+    "#);
+    insta::assert_snapshot!(held("gemini_reports", reader()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    answers "proceed_once"
+    ---
+    Reporting.
+    [tool] report_finding (signoff MCP Server)
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: session-1
+    spent by gemini-2.5-pro: 4100 in (0 cached, 0 written), 50 out
+    found the server for reports: true
+    ended well
+    "#);
+}
+
+#[test]
+fn reviewers_that_try_to_write() {
+    insta::assert_snapshot!(held("opencode_reviewer_writes", reader()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    ---
+    Writing.
+    [write]  (not allowed)
+    Touching.
+    [bash]  (not allowed)
+    Pushing.
+    [bash]  (not allowed)
+    Hook.
+    [write]  (not allowed)
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: ses_1
+    spent by a model: 10 in (0 cached, 0 written), 1 out, 60 µ$
+    denied: write 
+    denied: bash 
+    denied: bash 
+    denied: write 
+    ended well
+    "#);
+    insta::assert_snapshot!(held("gemini_reviewer_writes", reader()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
+    answers "cancel"
+    answers "cancel"
+    ---
+    Writing.
+    [edit] Writing to evil.txt
+    Touching.
+    [execute] touch evil-touch.txt (not allowed)
+    Pushing.
+    [execute] git push origin HEAD (not allowed)
+    Hook.
+    [edit]
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: session-1
+    spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
+    denied: execute touch evil-touch.txt
+    denied: execute git push origin HEAD
+    ended well
+    "#);
+}
+
+#[test]
+fn old_messages_are_not_new_ones() {
+    let order = Order { resumes: Some("ses_1".to_owned()), ..writer() };
+    insta::assert_snapshot!(held("opencode_resumed", order), @r#"
+    session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"ses_1"}
+    ---
+    Resumed answer.
+    ---
+    message: Resumed answer.
+    session: ses_1
+    spent by a model: 5000 in (4000 cached, 0 written), 55 out
+    ended well
+    "#);
+}
+
+#[test]
+fn a_session_that_cannot_be_found() {
+    let order = Order { resumes: Some("session-1".to_owned()), ..writer() };
+    insta::assert_snapshot!(held("gemini_not_resumed", order), @r#"
+    session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"session-1"}
+    ---
+    (error: Invalid session identifier "session-1".
+      Searched for sessions in /work/home/.gemini/tmp/repo/chats.
+      Use --list-sessions to see available sessions, then use --resume {number}, --resume {uuid}, or --resume latest.)
+    ---
+    message: 
+    trouble: it ended with an error: Invalid session identifier "session-1". (Other)
+    "#);
+}
+
+#[test]
+fn refusals_of_the_provider() {
+    insta::assert_snapshot!(held("opencode_400", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: bad request: wrong model)
+    ---
+    message: 
+    session: ses_1
+    trouble: it ended with an error: Internal error: bad request: wrong model (Other)
+    "#);
+    insta::assert_snapshot!(held("opencode_401", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: invalid api key)
+    ---
+    message: 
+    session: ses_1
+    trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
+    "#);
+    insta::assert_snapshot!(held("gemini_401", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}})
+    ---
+    message: 
+    session: session-1
+    trouble: not logged in: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}} (NotLoggedIn)
+    "#);
+    insta::assert_snapshot!(held("gemini_429", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: You exceeded your current quota. Please retry in 3600s.
+    Suggested retry after 3600s.)
+    ---
+    message: 
+    session: session-1
+    trouble: rate limited: You exceeded your current quota. Please retry in 3600s. (Limited { seconds: Some(3600) })
+    "#);
+}
+
+#[test]
+fn it_is_cancelled() {
+    insta::assert_snapshot!(held("opencode_cancelled", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    session/cancel {"sessionId":"ses_1"}
+    ---
+    This hangs.
+    ---
+    message: 
+    session: ses_1
+    trouble: it ended with an error: it stopped: cancelled (Other)
+    "#);
+}
+
+#[test]
+fn an_agent_that_goes_away() {
+    insta::assert_snapshot!(held("gemini_terminated", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    This
+    ---
+    message: 
+    session: session-1
+    trouble: it ended without saying how: exit code 0 (NoEnd)
+    "#);
+}
+
+#[test]
+fn it_ends_well_only_when_it_says_so() {
+    replay::ends_well_only_when_it_says_so(Acp, |line| line.contains(r#""end_turn""#));
+}
+
+#[test]
+fn anything_is_taken_in() {
+    replay::takes_in_anything(Acp);
+}

@@ -1,0 +1,132 @@
+//! Conversations of the Agent Client Protocol, held again.
+//!
+//! A line `> METHOD ID` is what the client sent then, `> answer ID` what it answered, `< JSON` what the agent said, and
+//! `eof` its end.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::future;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::{env, fs};
+
+use futures_util::{sink, stream};
+use serde_json::Value;
+use signoff_core::config::AgentKind::Acp;
+use signoff_engine::builtin::acp::{Job, Order, converse};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::replay::story;
+
+/// What is printed, for the test to read.
+#[derive(Clone, Default)]
+struct Printed(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Holds a conversation, compares what is printed of it with what is kept, and tells it: what the client sent besides
+/// greetings, what people see, and what it came to.
+pub fn held(name: &str, order: Order) -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents/acp");
+    let script = fs::read_to_string(directory.join(format!("{name}.conversation"))).unwrap();
+    let (printed, sent) = hold(&script, order);
+    let kept = directory.join(format!("{name}.stdout"));
+    if env::var_os("UPDATE_RECORDINGS").is_some() {
+        fs::write(&kept, &printed).unwrap();
+    }
+    assert_eq!(String::from_utf8_lossy(&printed), fs::read_to_string(&kept).unwrap(), "{name}.stdout");
+    format!("{sent}---\n{}", story(Acp, name))
+}
+
+fn hold(script: &str, order: Order) -> (Vec<u8>, String) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (to_agent, from_client) = mpsc::unbounded_channel();
+        let (to_client, from_agent) = mpsc::unbounded_channel();
+        let (stop, stopped) = oneshot::channel();
+        let printed = Printed::default();
+        let job = Job { order, prompt: "Do it.".to_owned(), directory: "/work/repo".into() };
+        let told = sink::unfold(to_agent, |to_agent, line: String| async {
+            to_agent.send(line).map_err(io::Error::other)?;
+            Ok(to_agent)
+        });
+        let said = stream::unfold(from_agent, |mut from_agent: mpsc::UnboundedReceiver<String>| async {
+            let line = from_agent.recv().await?;
+            Some((Ok(line), from_agent))
+        });
+        let stop_asked = Box::pin(async {
+            if stopped.await.is_err() {
+                future::pending::<()>().await;
+            }
+        });
+        let client = converse(Box::pin(told), Box::pin(said), job, (printed.clone(), stop_asked));
+        let agent =
+            Played { from_client, to_client: Some(to_client), stop: Some(stop), ids: BTreeMap::new() };
+        let (_, sent) = tokio::join!(client, agent.play(script));
+        let printed = printed.0.lock().unwrap().clone();
+        (printed, sent)
+    })
+}
+
+/// The agent's part.
+struct Played {
+    from_client: mpsc::UnboundedReceiver<String>,
+    /// Its stdout, until it ends.
+    to_client: Option<mpsc::UnboundedSender<String>>,
+    stop: Option<oneshot::Sender<()>>,
+    /// By which ids the client calls its requests now.
+    ids: BTreeMap<String, Value>,
+}
+
+impl Played {
+    async fn play(mut self, script: &str) -> String {
+        let mut sent = String::new();
+        for line in script.lines() {
+            match (line.split_once(' '), line) {
+                (Some((">", expected)), _) => self.hears(expected, &mut sent).await,
+                (Some(("<", said)), _) => self.says(said),
+                (_, "eof") => drop(self.to_client.take()),
+                _ => panic!("{line}"),
+            }
+        }
+        sent
+    }
+
+    async fn hears(&mut self, expected: &str, sent: &mut String) {
+        let (method, id) = expected.split_once(' ').unwrap_or((expected, ""));
+        if method == "session/cancel" {
+            self.stop.take().unwrap().send(()).unwrap();
+        }
+        let line = self.from_client.recv().await.unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if method == "answer" {
+            writeln!(sent, "answers {}", line["result"]["outcome"]["optionId"]).unwrap();
+            return;
+        }
+        assert_eq!(line["method"], method);
+        self.ids.insert(id.to_owned(), line["id"].clone());
+        if method == "initialize" {
+            let offered = r#"{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}}"#;
+            assert_eq!(line["params"]["clientCapabilities"].to_string(), offered);
+        } else if method != "session/prompt" {
+            writeln!(sent, "{method} {}", line["params"]).unwrap();
+        }
+    }
+
+    fn says(&self, said: &str) {
+        let mut said: Value = serde_json::from_str(said).unwrap();
+        if said.get("method").is_none() {
+            said["id"] = self.ids[&said["id"].to_string()].clone();
+        }
+        self.to_client.as_ref().unwrap().send(said.to_string()).unwrap();
+    }
+}

@@ -1,0 +1,343 @@
+//! opencode: recordings of version 1.18.33.
+
+use signoff_core::config::AgentKind::Opencode;
+use signoff_engine::agent::{Duty, Hold};
+
+use crate::ask::Ask;
+use crate::replay::{self, story};
+
+#[test]
+fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
+    insta::assert_snapshot!(Ask { model: Some("anthropic/opus"), ..Ask::writer(Opencode) }.shown(), @r#"
+    opencode
+      run
+      --format
+      json
+      --title
+      signoff
+      --model
+      anthropic/opus
+      --auto
+    XDG_CONFIG_HOME=/work/attempt/home/.config
+    XDG_DATA_HOME=/work/attempt/home/.local/share
+    XDG_STATE_HOME=/work/attempt/home/.local/state
+    XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
+    OPENCODE_PURE=true
+    OPENCODE_DISABLE_AUTOUPDATE=true
+    OPENCODE_DISABLE_CLAUDE_CODE=true
+    OPENCODE_DISABLE_EXTERNAL_SKILLS=true
+    OPENCODE_DISABLE_LSP_DOWNLOAD=true
+    OPENCODE_DISABLE_MODELS_FETCH=true
+    OPENCODE_DISABLE_PROJECT_CONFIG=true
+    OPENCODE_DISABLE_SHARE=true
+    OPENCODE_DISABLE_TERMINAL_TITLE=true
+    without OPENCODE_CONFIG_CONTENT
+    without OPENCODE_CONFIG_DIR
+    OPENCODE_CONFIG=/work/attempt/home/opencode.json
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
+    /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
+    /work/attempt/home/opencode.json:
+    {
+      "autoupdate": false,
+      "share": "disabled",
+      "snapshot": false
+    }
+    "#);
+}
+
+#[test]
+fn a_reviewer_may_read_and_report() {
+    insta::assert_snapshot!(Ask::reviewer(Opencode).shown(), @r#"
+    opencode
+      run
+      --format
+      json
+      --title
+      signoff
+    XDG_CONFIG_HOME=/work/attempt/home/.config
+    XDG_DATA_HOME=/work/attempt/home/.local/share
+    XDG_STATE_HOME=/work/attempt/home/.local/state
+    XDG_CACHE_HOME=/work/attempt/home/.cache
+    OPENCODE_TEST_HOME=/work/attempt/home
+    HOME=/work/attempt/home
+    OPENCODE_PURE=true
+    OPENCODE_DISABLE_AUTOUPDATE=true
+    OPENCODE_DISABLE_CLAUDE_CODE=true
+    OPENCODE_DISABLE_EXTERNAL_SKILLS=true
+    OPENCODE_DISABLE_LSP_DOWNLOAD=true
+    OPENCODE_DISABLE_MODELS_FETCH=true
+    OPENCODE_DISABLE_PROJECT_CONFIG=true
+    OPENCODE_DISABLE_SHARE=true
+    OPENCODE_DISABLE_TERMINAL_TITLE=true
+    OPENCODE_PERMISSION={"edit":"deny","bash":"deny","task":"deny","webfetch":"deny","websearch":"deny","external_directory":"deny","todowrite":"deny","skill":"deny","question":"deny"}
+    without OPENCODE_CONFIG_CONTENT
+    without OPENCODE_CONFIG_DIR
+    OPENCODE_CONFIG=/work/attempt/home/opencode.json
+    /work/attempt/home/.local/share/opencode/auth.json -> /home/ann/.local/share/opencode/auth.json
+    /work/attempt/home/.cache/opencode/models.json copied from /home/ann/.cache/opencode/models.json
+    /work/attempt/home/opencode.json:
+    {
+      "autoupdate": false,
+      "share": "disabled",
+      "snapshot": false,
+      "mcp": {
+        "signoff": {
+          "type": "remote",
+          "url": "http://127.0.0.1:4321/mcp",
+          "headers": {
+            "Authorization": "Bearer {env:SIGNOFF_MCP_TOKEN}"
+          },
+          "enabled": true,
+          "oauth": false
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn whoever_holds_it_it_is_told_the_same() {
+    let held = |hold| Ask { hold, ..Ask::reviewer(Opencode) }.line();
+    assert_eq!(held(Hold::Nobody), held(Hold::Landlock));
+    assert_eq!(held(Hold::Bubblewrap), held(Hold::Landlock));
+}
+
+#[test]
+fn a_session_goes_on_under_its_name() {
+    let line = Ask { resumes: Some("ses_1"), ..Ask::writer(Opencode) }.line();
+    assert_eq!(line.arguments, ["run", "--format", "json", "--session", "ses_1", "--auto"]);
+}
+
+#[test]
+fn the_persons_own_words_come_last() {
+    let mut ask = Ask { duty: Duty::Read, ..Ask::writer(Opencode) };
+    ask.agent.command = vec!["nice".to_owned(), "./opencode".to_owned()];
+    ask.agent.args = vec!["--variant".to_owned(), "high".to_owned()];
+    let line = ask.line();
+    assert_eq!(line.program, "nice");
+    assert_eq!(
+        line.arguments,
+        ["./opencode", "run", "--format", "json", "--title", "signoff", "--variant", "high"]
+    );
+}
+
+#[test]
+fn an_answer_without_tools() {
+    insta::assert_snapshot!(story(Opencode, "plain"), @"
+    This is a plain answer.
+    ---
+    message: This is a plain answer.
+    session: ses_1
+    spent by a model: 1000 in (400 cached, 0 written), 50 out, 740 µ$
+    ended well
+    ");
+}
+
+#[test]
+fn the_message_is_that_of_the_last_step() {
+    insta::assert_snapshot!(story(Opencode, "tools"), @"
+    I write a file.
+    [write] made.txt
+    Now the shell.
+    [bash] echo shell-was-here > shell.txt; ls
+    All done: made.txt and shell.txt.
+    ---
+    message: All done: made.txt and shell.txt.
+    session: ses_1
+    spent by a model: 3600 in (1400 cached, 0 written), 210 out, 2760 µ$
+    ended well
+    ");
+    insta::assert_snapshot!(story(Opencode, "parallel_tools"), @"
+    [write] p.txt
+    [bash] echo x; exit 3
+    Done both.
+    ---
+    message: Done both.
+    session: ses_1
+    spent by a model: 2400 in (0 cached, 0 written), 140 out, 2680 µ$
+    ended well
+    ");
+}
+
+#[test]
+fn steps_are_added_up() {
+    insta::assert_snapshot!(story(Opencode, "two_turns"), @"
+    [bash] true
+    Second turn.
+    ---
+    message: Second turn.
+    session: ses_1
+    spent by a model: 6100 in (3000 cached, 0 written), 77 out, 3554 µ$
+    ended well
+    ");
+}
+
+#[test]
+fn reasoning_is_output() {
+    insta::assert_snapshot!(story(Opencode, "reasoning"), @"
+    With reasoning.
+    ---
+    message: With reasoning.
+    session: ses_1
+    spent by a model: 1000 in (400 cached, 0 written), 50 out, 740 µ$
+    ended well
+    ");
+}
+
+#[test]
+fn a_resumed_session_counts_from_zero() {
+    insta::assert_snapshot!(story(Opencode, "resumed"), @"
+    Resumed answer.
+    ---
+    message: Resumed answer.
+    session: ses_1
+    spent by a model: 5000 in (4000 cached, 0 written), 55 out, 1510 µ$
+    ended well
+    ");
+    insta::assert_snapshot!(story(Opencode, "resumed_unknown"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 1, Error: Session not found (NoEnd)
+    ");
+}
+
+#[test]
+fn a_reviewer_reports() {
+    insta::assert_snapshot!(story(Opencode, "reports"), @"
+    Reporting.
+    [signoff_report_finding]
+    Reported one finding.
+    ---
+    message: Reported one finding.
+    session: ses_1
+    spent by a model: 4100 in (300 cached, 0 written), 50 out, 3930 µ$
+    found the server for reports: true
+    ended well
+    ");
+}
+
+#[test]
+fn nothing_is_said_of_a_server_that_is_not_there() {
+    insta::assert_snapshot!(story(Opencode, "reports_unreachable"), @"
+    Reporting.
+
+    [no MCP tool report_finding was offered]
+    ---
+    message: Reporting.
+
+    [no MCP tool report_finding was offered]
+    session: ses_1
+    spent by a model: 2000 in (100 cached, 0 written), 20 out, 1950 µ$
+    ended well
+    ");
+}
+
+#[test]
+fn a_reviewer_that_tries_to_write() {
+    insta::assert_snapshot!(story(Opencode, "reviewer_writes"), @"
+    [write]  (not allowed)
+    Writing.
+    [bash]  (not allowed)
+    Touching.
+    [bash]  (not allowed)
+    Pushing.
+    [write]  (not allowed)
+    Hook.
+    Ended after trying.
+    ---
+    message: Ended after trying.
+    session: ses_1
+    spent by a model: 50 in (0 cached, 0 written), 5 out, 60 µ$
+    denied: write 
+    denied: bash 
+    denied: bash 
+    denied: write 
+    ended well
+    ");
+}
+
+#[test]
+fn refusals_of_the_provider() {
+    insta::assert_snapshot!(story(Opencode, "400"), @"
+    (error: bad request: wrong model)
+    ---
+    message: 
+    session: ses_1
+    trouble: it ended with an error: bad request: wrong model (Other)
+    ");
+    insta::assert_snapshot!(story(Opencode, "401"), @"
+    (error: invalid api key)
+    ---
+    message: 
+    session: ses_1
+    trouble: not logged in: invalid api key (NotLoggedIn)
+    ");
+    insta::assert_snapshot!(story(Opencode, "404"), @"
+    (error: model not found: nope)
+    ---
+    message: 
+    session: ses_1
+    trouble: the model cannot be used: model not found: nope (Model)
+    ");
+    insta::assert_snapshot!(story(Opencode, "429"), @"
+    (error: Rate limit reached. Please retry in 4s.)
+    ---
+    message: 
+    session: ses_1
+    trouble: rate limited: Rate limit reached. Please retry in 4s. (Limited { seconds: Some(4) })
+    ");
+    insta::assert_snapshot!(story(Opencode, "500"), @"
+    (error: scripted 500)
+    ---
+    message: 
+    session: ses_1
+    trouble: its provider is overloaded: scripted 500 (Overloaded)
+    ");
+}
+
+#[test]
+fn answers_that_break_off() {
+    insta::assert_snapshot!(story(Opencode, "cut"), @"
+    (error: Connection reset by server)
+    ---
+    message: 
+    session: ses_1
+    trouble: the answer of its provider broke off: Connection reset by server (Broken)
+    ");
+    insta::assert_snapshot!(story(Opencode, "malformed"), @r#"
+    (error: JSON parsing failed: Text: {"this is": not JSON.)
+    ---
+    message: 
+    session: ses_1
+    trouble: the answer of its provider broke off: JSON parsing failed: Text: {"this is": not JSON. (Broken)
+    "#);
+}
+
+#[test]
+fn what_keeps_it_from_starting() {
+    insta::assert_snapshot!(story(Opencode, "wrong_model"), @"
+    (error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows))
+    ---
+    message: 
+    session: ses_1
+    trouble: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows) (Other)
+    ");
+    insta::assert_snapshot!(story(Opencode, "read_only_home"), @"
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 1, Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoEnd)
+    ");
+}
+
+#[test]
+fn it_ends_well_only_when_it_says_so() {
+    replay::ends_well_only_when_it_says_so(Opencode, |line| line.contains(r#""reason":"stop""#));
+}
+
+#[test]
+fn anything_is_taken_in() {
+    replay::takes_in_anything(Opencode);
+}
