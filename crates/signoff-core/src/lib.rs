@@ -40,6 +40,7 @@ pub mod limited;
 pub mod machine;
 pub mod merge;
 pub mod policy;
+pub mod prices;
 pub mod prompt;
 pub mod review;
 pub mod similarity;

@@ -11,6 +11,7 @@ mod found;
 mod hear;
 mod items;
 mod limited;
+mod once;
 mod planner;
 mod prepare;
 mod reading;
@@ -24,9 +25,10 @@ pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};
 pub(crate) use items::{Lies, found_changed, is_first};
+pub use once::Once;
 pub(crate) use prepare::make_directory;
 pub use reading::Readings;
-pub use usage::told_usage;
+pub use usage::{Priced, told_usage};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,6 +75,8 @@ pub struct Workshop {
     /// How trackers are asked.
     pub manners: Manners,
     pub readings: Readings,
+    /// What people were told already.
+    pub once: Once,
     pub reports: Arc<Reports>,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
@@ -106,6 +110,11 @@ pub enum End {
 }
 
 impl Workshop {
+    /// How the cost of an attempt is known.
+    fn priced<'a>(&'a self, task: &'a Assignment) -> Priced<'a> {
+        Priced { settings: &self.settings, model: task.launch.model.as_deref() }
+    }
+
     /// The tracker that a run takes its tasks from.
     pub fn tracker(&self, supply: &Supply) -> Tracker {
         let (repository, manners) = (self.repository.clone(), self.manners.clone());

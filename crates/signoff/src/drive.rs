@@ -12,7 +12,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
-use signoff_engine::attempt::{Readings, Workshop};
+use signoff_engine::attempt::{Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
@@ -123,6 +123,7 @@ fn shop(
         base,
         manners: manners(),
         readings: Readings::default(),
+        once: Once::default(),
         mending: Mutex::default(),
     }))
 }

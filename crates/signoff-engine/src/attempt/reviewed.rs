@@ -51,7 +51,7 @@ pub fn review(
     };
     let review = review.with_files_from(&roots(shop, task).each_ref().map(String::as_str));
     let review = Review {
-        usage: usage(dir, ended),
+        usage: usage(shop.priced(task), dir, ended),
         judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
         raw: Some(raw),
         ..review
