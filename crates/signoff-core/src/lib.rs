@@ -42,6 +42,7 @@ pub mod merge;
 pub mod policy;
 pub mod prices;
 pub mod prompt;
+pub mod redact;
 pub mod review;
 pub mod similarity;
 pub mod source;

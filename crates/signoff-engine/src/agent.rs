@@ -4,6 +4,7 @@
 //! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
 
 mod command;
+pub(crate) mod credentials;
 mod demo;
 mod plain;
 

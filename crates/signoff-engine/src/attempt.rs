@@ -9,6 +9,7 @@ mod document;
 mod environment;
 mod found;
 mod hear;
+mod inherited;
 mod items;
 mod limited;
 mod once;
@@ -22,6 +23,7 @@ mod usage;
 pub(crate) use checks::checks_launch;
 pub(crate) use conclude::{Checks, checked, left};
 pub(crate) use document::Kind as DocumentKind;
+pub use environment::secrets;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};
 pub(crate) use items::{Lies, found_changed, is_first};
@@ -38,6 +40,7 @@ use signoff_core::group::Supply;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::limited::Refused;
 use signoff_core::machine::{CheckReport, Event, Failure};
+use signoff_core::redact::Secrets;
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
@@ -78,6 +81,8 @@ pub struct Workshop {
     /// What people were told already.
     pub once: Once,
     pub reports: Arc<Reports>,
+    /// What must be in nothing that is kept or shown.
+    pub secrets: Secrets,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }
@@ -272,6 +277,7 @@ pub async fn conclude(
     match concluded {
         Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);
+            let notes = notes.iter().map(|note| shop.secrets.redact_text(note)).collect();
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
             let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
             tell.send(Input::Reported(Box::new(report))).ok();

@@ -22,6 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use door::variables;
 pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;

@@ -125,7 +125,7 @@ fn prepare_work(
     document::put_back(shop, task, &worktree)?;
     let began = task.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
     let memo = Memo { document: document::stamp(task, &worktree), began, ..Memo::default() };
-    write_prompt(&dir, &brief::writer(task, &material), &memo)?;
+    write_prompt(shop, &dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &told));
@@ -162,7 +162,7 @@ fn prepare_review(
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };
-    write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
+    write_prompt(shop, &dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     let who = (&assigned.agent, assigned.model.as_deref());
     let told =
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
@@ -292,6 +292,7 @@ pub(super) fn launch(
     });
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
+    line.environment.splice(0..0, environment::withheld(agent));
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
     line.environment.extend(environment::of(task, dir, told));
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
@@ -428,7 +429,14 @@ fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
     before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
-pub(super) fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
+/// Writes the prompt, which tells nobody a secret that somebody wrote into a file.
+pub(super) fn write_prompt(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    prompt: &str,
+    memo: &Memo,
+) -> Result<(), EngineError> {
+    let prompt = shop.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())]
     {

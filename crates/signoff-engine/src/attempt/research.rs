@@ -39,7 +39,7 @@ pub fn prepare(
     shop.readings.begin(&shop.worktree(task)?, (head, base), &name(number))?;
     let material = Material { opening, ..restarted(shop, task)? };
     let memo = Memo { reads: true, ..Memo::default() };
-    write_prompt(&dir, &brief::researcher(task, &material, number), &memo)?;
+    write_prompt(shop, &dir, &brief::researcher(task, &material, number), &memo)?;
     let launch = launch(shop, task, &dir, (&agent, model.as_deref()), (timeout, &Told::default()));
     let launch = match launch {
         Ok(launch) if shop.settings.sandbox() => Ok(confined(launch, &dir)?),

@@ -50,6 +50,8 @@ mod plan;
 mod queue;
 #[cfg(test)]
 mod replaced;
+#[cfg(test)]
+mod secrets;
 mod session;
 #[cfg(test)]
 mod slots;

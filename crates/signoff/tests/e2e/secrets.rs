@@ -1,0 +1,148 @@
+//! Keys of agents are in nothing that is kept or shown, whatever an agent does with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use signoff_testkit::script::Rule;
+use signoff_testkit::{Output, Project};
+
+use crate::PROGRAM;
+
+/// A key of the person's environment.
+const KEY: &str = "sk-canary-0f9e8d7c6b5a";
+/// One that the configuration gives to the agent.
+const GIVEN: &str = "tok\"canary/1a2b3c4d";
+
+const VARIABLES: [(&str, &str); 1] = [("MY_API_KEY", KEY)];
+
+fn both() -> String {
+    format!("{KEY} and {GIVEN}")
+}
+
+/// Says the keys on stdout, stderr and where it tells its usage.
+fn loud(role: &str) -> Rule {
+    Rule::role(role)
+        .usage(json!({ "cost_usd": 0.1, "key": KEY, "token": GIVEN }))
+        .complain(&format!("my keys are {}\n", both()))
+        .say(&format!("I use {}.\n", both()))
+}
+
+fn loud_project(more: &str, rules: impl FnOnce(Vec<Rule>) -> Vec<Rule>) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        rules(Vec::new())
+            .into_iter()
+            .fold(script, signoff_testkit::script::Script::rule)
+            .rule(loud("implement").write("a.txt", "hello\n").say("Done.\n"))
+            .rule(loud("fix").append("a.txt", "name\n").say("Fixed.\n"))
+            .rule(loud("review").say("**Verdict: APPROVED**\n"))
+    });
+    project.configure(&format!(
+        "{more}\n[agents.scripted.env]\nGIVEN_TOKEN = {GIVEN:?}\n[reviewers.general]\nkind = \"general\"\n"
+    ));
+    project.env.run_with(&["add", "Greet", "-a"], &VARIABLES);
+    project
+}
+
+/// Every file below a directory but those of worktrees, which hold the work.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let kept = entries.filter(|path| !path.ends_with("worktrees") && !path.is_symlink());
+    kept.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+fn holds(text: &[u8], canary: &str) -> bool {
+    text.windows(canary.len()).any(|window| window == canary.as_bytes())
+}
+
+fn assert_quiet(project: &Project, outputs: &[Output], canaries: &[&str]) {
+    let in_json = GIVEN.replace('"', "\\\"");
+    for canary in canaries.iter().copied().chain([in_json.as_str()]) {
+        for output in outputs {
+            assert!(!output.stdout.contains(canary) && !output.stderr.contains(canary), "{output}");
+        }
+        let all = files(&project.env.work().join(".signoff"));
+        assert!(all.len() > 10, "{all:?}");
+        for path in all {
+            assert!(!holds(&fs::read(&path).unwrap(), canary), "{canary} in {}", path.display());
+        }
+    }
+    let told = files(&project.env.work().join(".signoff")).into_iter().map(|path| fs::read(path).unwrap());
+    assert!(told.filter(|text| holds(text, "[redacted]")).count() > 3);
+}
+
+fn look(project: &Project) -> Vec<Output> {
+    [vec!["show", "1"], vec!["show", "1", "--json"], vec!["status", "--json"], vec!["logs", "1"]]
+        .iter()
+        .map(|words| project.run(words))
+        .collect()
+}
+
+#[test]
+fn what_an_agent_says_is_kept_without_its_keys() {
+    let finding = format!("- a.txt:1 {} is used here\n\n**Verdict: CHANGES_REQUESTED**\n", both());
+    let project = loud_project("", |mut rules| {
+        rules.push(loud("review").cycle(1).say(&finding));
+        rules
+    });
+    let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
+    insta::assert_snapshot!(seen[0], @"");
+    seen.extend(look(&project));
+    assert_quiet(&project, &seen, &[KEY, GIVEN]);
+}
+
+#[test]
+fn a_failure_tells_no_key() {
+    let project = loud_project("", |mut rules| {
+        rules.push(loud("implement").complain(&format!("401 bad key {KEY}\n")).exit(1));
+        rules
+    });
+    let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
+    seen.extend(look(&project));
+    assert_quiet(&project, &seen, &[KEY, GIVEN]);
+}
+
+#[test]
+fn a_report_holds_no_key_and_no_token() {
+    let issue = json!({ "file": "a.txt", "line": 1, "type": "bug", "description": format!("uses {}", both()) });
+    let failed = json!({
+        "loopId": "{loop}", "taskId": "{task}", "passed": false, "interpretedIntent": both(), "issues": [issue]
+    });
+    let passed = json!({ "loopId": "{loop}", "taskId": "{task}", "passed": true });
+    let project = loud_project("[reviewers.general]\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n", |_| {
+        let keep = "printf %s \"$SIGNOFF_MCP_TOKEN\" > \"$HOME/token\"; echo \"$SIGNOFF_MCP_TOKEN\" >&2";
+        vec![
+            loud("review").cycle(1).shell(keep).tool("set_loop_review_result", failed),
+            loud("review").tool("set_loop_review_result", passed),
+        ]
+    });
+    let mut seen = vec![project.env.run_with(&["work"], &VARIABLES)];
+    seen.extend(look(&project));
+    let token = fs::read_to_string(project.env.home().join("token")).unwrap();
+    assert_eq!(token.len(), 64);
+    assert_quiet(&project, &seen, &[KEY, GIVEN, &token]);
+    assert!(seen[1].stdout.contains("uses [redacted] and [redacted]"), "{}", seen[1]);
+}
+
+#[test]
+fn a_key_among_the_arguments_is_not_written_down() {
+    let project = loud_project("", |rules| rules);
+    let text = project.read("signoff.toml");
+    let text = text.replace("[agents.scripted]\n", &format!("[agents.scripted]\nargs = [{:?}]\n", format!("--key={KEY}")));
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    let seen = vec![project.env.run_with(&["work"], &VARIABLES)];
+    assert_quiet(&project, &seen, &[KEY, GIVEN]);
+}
+
+#[test]
+fn a_key_in_the_work_is_shown_to_no_reviewer() {
+    let project = loud_project("", |mut rules| {
+        rules.push(loud("implement").write("a.txt", &format!("key = {KEY}\n")).say("Done.\n"));
+        rules
+    });
+    let seen = vec![project.env.run_with(&["work"], &VARIABLES)];
+    assert_quiet(&project, &seen, &[KEY, GIVEN]);
+    let review = project.calls().0.into_iter().find(|call| call.role == "review").expect("a review");
+    assert!(review.prompt.contains("+key = [redacted]"), "{}", review.prompt);
+}
