@@ -47,6 +47,7 @@ pub mod review;
 pub mod similarity;
 pub mod source;
 pub mod state_v4;
+pub mod steering;
 pub mod task;
 pub mod view;
 pub mod wire;

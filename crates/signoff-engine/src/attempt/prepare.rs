@@ -16,6 +16,7 @@ use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
 use signoff_core::review::Bar;
+use signoff_core::steering::files_with;
 use signoff_core::workflow::{Completion, Role};
 
 use super::document::{self, Kind};
@@ -28,6 +29,7 @@ use crate::brief::{self, Material};
 use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::git::Diff;
 use crate::opening::{self, PromptFile};
 use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
@@ -38,6 +40,11 @@ use crate::reports::Access;
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
+    /// The files of the work that agents would take for their settings, and those that hold a key.
+    #[serde(default)]
+    pub steering: Vec<String>,
+    #[serde(default)]
+    pub with_secrets: Vec<String>,
     /// It looks into a question, and writes nothing.
     #[serde(default)]
     pub reads: bool,
@@ -155,7 +162,10 @@ fn prepare_review(
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
-    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()), ..Memo::default() };
+    let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
+    let digest = Some(diff.digest.clone());
+    let memo =
+        Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
     let material = Material {
         opening,
         author_output: author_output(shop, task),
@@ -172,6 +182,20 @@ fn prepare_review(
         launch => launch,
     };
     Ok(launch.map(|launch| (launch, dir)))
+}
+
+/// The files of all the work, not of the last fix alone, that agents would take for their settings, and those that hold
+/// a key.
+fn whole_work(
+    shop: &Workshop,
+    task: &Assignment,
+    (commit, since): (&Commit, Option<&Commit>),
+    diff: &Diff,
+) -> Result<(Vec<String>, Vec<String>), EngineError> {
+    let whole = since.map(|_| shop.worktree(task)?.diff_between(task.base(), commit).map_err(EngineError::from));
+    let whole = whole.transpose()?;
+    let diff = whole.as_ref().unwrap_or(diff);
+    Ok((diff.steering.clone(), files_with(&diff.patch, &shop.secrets)))
 }
 
 /// A way to report, for those who may.
