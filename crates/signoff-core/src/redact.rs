@@ -46,7 +46,8 @@ const WORDS: [&str; 22] = [
 ];
 
 /// Names that end so tell where a secret is, or something about it.
-const ABOUT: [&str; 10] = ["FILE", "PATH", "DIR", "SOCK", "HELPER", "URL", "HOME", "MS", "TIMEOUT", "PROGRAM"];
+const ABOUT: [&str; 10] =
+    ["FILE", "PATH", "DIR", "SOCK", "HELPER", "URL", "HOME", "MS", "TIMEOUT", "PROGRAM"];
 
 /// Whether a variable of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
@@ -56,7 +57,8 @@ pub fn is_secret_name(name: &str) -> bool {
     // The directory one is in, now and before.
     let is_place = matches!(words.as_slice(), ["PWD" | "OLDPWD"]);
     let is_about = words.last().is_some_and(|last| ABOUT.contains(last));
-    let ends_so = |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
+    let ends_so =
+        |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
     let says_so = |word: &&str| WORDS.contains(word) || ends_so(word);
     !is_place && !is_about && words.iter().any(says_so)
 }

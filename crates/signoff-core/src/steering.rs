@@ -115,7 +115,7 @@ pub fn told(review: Review, changed: &[String], with_secrets: &[String]) -> Revi
 
 fn runs(reviewer: &ReviewerName, path: &str) -> Finding {
     let description = format!(
-        "`{path}` is read by agents and tools as settings, servers or hooks: the work would configure whoever works with it"
+        "`{path}` would configure whoever works with it: agents and tools read settings, servers or hooks there"
     );
     Finding {
         file: Some(path.to_owned()),
@@ -131,12 +131,18 @@ fn secret(reviewer: &ReviewerName, path: &str) -> Finding {
     Finding {
         file: Some(path.to_owned()),
         suggestion: Some("take it out, also of the commits before, and make a new key".to_owned()),
-        ..Finding::of(reviewer, "security", Severity::Critical, format!("`{path}` holds a key of the environment"))
+        ..Finding::of(
+            reviewer,
+            "security",
+            Severity::Critical,
+            format!("`{path}` holds a key of the environment"),
+        )
     }
 }
 
 fn instructs(path: &str) -> Note {
-    let description = format!("`{path}` is read by agents as instructions: the work would change what they are told");
+    let description =
+        format!("`{path}` is read by agents as instructions: the work would change what they are told");
     Note { file: Some(path.to_owned()), line: None, description }
 }
 
@@ -163,10 +169,18 @@ mod tests {
         ] {
             assert_eq!(steers(path), Some(Steers::Runs), "{path}");
         }
-        for path in ["CLAUDE.md", "docs/AGENTS.md", ".github/copilot-instructions.md", ".claude/CLAUDE.md", "signoff.toml"] {
+        for path in [
+            "CLAUDE.md",
+            "docs/AGENTS.md",
+            ".github/copilot-instructions.md",
+            ".claude/CLAUDE.md",
+            "signoff.toml",
+        ] {
             assert_eq!(steers(path), Some(Steers::Instructs), "{path}");
         }
-        for path in ["src/main.rs", ".github/workflows/ci.yml", "claude.rs", ".env.example", "x.mcp.json", "env", ""] {
+        for path in
+            ["src/main.rs", ".github/workflows/ci.yml", "claude.rs", ".env.example", "x.mcp.json", "env", ""]
+        {
             assert_eq!(steers(path), None, "{path}");
         }
     }

@@ -91,12 +91,20 @@ fn of_variables_the_names_tell() {
 
 #[test]
 fn names_that_hold_secrets_and_names_that_do_not() {
-    for name in
-        ["OPENAI_API_KEY", "GH_TOKEN", "npm_config__authToken", "DB_PWD", "MyApiKey", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD_1"]
-    {
+    for name in [
+        "OPENAI_API_KEY",
+        "GH_TOKEN",
+        "npm_config__authToken",
+        "DB_PWD",
+        "MyApiKey",
+        "AWS_SECRET_ACCESS_KEY",
+        "PGPASSWORD_1",
+    ] {
         assert!(is_secret_name(name), "{name}");
     }
-    for name in ["PATH", "KEYBOARD", "MONKEY", "GIT_AUTHOR_NAME", "API_KEY_HELPER", "TOKEN_FILE", "PWD", "PASSENGERS"] {
+    for name in
+        ["PATH", "KEYBOARD", "MONKEY", "GIT_AUTHOR_NAME", "API_KEY_HELPER", "TOKEN_FILE", "PWD", "PASSENGERS"]
+    {
         assert!(!is_secret_name(name), "{name}");
     }
 }

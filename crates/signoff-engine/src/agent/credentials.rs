@@ -116,7 +116,8 @@ pub fn is_credential(name: &str) -> bool {
 fn kind_of(agent: &Agent) -> AgentKind {
     let named = || {
         let words = agent.command.iter().filter_map(|word| word.rsplit('/').next());
-        let known = |word: &str| DRIVEN.into_iter().find(|kind| word.split('-').any(|part| part == kind.word()));
+        let known =
+            |word: &str| DRIVEN.into_iter().find(|kind| word.split('-').any(|part| part == kind.word()));
         words.filter(|word| !word.starts_with('-')).find_map(known)
     };
     match agent.kind {

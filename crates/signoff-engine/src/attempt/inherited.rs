@@ -51,7 +51,9 @@ pub fn inherits(agent: &Agent, name: &str) -> bool {
 
 fn is_open(name: &str) -> bool {
     let fits = |pattern: &&str| fits(pattern, name);
-    OPEN.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern)) && !CLOSED.iter().any(fits) && !is_secret_name(name)
+    OPEN.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
+        && !CLOSED.iter().any(fits)
+        && !is_secret_name(name)
 }
 
 #[cfg(test)]

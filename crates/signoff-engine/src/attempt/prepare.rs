@@ -192,7 +192,8 @@ fn whole_work(
     (commit, since): (&Commit, Option<&Commit>),
     diff: &Diff,
 ) -> Result<(Vec<String>, Vec<String>), EngineError> {
-    let whole = since.map(|_| shop.worktree(task)?.diff_between(task.base(), commit).map_err(EngineError::from));
+    let whole =
+        since.map(|_| shop.worktree(task)?.diff_between(task.base(), commit).map_err(EngineError::from));
     let whole = whole.transpose()?;
     let diff = whole.as_ref().unwrap_or(diff);
     Ok((diff.steering.clone(), files_with(&diff.patch, &shop.secrets)))

@@ -8,8 +8,8 @@ use signoff_core::config::{AgentKind, AssignedReviewer};
 use signoff_core::contract::{self, Answer};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
-use signoff_core::steering;
 use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
+use signoff_core::steering;
 
 use super::conclude::{failed, memo, ran};
 use super::hear::{closed, message};

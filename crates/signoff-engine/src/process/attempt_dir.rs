@@ -46,10 +46,8 @@ impl Order {
     /// As it may be kept, if a key is among its arguments.
     pub fn without(&self, secrets: &Secrets) -> Option<Self> {
         let arguments: Vec<_> = self.launch.arguments.iter().map(|word| secrets.redact_text(word)).collect();
-        (arguments != self.launch.arguments).then(|| Self {
-            launch: Launch { arguments, ..self.launch.clone() },
-            live: self.live.clone(),
-        })
+        (arguments != self.launch.arguments)
+            .then(|| Self { launch: Launch { arguments, ..self.launch.clone() }, live: self.live.clone() })
     }
 }
 
@@ -92,7 +90,9 @@ impl AttemptDir {
         let read = file.by_ref().take(USAGE).read_to_end(&mut text);
         if read.is_err() || secrets.are_in(&text) || length(&path) > USAGE {
             // A file that cannot be written anew must not stay as it is.
-            draft::write(&path, &secrets.redact(&text), Care::Private).or_else(|_| fs::remove_file(&path)).ok();
+            draft::write(&path, &secrets.redact(&text), Care::Private)
+                .or_else(|_| fs::remove_file(&path))
+                .ok();
         }
     }
 

@@ -115,11 +115,7 @@ fn link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
 }
 
 /// Runs the agent to its end, and gives what is left of its output to be told.
-fn run_agent(
-    dir: &AttemptDir,
-    launch: &Launch,
-    (kept, secrets): (&Kept, &Secrets),
-) -> (Ended, Option<Live>) {
+fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secrets)) -> (Ended, Option<Live>) {
     let (started_at, started) = (door::time_of_day(), door::now());
     let (outcome, live) = match start(dir, launch, secrets) {
         Ok(mut supervisor) => {
