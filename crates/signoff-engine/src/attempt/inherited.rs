@@ -120,6 +120,19 @@ mod tests {
                 ALL.into_iter().filter(|name| inherits(&agent, name) && !is_open(name)).collect();
             told += &format!("{}: {}\n", table.replace('\n', ", "), more.join(" "));
         }
-        insta::assert_snapshot!(told, @"");
+        insta::assert_snapshot!(told, @r#"
+        every agent: PATH HOME LC_ALL XDG_CONFIG_HOME https_proxy NODE_EXTRA_CA_CERTS CARGO_HOME GOPATH SIGNOFF_JOBS
+        kind = "claude": ANTHROPIC_API_KEY ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR
+        kind = "codex": OPENAI_API_KEY CODEX_HOME
+        kind = "gemini": GEMINI_API_KEY GOOGLE_CLOUD_PROJECT
+        kind = "opencode": ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY DASHSCOPE_API_KEY OPENROUTER_API_KEY
+        kind = "qwen": OPENAI_API_KEY DASHSCOPE_API_KEY
+        kind = "copilot": GITHUB_TOKEN
+        kind = "acp", command = ["gemini", "--acp"]: GEMINI_API_KEY GOOGLE_CLOUD_PROJECT
+        kind = "acp", command = ["./mine"]: 
+        kind = "claude", pass = ["MY_TEAM", "AWS_*", "CLAUDECODE"]: ANTHROPIC_API_KEY ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE AWS_SECRET_ACCESS_KEY MY_TEAM
+        kind = "command", command = ["./mine"]: CARGO_REGISTRY_TOKEN SIGNOFF_STORE ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE CODEX_HOME CODEX_SANDBOX GOOGLE_CLOUD_PROJECT GITHUB_TOKEN AWS_SECRET_ACCESS_KEY SSH_AUTH_SOCK MY_TEAM
+        kind = "command", command = ["./mine"], pass = ["OPENAI_API_KEY"]: CARGO_REGISTRY_TOKEN SIGNOFF_STORE ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE OPENAI_API_KEY CODEX_HOME CODEX_SANDBOX GOOGLE_CLOUD_PROJECT GITHUB_TOKEN AWS_SECRET_ACCESS_KEY SSH_AUTH_SOCK MY_TEAM
+        "#);
     }
 }
