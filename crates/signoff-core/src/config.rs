@@ -16,6 +16,7 @@ mod layer;
 mod origin;
 mod overview;
 mod phase;
+mod prices;
 pub mod questions;
 mod rank;
 mod role;

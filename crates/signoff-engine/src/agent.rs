@@ -10,6 +10,7 @@ mod claude;
 mod codex;
 mod command;
 mod copilot;
+pub(crate) mod credentials;
 mod demo;
 mod gemini;
 mod opencode;

@@ -11,8 +11,10 @@ mod environment;
 mod found;
 mod hear;
 mod held;
+mod inherited;
 mod items;
 mod limited;
+mod once;
 mod planner;
 mod prepare;
 mod reading;
@@ -23,12 +25,14 @@ mod usage;
 pub(crate) use checks::checks_launch;
 pub(crate) use conclude::{Checks, checked, left};
 pub(crate) use document::Kind as DocumentKind;
+pub use environment::secrets;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};
 pub(crate) use items::{Lies, found_changed, is_first};
+pub use once::Once;
 pub(crate) use prepare::make_directory;
 pub use reading::Readings;
-pub use usage::told_usage;
+pub use usage::{Priced, told_usage};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,6 +43,7 @@ use signoff_core::group::Supply;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::limited::Refused;
 use signoff_core::machine::{CheckReport, Event, Failure};
+use signoff_core::redact::Secrets;
 use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
@@ -79,9 +84,13 @@ pub struct Workshop {
     /// How trackers are asked.
     pub manners: Manners,
     pub readings: Readings,
+    /// What people were told already.
+    pub once: Once,
     pub reports: Arc<Reports>,
     /// What this system can do about agents that write where they should not.
     pub power: Power,
+    /// What must be in nothing that is kept or shown.
+    pub secrets: Secrets,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
 }
@@ -114,6 +123,11 @@ pub enum End {
 }
 
 impl Workshop {
+    /// How the cost of an attempt is known.
+    fn priced<'a>(&'a self, task: &'a Assignment) -> Priced<'a> {
+        Priced { settings: &self.settings, model: task.launch.model.as_deref() }
+    }
+
     /// The tracker that a run takes its tasks from.
     pub fn tracker(&self, supply: &Supply) -> Tracker {
         let (repository, manners) = (self.repository.clone(), self.manners.clone());
@@ -272,6 +286,7 @@ pub async fn conclude(
     match concluded {
         Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);
+            let notes = notes.iter().map(|note| shop.secrets.redact_text(note)).collect();
             let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
             let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
             tell.send(Input::Reported(Box::new(report))).ok();

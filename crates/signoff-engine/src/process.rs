@@ -27,6 +27,7 @@ use crate::confine::Held;
 pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;
+pub(crate) use door::variables;
 pub use keep::keep;
 pub use keeper::Keeper;
 pub use running::{Lines, Running, Stoppable, Stopper};

@@ -17,6 +17,7 @@ use serde_json::Value;
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::grant::{Accepted, Arguments, Grant, Refusal, ReportTool};
 use signoff_core::hex::hex;
+use signoff_core::redact::Secrets;
 
 use crate::draft::{self, Care};
 use crate::process::AttemptDir;
@@ -27,6 +28,8 @@ use seal::Seal;
 pub struct Reports {
     seal: Seal,
     url: OnceLock<String>,
+    /// What must not be kept, whoever reports it.
+    secrets: Secrets,
     tokens: Mutex<Tokens>,
     /// What was taken for each attempt that this program began and did not conclude yet, by the file it is kept in.
     taken: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
@@ -59,7 +62,13 @@ impl Reports {
     /// Reports of a repository, whose things are below `root`.
     pub fn new(root: &Path) -> Self {
         let (url, tokens, taken) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Self { seal: Seal::new(root), url, tokens, taken }
+        Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, taken }
+    }
+
+    /// The same, keeping none of these.
+    #[must_use]
+    pub fn without(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     /// From now on agents are told to report there.
@@ -99,6 +108,7 @@ impl Reports {
         let mut grant = lock(&open.grant);
         let Accepted { grant: left, report, told } =
             grant.as_ref().ok_or(Refusal::Ended)?.call(tool, arguments)?;
+        let report = redacted(&self.secrets.and(&Secrets::of_values([token])), report);
         self.keep(&open.report, &report).map_err(|error| Refusal::NotKept { message: error.to_string() })?;
         *grant = Some(left);
         Ok(told)
@@ -187,4 +197,16 @@ fn random() -> io::Result<[u8; 32]> {
 /// Whoever panicked had changed nothing yet, or all.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was reported, without secrets in its texts.
+fn redacted(secrets: &Secrets, report: Value) -> Value {
+    match report {
+        Value::String(text) => Value::String(secrets.redact_text(&text)),
+        Value::Array(list) => list.into_iter().map(|one| redacted(secrets, one)).collect(),
+        Value::Object(words) => {
+            words.into_iter().map(|(word, inside)| (word, redacted(secrets, inside))).collect()
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
+    }
 }

@@ -45,6 +45,8 @@ pub struct RunRow {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub cost_usd: f64,
+    /// It is worked out from list prices, at least in part.
+    pub cost_is_estimated: bool,
     /// `queued`, `preparing`, `working`, `blocked`, `reviewing`, `landing`, `done`.
     pub stage: String,
     /// The number of the group at hand, from 1, and how many there are.
@@ -67,6 +69,7 @@ impl From<RunRow> for view::RunRow {
             groups: row.groups,
             branch: row.branch,
             cost_usd: row.cost_usd,
+            cost_is_estimated: row.cost_is_estimated,
         }
     }
 }

@@ -201,12 +201,13 @@ pub fn place(row: &LoopView) -> String {
     }
 }
 
-/// `$1.24`; nothing where nothing is known to have been spent.
+/// `$1.24`, `~$1.24` where that is worked out from list prices; nothing where nothing is known to have been spent.
 fn cost(usage: Usage) -> String {
+    let about = if usage.cost_is_estimated { "~" } else { "" };
     match usage.cost_micro_usd {
         0 => String::new(),
         1..5_000 => "<$0.01".to_owned(),
-        micro => format!("${:.2}", micro as f64 / 1_000_000.0),
+        micro => format!("{about}${:.2}", micro as f64 / 1_000_000.0),
     }
 }
 

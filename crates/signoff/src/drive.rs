@@ -12,7 +12,7 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
-use signoff_engine::attempt::{Readings, Workshop};
+use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
@@ -109,9 +109,11 @@ fn shop(
     (subject, base): (Option<TaskSpec>, Option<String>),
 ) -> Result<Arc<Workshop>, Failure> {
     let program = door::program()?;
+    let secrets = attempt::secrets(&bench.settings);
     Ok(Arc::new(Workshop {
         keeper: Keeper { program: program.clone(), live: bench.layout.live() },
-        reports: Arc::new(Reports::new(bench.layout.root())),
+        reports: Arc::new(Reports::new(bench.layout.root()).without(secrets.clone())),
+        secrets,
         repository: bench.repository,
         layout: bench.layout,
         settings: bench.settings,
@@ -125,6 +127,7 @@ fn shop(
         manners: manners(),
         power: crate::preflight::power(),
         readings: Readings::default(),
+        once: Once::default(),
         mending: Mutex::default(),
     }))
 }

@@ -23,6 +23,8 @@ pub struct Agent {
     pub command: Vec<String>,
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
+    /// Names of variables of the person's that it is given, or how they begin: `AWS_*`.
+    pub pass: Vec<String>,
     pub model: Option<String>,
     pub timeout: Option<Span>,
     /// Who takes over while this one is overloaded.
@@ -382,6 +384,7 @@ fn agent(name: &str, settings: &AgentSettings) -> Option<Agent> {
         command: settings.command.as_ref().map(|command| command.value.0.clone()).unwrap_or_default(),
         args: settings.args.value.0.clone(),
         env: env.collect(),
+        pass: settings.pass.value.0.clone(),
         model: text(&settings.model),
         timeout: settings.timeout.as_ref().map(|timeout| timeout.value),
         fallback: text(&settings.fallback),

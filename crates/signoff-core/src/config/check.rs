@@ -15,6 +15,7 @@ impl Settings {
         self.check_reviewers()?;
         self.check_preset()?;
         self.check_presets()?;
+        self.check_prices()?;
         self.workflow_names().into_iter().try_for_each(|name| self.check_workers(&self.workflow(name)?))
     }
 

@@ -7,12 +7,13 @@ use serde_json::{Value as Json, json};
 use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
 use super::phase::PhaseSettings;
+use super::prices::{PriceSettings, Prices};
 use super::role::Player;
 use super::sandbox::{Sandbox, Writable};
 use super::slot::{Named, Slot, check_name, named_schema, row, table};
 use super::value::{
-    AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Program,
-    ReviewWorkspace, Store, Text, Wait, Whole, WorkflowName,
+    AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Passed,
+    Program, ReviewWorkspace, Store, Text, Wait, Whole, WorkflowName,
 };
 use super::{Row, Setting};
 use crate::contract::Contract;
@@ -70,6 +71,8 @@ table! {
         task_types: TaskTypes = TaskTypes::default(),
         /// Time, money and tokens.
         limits: LimitSettings = LimitSettings::default(),
+        /// What models cost whose agents do not say it, before the list that is shipped; the longest name that fits counts.
+        prices: Prices = Prices::default(),
         /// Command lines under names, run in this order by checks and by agents of kind "checks".
         checks: Commands = Commands::default(),
         /// For each role, the file with its prompt, from the repository's root.
@@ -94,6 +97,8 @@ table! {
         args: Setting<Arguments> = Setting::built_in(Arguments::default()),
         /// Variables it is given; their values are never shown.
         env: Variables = Variables::default(),
+        /// Variables of yours that it is given besides those that every agent of its kind gets: names, or beginnings with a `*`.
+        pass: Setting<Passed> = Setting::built_in(Passed::default()),
         /// How long one start of it may take.
         timeout: Option<Setting<Span>> = None,
         /// The agent that takes over while this one is refused by its provider.
@@ -378,6 +383,7 @@ pub fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("[task_types.TYPE]", TaskTypeSettings::KEYS.to_vec()),
         ("[limits]", LimitSettings::KEYS.to_vec()),
         ("[limits.run]", RunLimits::KEYS.to_vec()),
+        ("[prices.MODEL]", PriceSettings::KEYS.to_vec()),
         ("[worktree]", Worktree::KEYS.to_vec()),
     ]
 }

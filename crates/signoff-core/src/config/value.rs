@@ -366,6 +366,33 @@ impl Value for Arguments {
     }
 }
 
+/// Names of variables, or how they begin: `AWS_*`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Passed(pub Vec<String>);
+
+impl Value for Passed {
+    fn expected(_: &str) -> String {
+        "a list of names of variables, [\"NAME\", \"PREFIX_*\"]".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        json!({ "type": "array", "items": { "type": "string", "pattern": "^[^=*\\s]+\\*?$" } })
+    }
+
+    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+        let list = written.get_ref().as_array().ok_or(written)?;
+        let one = |written: &'v Written<'i>| {
+            let name = Argument::read(key, written)?.0;
+            let bare = name.strip_suffix('*').unwrap_or(&name);
+            // All of them would be no list.
+            let odd = |char: char| char == '=' || char == '*' || char.is_whitespace();
+            if bare.is_empty() || bare.contains(odd) { Err(written) } else { Ok(name) }
+        };
+        list.iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 /// Files of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]

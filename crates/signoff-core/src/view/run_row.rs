@@ -20,6 +20,9 @@ pub struct RunRow {
     /// Where its tasks come together.
     pub branch: Option<String>,
     pub cost_usd: f64,
+    /// The cost is worked out from list prices, at least in part; left out where it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_estimated: bool,
 }
 
 impl RunRow {

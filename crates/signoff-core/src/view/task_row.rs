@@ -41,6 +41,9 @@ pub struct TaskRow {
     pub iteration: u32,
     pub open_findings: u32,
     pub cost_usd: f64,
+    /// The cost is worked out from list prices, at least in part; left out where it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub depends_on: Vec<u64>,

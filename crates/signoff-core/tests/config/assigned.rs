@@ -170,6 +170,7 @@ fn an_agent_is_what_its_table_says() {
             "A": "1",
             "B": "",
         },
+        pass: [],
         model: None,
         timeout: Some(
             Span {

@@ -49,6 +49,7 @@ fn the_example_has_every_table_and_can_be_read() {
         "defaults",
         "task_types",
         "limits",
+        "prices",
         "checks",
         "prompts",
         "worktree",

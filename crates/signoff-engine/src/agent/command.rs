@@ -5,19 +5,6 @@ use super::{Agent, CommandLine, Listener, Order};
 
 pub struct Command;
 
-/// The credentials of agents that this one is not.
-const FOREIGN: [&str; 9] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "OPENAI_API_KEY",
-    "CODEX_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "DASHSCOPE_API_KEY",
-    "COPILOT_GITHUB_TOKEN",
-];
-
 impl Agent for Command {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
         let mut words = order.agent.command.iter().chain(&order.agent.args).cloned();
@@ -25,7 +12,7 @@ impl Agent for Command {
         CommandLine {
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
-            environment: FOREIGN.iter().map(|name| ((*name).to_owned(), None)).chain(model).collect(),
+            environment: model.into_iter().collect(),
             files: Vec::new(),
         }
     }

@@ -82,7 +82,7 @@ fn launch_of(
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
-    write_prompt(dir, "", &Memo::default())?;
+    write_prompt(shop, dir, "", &Memo::default())?;
     let line = CommandLine {
         program: shop.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],

@@ -19,7 +19,7 @@ use super::document::Kind;
 use super::hear::{Closed, closed, hear, message, tried};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
-use super::usage::usage;
+use super::usage::{unpriced, usage};
 use super::{End, Workshop, copied, document, held, items, planner, research};
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -59,11 +59,18 @@ pub fn conclude(
     hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     notes.extend(held::refused(&task.launch, dir));
+    notes.extend(unknown_prices(shop, task, dir));
     if task.is_planning() {
         // Whatever it did to its worktree, which nobody goes on from.
         shop.worktree(task).and_then(|worktree| Ok(worktree.follow()?)).ok();
         let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
-        return Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: false });
+        return Ok(Concluded {
+            end,
+            usage: usage(shop.priced(task), dir, ended),
+            notes,
+            facts,
+            stops_picking: false,
+        });
     }
     let end = match end(shop, task, (dir, ended), &mut notes) {
         // Whatever it did to its worktree, other tasks are none the worse for it.
@@ -78,7 +85,22 @@ pub fn conclude(
     notes.extend(kept_plan(shop, task));
     notes.extend(document::remarks(shop, task, dir, &end)?);
     let (end, facts) = items::planned(shop, task, end, &mut notes)?;
-    Ok(Concluded { end, usage: usage(dir, ended), notes, facts, stops_picking: stops_picking(task, dir) })
+    Ok(Concluded {
+        end,
+        usage: usage(shop.priced(task), dir, ended),
+        notes,
+        facts,
+        stops_picking: stops_picking(task, dir),
+    })
+}
+
+/// The models that nobody knows the price of, each told once.
+fn unknown_prices(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<String> {
+    let said = |model: &String| {
+        format!("what {model} costs is not known, so it counts as nothing: [prices.{model:?}] can say it")
+    };
+    let notes = unpriced(shop.priced(task), dir);
+    notes.iter().map(said).filter(|note| shop.once.is_new(note)).collect()
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.

@@ -1,10 +1,13 @@
 //! What an agent is told through its environment.
 
+use signoff_core::config::{Agent, Settings};
 use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
+use signoff_core::redact::Secrets;
 
+use super::inherited::inherits;
 use crate::assignment::Assignment;
-use crate::process::AttemptDir;
+use crate::process::{AttemptDir, variables};
 use crate::reports::Access;
 
 /// What one attempt alone is told.
@@ -48,6 +51,20 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
     .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+/// What an agent does not inherit of the person's variables.
+pub fn withheld(agent: &Agent) -> Vec<(String, Option<String>)> {
+    let names = variables().into_iter().map(|(name, _)| name);
+    names.filter(|name| !inherits(agent, name)).map(|name| (name, None)).collect()
+}
+
+/// The secrets that agents may know: of the person's variables and of those that the configuration gives them.
+pub fn secrets(settings: &Settings) -> Secrets {
+    let (variables, agents) = (variables(), settings.agents());
+    let given = agents.iter().flat_map(|agent| &agent.env);
+    let all = variables.iter().map(|(name, value)| (name, value)).chain(given);
+    Secrets::of_variables(all.map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 /// The variables of checks that run on a merge.

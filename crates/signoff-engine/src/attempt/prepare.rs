@@ -16,6 +16,7 @@ use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
 use signoff_core::policy::Span;
 use signoff_core::review::Bar;
+use signoff_core::steering::files_with;
 use signoff_core::workflow::{Completion, Role};
 
 use super::document::{self, Kind};
@@ -29,6 +30,7 @@ use crate::brief::{self, Material};
 use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::git::Diff;
 use crate::opening::{self, PromptFile};
 use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
@@ -39,6 +41,11 @@ use crate::reports::Access;
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
+    /// The files of the work that agents would take for their settings, and those that hold a key.
+    #[serde(default)]
+    pub steering: Vec<String>,
+    #[serde(default)]
+    pub with_secrets: Vec<String>,
     /// It looks into a question, and writes nothing.
     #[serde(default)]
     pub reads: bool,
@@ -126,7 +133,7 @@ fn prepare_work(
     document::put_back(shop, task, &worktree)?;
     let began = task.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
     let memo = Memo { document: document::stamp(task, &worktree), began, ..Memo::default() };
-    write_prompt(&dir, &brief::writer(task, &material), &memo)?;
+    write_prompt(shop, &dir, &brief::writer(task, &material), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
@@ -164,7 +171,10 @@ fn prepare_review(
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
-    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: Some(diff.digest.clone()), ..Memo::default() };
+    let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
+    let digest = Some(diff.digest.clone());
+    let memo =
+        Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
     let material = Material {
         opening,
         author_output: author_output(shop, task),
@@ -176,7 +186,7 @@ fn prepare_review(
         ReviewWorkspace::Shared => None,
     };
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
-    write_prompt(&dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
+    write_prompt(shop, &dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
     // In a copy it may do what building and testing takes.
     let duty = if copy.is_some() { Duty::Write } else { Duty::Read };
     let who = (&assigned.agent, assigned.model.as_deref(), duty);
@@ -186,6 +196,21 @@ fn prepare_review(
         Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &room)?, dir))),
         Err(unstarted) => Ok(Err(unstarted)),
     }
+}
+
+/// The files of all the work, not of the last fix alone, that agents would take for their settings, and those that hold
+/// a key.
+fn whole_work(
+    shop: &Workshop,
+    task: &Assignment,
+    (commit, since): (&Commit, Option<&Commit>),
+    diff: &Diff,
+) -> Result<(Vec<String>, Vec<String>), EngineError> {
+    let whole =
+        since.map(|_| shop.worktree(task)?.diff_between(task.base(), commit).map_err(EngineError::from));
+    let whole = whole.transpose()?;
+    let diff = whole.as_ref().unwrap_or(diff);
+    Ok((diff.steering.clone(), files_with(&diff.patch, &shop.secrets)))
 }
 
 /// A way to report, for those who may.
@@ -298,6 +323,7 @@ pub(super) fn launch(
     });
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
+    line.environment.splice(0..0, environment::withheld(agent));
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
     line.environment.extend(environment::of(task, dir, told));
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
@@ -443,7 +469,14 @@ fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
     before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
-pub(super) fn write_prompt(dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
+/// Writes the prompt, which tells nobody a secret that somebody wrote into a file.
+pub(super) fn write_prompt(
+    shop: &Workshop,
+    dir: &AttemptDir,
+    prompt: &str,
+    memo: &Memo,
+) -> Result<(), EngineError> {
+    let prompt = shop.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())]
     {

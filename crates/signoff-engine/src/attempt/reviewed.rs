@@ -9,6 +9,7 @@ use signoff_core::contract::{self, Answer};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
+use signoff_core::steering;
 
 use super::conclude::{failed, memo, ran};
 use super::hear::{closed, message};
@@ -45,6 +46,7 @@ pub fn review(
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let said = Said { text, reported: reported.as_deref(), nonce: memo.nonce };
+    let (steering, with_secrets) = (memo.steering, memo.with_secrets);
     let review = match read(task, &assigned, said, (reviewer, commit)) {
         Ok(review) => review,
         Err(failure) => return Ok(failed(task, failure)),
@@ -53,12 +55,12 @@ pub fn review(
     let review = review.with_files_from(&[copy.as_str()]);
     let review = review.with_files_from(&roots(shop, task).each_ref().map(String::as_str));
     let review = Review {
-        usage: usage(dir, ended),
+        usage: usage(shop.priced(task), dir, ended),
         judged: Judged { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
         raw: Some(raw),
         ..review
     };
-    let review = of_the_commit(shop, task, review, &undone);
+    let review = steering::told(of_the_commit(shop, task, review, &undone), &steering, &with_secrets);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
 }
 

@@ -10,7 +10,7 @@ use signoff_core::wire::{Fact, LoopFact};
 
 use super::queueing::Room;
 use super::{Dispatcher, Driven};
-use crate::attempt;
+use crate::attempt::{self, Priced};
 use crate::board::Worked;
 use crate::clock;
 use crate::error::EngineError;
@@ -78,9 +78,8 @@ impl Dispatcher<'_> {
         let Some(driven) = self.runs.get(&run) else { return Vec::new() };
         let mut facts = Vec::new();
         for (loop_id, attempt) in driven.at_work.keys() {
-            let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, *attempt));
             let known = self.known_usage(run, loop_id, *attempt);
-            let usage = attempt::told_usage(&dir).at_least(known);
+            let usage = self.told_usage(run, loop_id, *attempt);
             if usage != known {
                 facts.push(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt: *attempt, usage }));
             }
@@ -92,6 +91,16 @@ impl Dispatcher<'_> {
     pub(super) fn known_usage(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Usage {
         let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
         worked.and_then(|worked| worked.usage.get(&attempt)).copied().unwrap_or_default()
+    }
+
+    /// The same with what its agent says by now.
+    pub(super) fn told_usage(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Usage {
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
+        let launched = worked.and_then(|worked| worked.launched.get(&attempt));
+        let model = launched.and_then(|launched| launched.launch.model.as_deref());
+        let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
+        let priced = Priced { settings: &self.shop.settings, model };
+        attempt::told_usage(priced, &dir).at_least(self.known_usage(run, loop_id, attempt))
     }
 
     /// The loops whose agents work although a cap is reached. Those that were told to stop may take their time.

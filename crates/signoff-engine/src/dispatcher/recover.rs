@@ -6,7 +6,6 @@ use signoff_core::machine::{self, Effect, Event, Hold, Job, JobKind, Loss, Polic
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
-use crate::attempt;
 use crate::error::EngineError;
 use crate::process::{self, AttemptDir, Found};
 
@@ -140,8 +139,7 @@ impl Dispatcher<'_> {
 
     fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
         // What it says it used was used.
-        let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
-        let usage = attempt::told_usage(&dir).at_least(self.known_usage(run, loop_id, attempt));
+        let usage = self.told_usage(run, loop_id, attempt);
         let used = LoopFact::Used { attempt, usage };
         self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, vec![used])
     }

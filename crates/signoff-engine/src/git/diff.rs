@@ -29,6 +29,8 @@ pub struct Diff {
     pub left_out: Vec<LeftOutFile>,
     /// Changed files that are links to commits of other repositories, whose content no diff can show.
     pub links: Vec<PathBuf>,
+    /// Changed files that agents would take for their settings or instructions.
+    pub steering: Vec<String>,
     /// SHA-256 of the changed paths with modes and content hashes: equal ones are equal changes, files left out
     /// included.
     pub digest: String,

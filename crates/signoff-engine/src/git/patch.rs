@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use signoff_core::hex::hex;
 use signoff_core::prompt::LeftOutWhy;
+use signoff_core::steering::steers;
 
 use super::diff::{Diff, LeftOutFile};
 use super::repository::path;
@@ -43,6 +44,9 @@ fn read_raw(from: &mut impl BufRead, diff: &mut Diff) -> io::Result<Vec<PathBuf>
         let name = path(&name);
         if header.get(8..14) == Some(b"160000") {
             diff.links.push(name.clone());
+        }
+        if !header.ends_with(b" D") && steers(&lossy(&name)).is_some() {
+            diff.steering.push(lossy(&name));
         }
         // What became another kind of thing is taken away and made anew.
         if header.ends_with(b" T") {

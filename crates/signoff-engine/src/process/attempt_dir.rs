@@ -1,16 +1,20 @@
 //! The directory of one attempt: what it was told, what it said, how it ended.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use signoff_core::redact::Secrets;
 
 use super::table::Identity;
 use super::{Ended, Launch};
 use crate::draft::{self, Care};
+
+/// So much of what an agent says about its usage is read.
+pub(crate) const USAGE: u64 = 64 * 1024;
 
 /// Where one attempt keeps its files. The caller makes the directory and writes [`AttemptDir::prompt`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +40,15 @@ pub(super) struct Kept {
     pub cookie: PathBuf,
     /// The link in the directory of live attempts.
     pub link: PathBuf,
+}
+
+impl Order {
+    /// As it may be kept, if a key is among its arguments.
+    pub fn without(&self, secrets: &Secrets) -> Option<Self> {
+        let arguments: Vec<_> = self.launch.arguments.iter().map(|word| secrets.redact_text(word)).collect();
+        (arguments != self.launch.arguments)
+            .then(|| Self { launch: Launch { arguments, ..self.launch.clone() }, live: self.live.clone() })
+    }
 }
 
 impl AttemptDir {
@@ -66,6 +79,21 @@ impl AttemptDir {
     /// Where the agent may leave its own account of what it used.
     pub fn usage(&self) -> PathBuf {
         self.usage_directory().join("usage.json")
+    }
+
+    /// Takes secrets out of that file, which the agent wrote itself. No more of it is kept than is read.
+    pub(super) fn redact_usage(&self, secrets: &Secrets) {
+        let path = self.usage();
+        let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+        let Some(mut file) = is_file.then(|| File::open(&path).ok()).flatten() else { return };
+        let mut text = Vec::new();
+        let read = file.by_ref().take(USAGE).read_to_end(&mut text);
+        if read.is_err() || secrets.are_in(&text) || length(&path) > USAGE {
+            // A file that cannot be written anew must not stay as it is.
+            draft::write(&path, &secrets.redact(&text), Care::Private)
+                .or_else(|_| fs::remove_file(&path))
+                .ok();
+        }
     }
 
     /// A directory for that file alone: who writes a file anew needs the right to make one beside it.

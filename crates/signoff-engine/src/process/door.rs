@@ -1,6 +1,6 @@
 //! This module's one door to the clock and to starting processes.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,12 @@ pub fn after(start: Instant, time: Duration) -> Instant {
 #[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
 pub fn time_of_day() -> Timestamp {
     Timestamp::now()
+}
+
+/// The variables of this process, as far as they are text.
+pub fn variables() -> Vec<(String, String)> {
+    let text = |value: OsString| value.to_string_lossy().into_owned();
+    std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
 /// A command to be started: a keeper, or by a keeper its agent.

@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::io::Errno;
 use signoff_core::hold::Hold;
+use signoff_core::redact::Secrets;
 
 use super::attempt_dir::{Kept, Order};
 use super::table::{self, Identity};
@@ -52,14 +53,25 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
         return Err(io::Error::other("the attempt was given up before it was started"));
     }
     let order = dir.order()?;
+    // The agent gets our environment: what it could give away is in there.
+    let secrets = secrets();
+    if let Some(open) = order.without(&secrets) {
+        dir.write_order(&open)?;
+    }
     let kept = announce(dir, &order)?;
-    let (ended, live) = run_agent(dir, &order.launch, &kept);
+    let (ended, live) = run_agent(dir, &order.launch, (&kept, &secrets));
+    dir.redact_usage(&secrets);
     dir.write_ended(&ended)?;
     fs::remove_file(&kept.link).ok();
     if let Some(live) = live {
         live.finish();
     }
     Ok(())
+}
+
+fn secrets() -> Secrets {
+    let variables = door::variables();
+    Secrets::of_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
 /// Leaves the program's session, so that no key pressed there reaches us or the agent, and becomes the parent
@@ -105,9 +117,9 @@ fn link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
 }
 
 /// Runs the agent to its end, and gives what is left of its output to be told.
-fn run_agent(dir: &AttemptDir, launch: &Launch, kept: &Kept) -> (Ended, Option<Live>) {
+fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secrets)) -> (Ended, Option<Live>) {
     let (started_at, started) = (door::time_of_day(), door::now());
-    let (outcome, live) = match start(dir, launch) {
+    let (outcome, live) = match start(dir, launch, secrets) {
         Ok(mut supervisor) => {
             let kept = Kept { agent: supervisor.agent(), ..kept.clone() };
             if let Err(error) = dir.write_kept(&kept) {
@@ -130,9 +142,10 @@ fn run_agent(dir: &AttemptDir, launch: &Launch, kept: &Kept) -> (Ended, Option<L
 }
 
 /// Starts the agent; how the attempt ended if that fails.
-fn start(dir: &AttemptDir, launch: &Launch) -> Result<Supervisor, Exit> {
+fn start(dir: &AttemptDir, launch: &Launch, secrets: &Secrets) -> Result<Supervisor, Exit> {
     let prompt = File::open(dir.prompt()).map_err(|error| unready("read", &dir.prompt(), &error))?;
-    let transcript = |path: &Path| Transcript::create(path).map_err(|error| unready("write", path, &error));
+    let transcript =
+        |path: &Path| Transcript::create(path, secrets).map_err(|error| unready("write", path, &error));
     let (stdout, stderr) = (transcript(&dir.stdout())?, transcript(&dir.stderr())?);
     let mut agent = command(launch)?;
     agent

@@ -30,6 +30,7 @@ impl Ask {
             env: Default::default(),
             model: None,
             timeout: None,
+            pass: Vec::new(),
             fallback: None,
             provider: kind.word().to_owned(),
             max_agents: None,

@@ -8,7 +8,7 @@ use signoff_core::view::{QuestionRow, Status, TaskRow};
 use super::Cell;
 use crate::{FindingPlace, RunRow, StoreError};
 
-pub(crate) const TASK_COLUMNS: [&str; 26] = [
+pub(crate) const TASK_COLUMNS: [&str; 27] = [
     "id",
     "run_id",
     "title",
@@ -28,6 +28,7 @@ pub(crate) const TASK_COLUMNS: [&str; 26] = [
     "iteration",
     "open_findings",
     "cost_usd",
+    "cost_is_estimated",
     "input_tokens",
     "output_tokens",
     "depends_on",
@@ -36,13 +37,14 @@ pub(crate) const TASK_COLUMNS: [&str; 26] = [
     "started_at",
     "ended_at",
 ];
-pub(crate) const RUN_COLUMNS: [&str; 11] = [
+pub(crate) const RUN_COLUMNS: [&str; 12] = [
     "id",
     "preset",
     "status",
     "started_at",
     "ended_at",
     "cost_usd",
+    "cost_is_estimated",
     "stage",
     "group_number",
     "group_count",
@@ -83,6 +85,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             iteration: self.small()?,
             open_findings: self.small()?,
             cost_usd: self.real()?,
+            cost_is_estimated: self.number()? != 0,
             input_tokens: self.number()?,
             output_tokens: self.number()?,
             depends_on: self.list()?,
@@ -103,6 +106,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             started_at: self.maybe_time()?,
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
+            cost_is_estimated: self.number()? != 0,
             stage: self.text()?,
             group: self.maybe_number()?,
             groups: self.maybe_number()?,

@@ -41,6 +41,7 @@ impl ReviewRecord {
             ("intent_satisfied", satisfied.into()),
             ("reviewed_at", self.at.into()),
             ("cost_usd", dollars(self.usage).into()),
+            ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("reviewer", review.reviewer.as_str().into()),
             ("verdict", review.verdict.word().into()),
             ("pass", self.pass.into()),

@@ -32,6 +32,7 @@ impl RunRecord {
             ("started_at", self.started_at.into()),
             ("ended_at", self.ended_at.into()),
             ("cost_usd", dollars(self.usage).into()),
+            ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("input_tokens", self.usage.input_tokens.into()),
             ("output_tokens", self.usage.output_tokens.into()),
             ("stage", self.stage.into()),
@@ -98,6 +99,7 @@ impl LoopRecord {
             ("outcome", self.outcome.into()),
             ("reason", self.reason.as_deref().into()),
             ("cost_usd", dollars(self.usage).into()),
+            ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("started_at", self.started_at.into()),
             ("ended_at", self.ended_at.into()),
         ]

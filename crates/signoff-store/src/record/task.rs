@@ -126,6 +126,7 @@ impl TaskMoved {
             ("iteration", self.iteration.into()),
             ("open_findings", self.open_findings.into()),
             ("cost_usd", dollars(self.usage).into()),
+            ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("input_tokens", self.usage.input_tokens.into()),
             ("output_tokens", self.usage.output_tokens.into()),
             ("started_at", self.started_at.into()),

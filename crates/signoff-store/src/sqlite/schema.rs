@@ -9,11 +9,12 @@ use super::left_behind::LeftBehind;
 use crate::book::{Book as _, Counter};
 use crate::{StoreError, journal};
 
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
     include_str!("../../migrations/sqlite/0004_run_stage.sql"),
+    include_str!("../../migrations/sqlite/0005_estimated_cost.sql"),
 ];
 
 const KNOWN: u32 = STEPS.len() as u32;

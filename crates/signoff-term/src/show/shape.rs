@@ -81,6 +81,9 @@ pub struct ReviewLine {
     pub raw: Option<String>,
     pub duration_ms: u64,
     pub cost_usd: f64,
+    /// The cost is worked out from list prices, at least in part; left out where it is not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
@@ -109,6 +112,7 @@ impl ReviewLine {
             raw: review.raw.as_ref().map(ToString::to_string),
             duration_ms: usage.duration_ms,
             cost_usd: usd(usage),
+            cost_is_estimated: usage.cost_is_estimated,
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
         }

@@ -53,7 +53,7 @@ fn head(report: &Report) -> String {
         ("branch", optional(&task.branch)),
         ("base", optional(&task.base)),
         ("worktree", optional(&task.worktree)),
-        ("cost", Some(format!("${:.2}, {tokens}", task.cost_usd))),
+        ("cost", Some(format!("{}, {tokens}", dollars(task.cost_usd, task.cost_is_estimated)))),
         ("time", time(task.started_at.as_deref(), task.ended_at.as_deref())),
     ];
     for (name, value) in facts {
@@ -94,7 +94,7 @@ fn review(review: &ReviewLine) -> Vec<String> {
         cut(&review.reviewer, 40),
         review.verdict.to_owned(),
         span(review.duration_ms),
-        format!("${:.2}", review.cost_usd),
+        dollars(review.cost_usd, review.cost_is_estimated),
         why.map(|why| cut(why, SENTENCE)).unwrap_or_default(),
     ]
 }
@@ -156,13 +156,18 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
         cut(&agent, 60),
         cut(&attempt.started_at, 40),
         span(attempt.duration_ms),
-        format!("${:.2}", attempt.cost_usd),
+        dollars(attempt.cost_usd, attempt.cost_is_estimated),
         outcome + &detail.unwrap_or_default(),
     ]
 }
 
 fn notes(attempt: &Attempt) -> Vec<String> {
     attempt.notes.iter().map(|note| format!("{}  {}", attempt.id, cut(note, 400))).collect()
+}
+
+/// `$0.12`, or `~$0.12` where it is worked out from list prices.
+fn dollars(cost: f64, is_estimated: bool) -> String {
+    format!("{}${cost:.2}", if is_estimated { "~" } else { "" })
 }
 
 /// Cells in columns, two spaces apart.

@@ -26,6 +26,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         iteration: 1,
         open_findings: 0,
         cost_usd: 0.36,
+        cost_is_estimated: false,
         input_tokens: 2_700,
         output_tokens: 240,
         depends_on: Vec::new(),

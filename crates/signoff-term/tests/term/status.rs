@@ -270,6 +270,7 @@ pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u6
         groups: Some(groups),
         branch: Some(format!("signoff/run-{id}")),
         cost_usd: 0.36,
+        cost_is_estimated: false,
     }
 }
 

@@ -116,6 +116,11 @@ fn a_new_project_gets_its_files() {
     # [limits.run]                       # for all tasks of a run together
     # max_cost_usd = 100.0
 
+    # Prices: dollars for a million tokens, where an agent does not say what it cost and the shipped list does not know.
+    # [prices."mine:7b"]
+    # input = 0.1
+    # output = 0.4
+
     # Prompts: files that take the place of the built-in ones, for each role.
     # [prompts]
     # implement = "docs/how-we-work.md"

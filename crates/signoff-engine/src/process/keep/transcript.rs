@@ -7,6 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+use signoff_core::redact::{Redactor, Secrets};
 
 use crate::process::attempt_dir::private;
 
@@ -21,12 +22,16 @@ pub struct Transcript {
     /// None once the other end is closed.
     pipe: Option<OwnedFd>,
     bytes: u64,
+    redactor: Redactor,
+    /// What of the last chunk may be written.
+    told: Vec<u8>,
 }
 
 impl Transcript {
-    pub fn create(path: &Path) -> io::Result<Self> {
+    /// A new file, which is to hold none of the secrets.
+    pub fn create(path: &Path, secrets: &Secrets) -> io::Result<Self> {
         let file = private(OpenOptions::new().read(true).write(true).create(true).truncate(true), path)?;
-        Ok(Self { file, pipe: None, bytes: 0 })
+        Ok(Self { file, pipe: None, bytes: 0, redactor: Redactor::new(secrets), told: Vec::new() })
     }
 
     /// From here on it is read.
@@ -57,25 +62,36 @@ impl Transcript {
     pub fn pump(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(pipe) = &self.pipe else { return Ok(0) };
         match rustix::io::read(pipe, &mut *buffer) {
-            Ok(0) => self.pipe = None,
-            Ok(read) => {
-                let said = buffer.get(..read).unwrap_or_default();
-                self.file.write_all(said)?;
-                self.bytes += said.len() as u64;
+            Ok(read @ 1..) => {
+                self.redactor.push(buffer.get(..read).unwrap_or_default(), &mut self.told);
+                self.write()?;
                 return Ok(read);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => self.pipe = None,
+            Ok(_) | Err(_) => self.close()?,
         }
         Ok(0)
+    }
+
+    /// Nothing more comes: what may have been the beginning of a secret is none.
+    fn close(&mut self) -> io::Result<()> {
+        self.pipe = None;
+        self.redactor.finish(&mut self.told);
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.told)?;
+        self.bytes += self.told.len() as u64;
+        self.told.clear();
+        Ok(())
     }
 
     /// Takes what is left in the pipe, and does not wait for whoever may still hold its other end.
     pub fn drain(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let before = self.bytes;
         while self.bytes - before < LEFT_IN_A_PIPE && self.pump(buffer)? > 0 {}
-        self.pipe = None;
-        Ok(())
+        self.close()
     }
 }
 

@@ -1,0 +1,127 @@
+//! What tokens cost, for agents that do not say it themselves.
+//!
+//! A list price is an estimate: discounts, tiers and subscriptions are not in it. What is worked out from it is
+//! marked so wherever it is shown.
+
+mod shipped;
+
+pub use shipped::{AS_OF, SOURCE};
+
+use crate::heard::Tokens;
+
+/// What a million tokens of a model cost, in millionths of a dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    pub input: u64,
+    /// What came out of a cache.
+    pub cached: u64,
+    /// What was put into a cache.
+    pub written: u64,
+    pub output: u64,
+}
+
+/// Tokens that a price is for.
+const MILLION: u128 = 1_000_000;
+
+impl Price {
+    /// What so many tokens cost, in millionths of a dollar.
+    pub fn of(self, tokens: Tokens) -> u64 {
+        let Tokens { input, cached, written, output } = tokens;
+        // What is counted twice is paid once.
+        let cached = cached.min(input);
+        let written = written.min(input - cached);
+        let parts = [
+            (input - cached - written, self.input),
+            (cached, self.cached),
+            (written, self.written),
+            (output, self.output),
+        ];
+        let sum = parts.into_iter().map(|(count, price)| u128::from(count) * u128::from(price));
+        let sum = sum.fold(0, u128::saturating_add);
+        u64::try_from((sum + MILLION / 2) / MILLION).unwrap_or(u64::MAX)
+    }
+}
+
+/// The price that is shipped for exactly this name.
+pub fn shipped(name: &str) -> Option<Price> {
+    shipped::PRICES.iter().find(|(known, ..)| *known == name).map(price)
+}
+
+/// The names that prices are shipped for.
+pub fn shipped_names<'a>() -> impl Iterator<Item = &'a str> {
+    shipped::PRICES.iter().map(|(name, ..)| *name)
+}
+
+/// The name that says most about a model as its agent calls it.
+pub fn nearest<'a>(names: impl IntoIterator<Item = &'a str>, model: &str) -> Option<&'a str> {
+    let model = model.to_ascii_lowercase();
+    let fits = |name: &&str| is_of(&name.to_ascii_lowercase(), &model);
+    names.into_iter().filter(fits).max_by_key(|name| name.len())
+}
+
+/// Whether a model goes by a name: providers put their own in front (`openai/`, `us.anthropic.`), and dates and
+/// variants behind (`-20250929`, `:free`). Another version is another model: `gpt-5` is not `gpt-5.4`.
+fn is_of(name: &str, model: &str) -> bool {
+    model.match_indices(name).any(|(at, _)| {
+        let before = model.get(..at).and_then(|text| text.chars().next_back());
+        let behind = model.get(at + name.len()..).and_then(|text| text.chars().next());
+        before.is_none_or(|char| matches!(char, '/' | '.' | ':' | '~'))
+            && behind.is_none_or(|char| matches!(char, '-' | ':' | '@' | '/' | '['))
+    })
+}
+
+fn price(&(_, input, cached, written, output): &(&str, f64, f64, f64, f64)) -> Price {
+    let micro = |dollars: f64| (dollars * 1e6).round() as u64;
+    Price { input: micro(input), cached: micro(cached), written: micro(written), output: micro(output) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(model: &str) -> Option<&'static str> {
+        nearest(shipped_names(), model)
+    }
+
+    #[test]
+    fn a_model_is_known_by_its_longest_name() {
+        for (model, name) in [
+            ("gpt-5", Some("gpt-5")),
+            ("gpt-5-mini-2025-08-07", Some("gpt-5-mini")),
+            ("GPT-5.4", Some("gpt-5.4")),
+            ("openai/gpt-5.3-codex", Some("gpt-5.3-codex")),
+            ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", Some("claude-sonnet-4-5")),
+            ("claude-sonnet-4-5@20250929", Some("claude-sonnet-4-5")),
+            ("claude-opus-5-5[1m]", Some("claude-opus-5-5")),
+            ("gemini-3.1-pro-preview", Some("gemini-3.1-pro-preview")),
+            ("gpt-55", None),
+            ("my-gpt-5", None),
+            ("gpt", None),
+            ("", None),
+        ] {
+            assert_eq!(named(model), name, "{model}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_token_has_its_price() {
+        let price = shipped("claude-sonnet-4-5").expect("a price");
+        let tokens = Tokens { input: 1_000_000, cached: 600_000, written: 300_000, output: 100_000 };
+        // 0.1 × 3.00 + 0.6 × 0.30 + 0.3 × 3.75 + 0.1 × 15.00
+        assert_eq!(price.of(tokens), 3_105_000);
+        assert_eq!(price.of(Tokens::default()), 0);
+        let most = Tokens { input: u64::MAX, cached: u64::MAX, written: u64::MAX, output: u64::MAX };
+        assert!(price.of(most) > 0);
+    }
+
+    #[test]
+    fn no_name_is_shipped_twice_and_every_price_makes_sense() {
+        let names: std::collections::BTreeSet<_> = shipped_names().collect();
+        assert_eq!(names.len(), shipped::PRICES.len());
+        for name in names {
+            let price = shipped(name).expect("a price");
+            assert!(price.cached <= price.input && price.input <= price.output, "{name}: {price:?}");
+            assert_eq!(named(name), Some(name));
+        }
+    }
+}
