@@ -590,7 +590,7 @@ fn a_writer_that_reports_finds_the_server() {
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
     /work/attempt/home/mcp.json:
-    {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
+    {"mcpServers":{"signoff":{"type":"http","url":"http://127.0.0.1:4321/mcp","headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"}}}}
     "#);
 }
 
@@ -624,7 +624,7 @@ fn a_reviewer_may_only_look() {
     without CLAUDECODE
     without CLAUDE_CODE_ENTRYPOINT
     /work/attempt/home/mcp.json:
-    {"mcpServers":{"signoff":{"headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"},"type":"http","url":"http://127.0.0.1:4321/mcp"}}}
+    {"mcpServers":{"signoff":{"type":"http","url":"http://127.0.0.1:4321/mcp","headers":{"Authorization":"Bearer ${SIGNOFF_MCP_TOKEN}"}}}}
     "#);
 }
 

@@ -35,6 +35,10 @@ impl io::Write for Printed {
 
 /// Holds a conversation, compares what is printed of it with what is kept, and tells it: what the client sent besides
 /// greetings, what people see, and what it came to.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "UPDATE_RECORDINGS=1 writes the files instead of comparing them"
+)]
 pub fn held(name: &str, order: Order) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents/acp");
     let script = fs::read_to_string(directory.join(format!("{name}.conversation"))).unwrap();

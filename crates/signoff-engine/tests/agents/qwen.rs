@@ -405,43 +405,33 @@ fn the_command_line_of_a_writer() {
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
     QWEN_CODE_UNATTENDED_RETRY=false
-    GIT_CONFIG_COUNT=0
-    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.qwen/system.json:
     {
-      "agents": {
-        "crossSessionMessaging": false
+      "privacy": {
+        "usageStatisticsEnabled": false
       },
-      "context": {
-        "fileFiltering": {
-          "enableRecursiveFileSearch": false
-        },
-        "fileName": [
-          "SIGNOFF-NONE.md"
-        ]
+      "telemetry": {
+        "enabled": false
       },
-      "disableAllHooks": true,
       "general": {
         "enableAutoUpdate": false
-      },
-      "mcp": {
-        "allowed": [
-          "signoff"
-        ]
-      },
-      "memory": {
-        "enableAutoSkill": false,
-        "enableManagedAutoDream": false,
-        "enableManagedAutoMemory": false
       },
       "model": {
         "generationConfig": {
           "maxRetries": 0
         }
       },
-      "privacy": {
-        "usageStatisticsEnabled": false
+      "tools": {
+        "toolSearch": {
+          "enabled": false
+        }
       },
+      "memory": {
+        "enableManagedAutoMemory": false,
+        "enableManagedAutoDream": false,
+        "enableAutoSkill": false
+      },
+      "disableAllHooks": true,
       "skills": {
         "disabledLevels": [
           "project",
@@ -450,13 +440,21 @@ fn the_command_line_of_a_writer() {
           "bundled"
         ]
       },
-      "telemetry": {
-        "enabled": false
+      "mcp": {
+        "allowed": [
+          "signoff"
+        ]
       },
-      "tools": {
-        "toolSearch": {
-          "enabled": false
+      "context": {
+        "fileName": [
+          "SIGNOFF-NONE.md"
+        ],
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
         }
+      },
+      "agents": {
+        "crossSessionMessaging": false
       }
     }
 
@@ -487,44 +485,56 @@ fn the_command_line_of_a_reviewer() {
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
     QWEN_CODE_UNATTENDED_RETRY=false
-    GIT_CONFIG_COUNT=0
-    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.qwen/system.json:
     {
-      "agents": {
-        "crossSessionMessaging": false
+      "privacy": {
+        "usageStatisticsEnabled": false
       },
-      "context": {
-        "fileFiltering": {
-          "enableRecursiveFileSearch": false
-        },
-        "fileName": [
-          "SIGNOFF-NONE.md"
-        ]
+      "telemetry": {
+        "enabled": false
       },
-      "disableAllHooks": true,
       "general": {
         "enableAutoUpdate": false
+      },
+      "model": {
+        "generationConfig": {
+          "maxRetries": 0
+        }
+      },
+      "tools": {
+        "toolSearch": {
+          "enabled": false
+        }
+      },
+      "memory": {
+        "enableManagedAutoMemory": false,
+        "enableManagedAutoDream": false,
+        "enableAutoSkill": false
+      },
+      "disableAllHooks": true,
+      "skills": {
+        "disabledLevels": [
+          "project",
+          "user",
+          "extension",
+          "bundled"
+        ]
       },
       "mcp": {
         "allowed": [
           "signoff"
         ]
       },
-      "mcpServers": {
-        "signoff": {
-          "headers": {
-            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
-          },
-          "httpUrl": "http://127.0.0.1:4321/mcp",
-          "timeout": 30000,
-          "trust": true
+      "context": {
+        "fileName": [
+          "SIGNOFF-NONE.md"
+        ],
+        "fileFiltering": {
+          "enableRecursiveFileSearch": false
         }
       },
-      "memory": {
-        "enableAutoSkill": false,
-        "enableManagedAutoDream": false,
-        "enableManagedAutoMemory": false
+      "agents": {
+        "crossSessionMessaging": false
       },
       "model": {
         "generationConfig": {
@@ -557,23 +567,14 @@ fn the_command_line_of_a_reviewer() {
           "web_search"
         ]
       },
-      "privacy": {
-        "usageStatisticsEnabled": false
-      },
-      "skills": {
-        "disabledLevels": [
-          "project",
-          "user",
-          "extension",
-          "bundled"
-        ]
-      },
-      "telemetry": {
-        "enabled": false
-      },
-      "tools": {
-        "toolSearch": {
-          "enabled": false
+      "mcpServers": {
+        "signoff": {
+          "httpUrl": "http://127.0.0.1:4321/mcp",
+          "headers": {
+            "Authorization": "Bearer $SIGNOFF_MCP_TOKEN"
+          },
+          "trust": true,
+          "timeout": 30000
         }
       }
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use schemars::Schema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use signoff_core::config::AgentKind;
 use signoff_core::config::edit::Changed;
@@ -21,15 +23,27 @@ use crate::show::approved;
 use crate::status::run;
 use crate::story::{Story, reviewed};
 
+/// A schema whose properties stand in the order of their names.
+fn sorted(schema: &impl Serialize) -> Value {
+    let mut schema = serde_json::to_value(schema).unwrap();
+    schema.sort_all_objects();
+    schema
+}
+
+fn pretty(schema: &impl Serialize) -> String {
+    serde_json::to_string_pretty(schema).unwrap() + "\n"
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 writes the files instead of comparing them")]
 fn the_files_are_those_of_the_types() {
     let update = std::env::var_os("UPDATE_SCHEMA").is_some();
-    let printed = schemas().into_iter().map(|(name, schema)| (name, serde_json::to_string_pretty(&schema)));
-    let read = ("signoff.toml", serde_json::to_string_pretty(&signoff_core::config::schema()));
+    let printed = schemas()
+        .into_iter()
+        .map(|(name, schema)| (name, pretty(&Schema::try_from(sorted(&schema)).unwrap())));
+    let read = ("signoff.toml", pretty(&sorted(&signoff_core::config::schema())));
     for (name, text) in printed.chain([read]) {
         let path = directory().join(format!("{name}.schema.json"));
-        let text = text.unwrap() + "\n";
         if update {
             fs::write(&path, &text).unwrap();
         }

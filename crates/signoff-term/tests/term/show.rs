@@ -193,214 +193,214 @@ fn the_json_of_a_task() {
     json["attempts"].as_array_mut().unwrap().truncate(2);
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).unwrap(), @r#"
     {
-      "approved_commit": "c2",
-      "artifacts": [
-        ".signoff/reviews/20260129-task-29-review-1.md",
-        ".signoff/reviews/20260129-task-29-review-2.md"
+      "version": 1,
+      "task": "the row of `status --json`",
+      "cycles": [
+        {
+          "n": 1,
+          "phase": "review",
+          "pass": 1,
+          "scope": "full",
+          "commit": "c1",
+          "ended_at": "2026-01-29T10:03:00Z",
+          "verdict": "CHANGES_REQUESTED",
+          "reviews": [
+            {
+              "reviewer": "code",
+              "kind": "code",
+              "verdict": "changes_requested",
+              "reason": null,
+              "confidence": "high",
+              "findings": [
+                {
+                  "id": "f-3848bab3b9",
+                  "severity": "important",
+                  "kind": "bug",
+                  "file": "src/auth.rs",
+                  "line": 78,
+                  "description": "two logins race",
+                  "requirement": null,
+                  "suggestion": null,
+                  "sources": [
+                    "code"
+                  ]
+                }
+              ],
+              "minor": [
+                {
+                  "file": "src/auth.rs",
+                  "line": 30,
+                  "description": "a magic number"
+                }
+              ],
+              "checked": [],
+              "summary": "Good, but for one thing.",
+              "follow_up_prompt": null,
+              "interpreted_intent": null,
+              "intent_satisfied": null,
+              "raw": null,
+              "duration_ms": 20000,
+              "cost_usd": 0.12,
+              "input_tokens": 900,
+              "output_tokens": 80
+            },
+            {
+              "reviewer": "spec",
+              "kind": "spec",
+              "verdict": "changes_requested",
+              "reason": null,
+              "confidence": "high",
+              "findings": [
+                {
+                  "id": "f-84289c36aa",
+                  "severity": "critical",
+                  "kind": "bug",
+                  "file": "src/auth.rs",
+                  "line": 12,
+                  "description": "missing input validation",
+                  "requirement": null,
+                  "suggestion": null,
+                  "sources": [
+                    "spec"
+                  ]
+                }
+              ],
+              "minor": [],
+              "checked": [],
+              "summary": "",
+              "follow_up_prompt": null,
+              "interpreted_intent": null,
+              "intent_satisfied": null,
+              "raw": null,
+              "duration_ms": 20000,
+              "cost_usd": 0.12,
+              "input_tokens": 900,
+              "output_tokens": 80
+            }
+          ],
+          "merged": "a merged review"
+        }
+      ],
+      "ledger": [
+        {
+          "id": "f-3848bab3b9",
+          "severity": "important",
+          "kind": "bug",
+          "file": "src/auth.rs",
+          "line": 78,
+          "description": "two logins race",
+          "requirement": null,
+          "suggestion": null,
+          "sources": [
+            "code"
+          ],
+          "state": "refuted",
+          "seen": [
+            {
+              "pass": 1,
+              "phase": "review",
+              "cycle": 1,
+              "commit": "c1"
+            }
+          ],
+          "decisions": [
+            {
+              "state": "refuted",
+              "by_kind": "person",
+              "by": "ann",
+              "commit": null,
+              "evidence": "there is a lock"
+            }
+          ]
+        },
+        {
+          "id": "f-84289c36aa",
+          "severity": "critical",
+          "kind": "bug",
+          "file": "src/auth.rs",
+          "line": 12,
+          "description": "missing input validation",
+          "requirement": null,
+          "suggestion": null,
+          "sources": [
+            "spec"
+          ],
+          "state": "fixed",
+          "seen": [
+            {
+              "pass": 1,
+              "phase": "review",
+              "cycle": 1,
+              "commit": "c1"
+            }
+          ],
+          "decisions": [
+            {
+              "state": "fixed",
+              "by_kind": "reviewer",
+              "by": "spec",
+              "commit": "c2",
+              "evidence": "approved without reporting it again in cycle 2 of pass 1"
+            }
+          ]
+        }
       ],
       "attempts": [
         {
-          "agent": "claude",
-          "cost_usd": 0.12,
-          "cycle": 0,
-          "detail": null,
-          "duration_ms": 20000,
-          "ended_at": "2026-01-29T10:01:40Z",
-          "hold": null,
           "id": "a1",
-          "input_tokens": 900,
-          "model": "large",
-          "notes": [],
-          "outcome": "complete",
-          "output_tokens": 80,
-          "phase": "implement",
-          "reviewer": null,
           "role": "implement",
-          "started_at": "2026-01-29T10:01:10Z"
+          "reviewer": null,
+          "agent": "claude",
+          "model": "large",
+          "phase": "implement",
+          "cycle": 0,
+          "hold": null,
+          "started_at": "2026-01-29T10:01:10Z",
+          "ended_at": "2026-01-29T10:01:40Z",
+          "outcome": "complete",
+          "detail": null,
+          "notes": [],
+          "duration_ms": 20000,
+          "cost_usd": 0.12,
+          "input_tokens": 900,
+          "output_tokens": 80
         },
         {
-          "agent": "claude",
-          "cost_usd": 0.12,
-          "cycle": 1,
-          "detail": "changes_requested",
-          "duration_ms": 20000,
-          "ended_at": "2026-01-29T10:02:30Z",
-          "hold": null,
           "id": "a2",
-          "input_tokens": 900,
-          "model": "large",
-          "notes": [],
-          "outcome": "reviewed",
-          "output_tokens": 80,
-          "phase": "review",
-          "reviewer": "spec",
           "role": "review",
-          "started_at": "2026-01-29T10:02:00Z"
+          "reviewer": "spec",
+          "agent": "claude",
+          "model": "large",
+          "phase": "review",
+          "cycle": 1,
+          "hold": null,
+          "started_at": "2026-01-29T10:02:00Z",
+          "ended_at": "2026-01-29T10:02:30Z",
+          "outcome": "reviewed",
+          "detail": "changes_requested",
+          "notes": [],
+          "duration_ms": 20000,
+          "cost_usd": 0.12,
+          "input_tokens": 900,
+          "output_tokens": 80
         }
       ],
-      "cycles": [
-        {
-          "commit": "c1",
-          "ended_at": "2026-01-29T10:03:00Z",
-          "merged": "a merged review",
-          "n": 1,
-          "pass": 1,
-          "phase": "review",
-          "reviews": [
-            {
-              "checked": [],
-              "confidence": "high",
-              "cost_usd": 0.12,
-              "duration_ms": 20000,
-              "findings": [
-                {
-                  "description": "two logins race",
-                  "file": "src/auth.rs",
-                  "id": "f-3848bab3b9",
-                  "kind": "bug",
-                  "line": 78,
-                  "requirement": null,
-                  "severity": "important",
-                  "sources": [
-                    "code"
-                  ],
-                  "suggestion": null
-                }
-              ],
-              "follow_up_prompt": null,
-              "input_tokens": 900,
-              "intent_satisfied": null,
-              "interpreted_intent": null,
-              "kind": "code",
-              "minor": [
-                {
-                  "description": "a magic number",
-                  "file": "src/auth.rs",
-                  "line": 30
-                }
-              ],
-              "output_tokens": 80,
-              "raw": null,
-              "reason": null,
-              "reviewer": "code",
-              "summary": "Good, but for one thing.",
-              "verdict": "changes_requested"
-            },
-            {
-              "checked": [],
-              "confidence": "high",
-              "cost_usd": 0.12,
-              "duration_ms": 20000,
-              "findings": [
-                {
-                  "description": "missing input validation",
-                  "file": "src/auth.rs",
-                  "id": "f-84289c36aa",
-                  "kind": "bug",
-                  "line": 12,
-                  "requirement": null,
-                  "severity": "critical",
-                  "sources": [
-                    "spec"
-                  ],
-                  "suggestion": null
-                }
-              ],
-              "follow_up_prompt": null,
-              "input_tokens": 900,
-              "intent_satisfied": null,
-              "interpreted_intent": null,
-              "kind": "spec",
-              "minor": [],
-              "output_tokens": 80,
-              "raw": null,
-              "reason": null,
-              "reviewer": "spec",
-              "summary": "",
-              "verdict": "changes_requested"
-            }
-          ],
-          "scope": "full",
-          "verdict": "CHANGES_REQUESTED"
-        }
+      "artifacts": [
+        ".signoff/reviews/20260129-task-29-review-1.md",
+        ".signoff/reviews/20260129-task-29-review-2.md"
       ],
       "decisions": [
         {
           "at": "2026-01-29T10:03:30Z",
           "by": "ann",
+          "what": "dispute",
           "choice": "f-3848bab3b9",
-          "reason": "there is a lock",
-          "what": "dispute"
+          "reason": "there is a lock"
         }
       ],
-      "ledger": [
-        {
-          "decisions": [
-            {
-              "by": "ann",
-              "by_kind": "person",
-              "commit": null,
-              "evidence": "there is a lock",
-              "state": "refuted"
-            }
-          ],
-          "description": "two logins race",
-          "file": "src/auth.rs",
-          "id": "f-3848bab3b9",
-          "kind": "bug",
-          "line": 78,
-          "requirement": null,
-          "seen": [
-            {
-              "commit": "c1",
-              "cycle": 1,
-              "pass": 1,
-              "phase": "review"
-            }
-          ],
-          "severity": "important",
-          "sources": [
-            "code"
-          ],
-          "state": "refuted",
-          "suggestion": null
-        },
-        {
-          "decisions": [
-            {
-              "by": "spec",
-              "by_kind": "reviewer",
-              "commit": "c2",
-              "evidence": "approved without reporting it again in cycle 2 of pass 1",
-              "state": "fixed"
-            }
-          ],
-          "description": "missing input validation",
-          "file": "src/auth.rs",
-          "id": "f-84289c36aa",
-          "kind": "bug",
-          "line": 12,
-          "requirement": null,
-          "seen": [
-            {
-              "commit": "c1",
-              "cycle": 1,
-              "pass": 1,
-              "phase": "review"
-            }
-          ],
-          "severity": "critical",
-          "sources": [
-            "spec"
-          ],
-          "state": "fixed",
-          "suggestion": null
-        }
-      ],
-      "question": null,
-      "task": "the row of `status --json`",
-      "version": 1,
-      "voided": null
+      "approved_commit": "c2",
+      "voided": null,
+      "question": null
     }
     "#);
 }

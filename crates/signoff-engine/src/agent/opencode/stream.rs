@@ -280,7 +280,8 @@ impl Stream {
 
 fn kind_of(data: &FailureData, message: &str) -> TroubleKind {
     let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
-    let broken = !data.metadata.code.0.is_empty() || message.starts_with("JSON parsing failed");
+    // A connection that broke has a code of its own.
+    let broken = !data.metadata.code.0.is_empty();
     let kind = refusal::kind(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == TroubleKind::Other && data.status_code.is_none();
     if broken && unknown { TroubleKind::Broken } else { kind }
