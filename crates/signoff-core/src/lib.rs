@@ -43,6 +43,7 @@ pub mod merge;
 pub mod policy;
 pub mod prompt;
 pub mod review;
+pub mod session;
 pub mod similarity;
 pub mod source;
 pub mod state_v4;

@@ -116,6 +116,11 @@ impl Order<'_> {
 pub trait Agent: Send + Sync {
     fn command_line(&self, order: &Order<'_>) -> CommandLine;
 
+    /// Where below its home it keeps its sessions: what another attempt needs to go on with one of them.
+    fn keeps(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Who takes in what it says.
     fn listener(&self) -> Box<dyn Listener>;
 

@@ -141,8 +141,12 @@ impl Dispatcher<'_> {
     fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
         // What it says it used was used.
         let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
+        let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
+        let launched = worked.and_then(|worked| worked.launched.get(&attempt));
+        let session = launched.and_then(|launched| attempt::hear_lost(&self.shop, launched, &dir));
         let usage = attempt::told_usage(&dir).at_least(self.known_usage(run, loop_id, attempt));
-        let used = LoopFact::Used { attempt, usage };
-        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, vec![used])
+        let session = session.map(|session| LoopFact::Session { attempt, session });
+        let before = session.into_iter().chain([LoopFact::Used { attempt, usage }]).collect();
+        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, before)
     }
 }
