@@ -156,3 +156,145 @@ fn means(event: &Event) -> Means {
         | Event::Cancelled { .. } => Means::Over,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Head, LimitPlan, Policy, WorkReport, step};
+    use crate::wire::Launch;
+    use crate::workflow::{PhaseKind, preset};
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    /// One job, made by this agent and that, each attempt with a session of its own.
+    struct Told {
+        state: Loop,
+        sessions: Sessions,
+        policy: Policy,
+    }
+
+    impl Told {
+        fn new() -> Self {
+            let policy = Policy::of(preset("task").expect("shipped"));
+            let mut told = Self { state: Loop::default(), sessions: Sessions::default(), policy };
+            told.take(LoopFact::Moved(Event::Started { head: head(1) }));
+            told
+        }
+
+        fn take(&mut self, fact: LoopFact) {
+            self.sessions.take(&fact, &self.state);
+            if let LoopFact::Moved(event) = fact {
+                self.state = step(self.state.clone(), event, &self.policy).0;
+            }
+        }
+
+        fn running(&self) -> Option<AttemptId> {
+            (1..200).map(AttemptId).find(|attempt| self.state.runs(*attempt))
+        }
+
+        /// The next attempt begins, has a session and ends; what it went on with.
+        fn attempt(&mut self, agent: &str, end: End) -> Option<AttemptId> {
+            if self.running().is_none() {
+                self.take(LoopFact::Moved(Event::PersonRetried { by: "ann".into() }));
+            }
+            let attempt = self.running().expect("somebody is at it");
+            let resumed = self.sessions.resumed(Resuming::Retry, &self.state, attempt, agent);
+            self.take(LoopFact::AttemptStarted { attempt, launch: Launch::of(agent) });
+            self.take(LoopFact::Session { attempt, session: format!("s{attempt}") });
+            self.take(LoopFact::Moved(end.event(attempt)));
+            if let End::Limited = end {
+                let hold = crate::machine::Hold::RateLimit { until: Timestamp::UNIX_EPOCH };
+                self.take(LoopFact::Moved(Event::Resumed { hold }));
+            }
+            resumed.map(|resumed| resumed.attempt)
+        }
+    }
+
+    fn head(number: u32) -> Head {
+        Head { commit: format!("c{number}").as_str().into(), tree: format!("t{number}").as_str().into() }
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum End {
+        TimedOut,
+        Silent,
+        Stopped,
+        Gone,
+        Limited,
+        Failed,
+    }
+
+    impl End {
+        const ALL: [Self; 6] =
+            [Self::TimedOut, Self::Silent, Self::Stopped, Self::Gone, Self::Limited, Self::Failed];
+
+        fn event(self, attempt: AttemptId) -> Event {
+            let failed = |failure| Event::AttemptFailed { attempt, failure };
+            match self {
+                Self::TimedOut => failed(Failure::TimedOut),
+                Self::Silent => failed(Failure::Silent),
+                Self::Failed => failed(Failure::Exit { code: 1 }),
+                Self::Stopped => Event::AttemptLost { attempt, loss: Loss::Interrupted },
+                Self::Gone => Event::AttemptLost { attempt, loss: Loss::SessionGone },
+                Self::Limited => {
+                    let plan = LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH);
+                    Event::RateLimited { attempt, plan, why: None }
+                }
+            }
+        }
+
+        fn cuts_off(self) -> bool {
+            matches!(self, Self::TimedOut | Self::Silent | Self::Stopped)
+        }
+    }
+
+    #[test]
+    fn who_fixes_begins_anew_unless_it_is_asked_to_go_on() {
+        let mut told = Told::new();
+        if let PhaseKind::Gate(judge) = &mut told.policy.workflow.phases[1].kind {
+            judge.gate.enabled = true;
+        }
+        let attempt = AttemptId(1);
+        told.take(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
+        told.take(LoopFact::Session { attempt, session: "s1".into() });
+        let report = WorkReport::Complete { head: head(2) };
+        told.take(LoopFact::Moved(Event::WorkEnded { attempt, report }));
+        let reviewer = told.running().expect("a reviewer");
+        let by = |by, told: &Told, attempt, agent| {
+            told.sessions.resumed(by, &told.state, attempt, agent).map(|one: Resumed| one.session)
+        };
+        assert_eq!(by(Resuming::Fix, &told, reviewer, "claude"), None, "a reviewer did not write it");
+        let kind = crate::review::ReviewerKind::General;
+        let verdict = crate::review::Verdict::ChangesRequested;
+        let review = Box::new(crate::review::Review::of("general".into(), kind, verdict));
+        told.take(LoopFact::Moved(Event::ReviewArrived { attempt: reviewer, review }));
+        let fixer = told.running().expect("a fixer");
+        assert_eq!(by(Resuming::Retry, &told, fixer, "claude"), None);
+        assert_eq!(by(Resuming::Fix, &told, fixer, "claude"), Some("s1".to_owned()));
+        assert_eq!(by(Resuming::Fix, &told, fixer, "codex"), None);
+        assert_eq!(by(Resuming::Fresh, &told, fixer, "claude"), None);
+    }
+
+    proptest! {
+        /// Only whoever was cut off last at this job goes on, whoever was refused in between.
+        #[test]
+        fn the_last_one_goes_on_if_it_was_cut_off(
+            ends in prop::collection::vec((0usize..6, any::<bool>()), 1..12)
+        ) {
+            let mut told = Told::new();
+            let mut last: Option<(AttemptId, bool)> = None;
+            for (number, (end, other)) in ends.into_iter().enumerate() {
+                let (end, agent) = (End::ALL[end], if other { "codex" } else { "claude" });
+                let resumed = told.attempt(agent, end);
+                let expected = last.filter(|(_, by)| *by == other).map(|(attempt, _)| attempt);
+                prop_assert_eq!(resumed, expected);
+                let attempt = AttemptId(u64::try_from(number).unwrap_or_default() + 1);
+                if end.cuts_off() {
+                    last = Some((attempt, other));
+                } else if end != End::Limited {
+                    last = None;
+                }
+            }
+        }
+    }
+}

@@ -54,6 +54,8 @@ mod queue;
 mod real_agents;
 #[cfg(test)]
 mod replaced;
+#[cfg(test)]
+mod resuming;
 mod session;
 #[cfg(test)]
 mod slots;
