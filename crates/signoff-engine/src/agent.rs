@@ -150,6 +150,8 @@ pub struct Closing<'a> {
     pub home: &'a Path,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
+    /// Whether it went on in a session: what it counts may be all of that.
+    pub resumed: bool,
 }
 
 /// What an agent's output came to.

@@ -54,7 +54,7 @@ impl Closed {
 /// Takes in what an agent wrote, where its kind has more to say than its final message.
 pub fn hear(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<(), EngineError> {
     let Some(agent) = adapter(shop, task).filter(|agent| !agent.is_plain()) else { return Ok(()) };
-    let account = listen(agent.as_ref(), dir, ended);
+    let account = listen(agent.as_ref(), dir, (ended, task.launch.resumes.is_some()));
     keep(dir, &account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
@@ -67,7 +67,8 @@ pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Opti
     let kind = shop.settings.agent(&launched.launch.agent)?.kind;
     let agent = agent::of(kind).filter(|agent| !agent.is_plain())?;
     let (home, ended_at) = (dir.home(), clock::now());
-    let closing = Closing { code: None, stderr: &[], home: &home, started_at: launched.at, ended_at };
+    let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
+    let closing = Closing { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
     let account = told(agent.as_ref(), dir).ended(&closing);
     // Without it what it used is unknown, and nothing else.
     keep(dir, &account).ok();
@@ -75,7 +76,7 @@ pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Opti
 }
 
 /// What the transcript comes to.
-fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
+fn listen(agent: &dyn Agent, dir: &AttemptDir, (ended, resumed): (&Ended, bool)) -> Account {
     let mut listener = told(agent, dir);
     let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
     let stderr = limited::end_of(&dir.stderr(), STDERR);
@@ -85,6 +86,7 @@ fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
         home: &dir.home(),
         started_at: ended.started_at,
         ended_at: ended.ended_at,
+        resumed,
     })
 }
 

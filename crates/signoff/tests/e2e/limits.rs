@@ -166,6 +166,59 @@ fn refused_too_often_is_a_failure_that_says_so() {
     assert_eq!(shown["task"]["reason"], "implementer_failed");
 }
 
+/// Programs that say what real ones said: of each kind a recording.
+fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
+    let project = Project::new(PROGRAM);
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+    let mut text = format!("sandbox = false\n{more}\n[roles]\nimplement = \"{}\"\n", recordings[0].0);
+    for (number, (kind, name)) in recordings.iter().enumerate() {
+        let script = format!("cat > /dev/null; cat {testdata}/{kind}/{name}.stdout; exit 1");
+        let fallback = recordings.get(number + 1).map(|(next, _)| format!("fallback = \"{next}\"\n"));
+        text.push_str(&format!(
+            "[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n{}",
+            fallback.unwrap_or_default()
+        ));
+    }
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    project
+}
+
+#[test]
+fn what_is_refused_is_told_in_the_words_of_the_agent() {
+    let project = recorded(
+        "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 3\n",
+        &[("claude", "status-529"), ("codex", "status-429")],
+    );
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+}
+
+#[test]
+fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
+    let project = recorded(
+        "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n",
+        &[("claude", "status-529"), ("codex", "status-429")],
+    );
+    let program = project.env.start_group(&["work"]);
+    let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    until("it waits", || status()["status"] == "paused");
+    let mut wait = status()["wait"].clone();
+    wait["until"] = "(later)".into();
+    insta::assert_snapshot!(wait, @"");
+    let told = project.run(&["status"]).stdout;
+    insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"");
+    processes::signal_group(program.id(), INT);
+    assert_eq!(project.env.finish(program).code, Some(130));
+}
+
+#[test]
+fn nobody_waits_for_longer_than_a_day() {
+    let project = chain(&[("one", "echo '429 Too Many Requests: retry after 200000 s'; exit 1")]);
+    project.run(&["add", "Try", "-a"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+}
+
 #[test]
 fn a_failure_that_is_no_refusal_is_a_failure() {
     let project =
