@@ -92,7 +92,10 @@ fn who_timed_out_goes_on_when_it_is_tried_again() {
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(asked(&project), "fresh resumed ");
-    insta::assert_snapshot!(attempts(&project), @"");
+    insta::assert_snapshot!(attempts(&project), @"
+    a1 timed_out 11111111 null 0
+    a2 complete 11111111 a1 100
+    ");
     assert_eq!(project.git("show signoff/task-1-greet-people:kept.txt"), "begun\nmore\n");
     let prompt = fs::read_to_string(project.env.root().join("prompt")).unwrap();
     assert!(prompt.starts_with("You go on in a session that you had before."), "{prompt}");
