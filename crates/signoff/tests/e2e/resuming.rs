@@ -8,7 +8,7 @@ use signoff_testkit::processes::{self, until};
 
 use crate::PROGRAM;
 
-const INT: i32 = 2;
+const TERM: i32 = 15;
 
 /// Says what Claude Code says: hangs at first, goes on if it finds its session, and knows it no more otherwise.
 const CLAUDE: &str = r#"#!/bin/sh
@@ -76,11 +76,11 @@ fn hung(project: &Project) {
     until("it hangs", || project.env.root().join("hangs").exists());
 }
 
-/// Ctrl-C while it hangs.
+/// The program is told to end while it hangs.
 fn interrupted(project: &Project) {
     let child = project.env.start_group(&["work"]);
     hung(project);
-    processes::signal_group(child.id(), INT);
+    processes::signal_group(child.id(), TERM);
     assert_eq!(project.env.finish(child).code, Some(130));
 }
 
