@@ -206,6 +206,7 @@ fn the_json_of_a_task() {
           "detail": null,
           "duration_ms": 20000,
           "ended_at": "2026-01-29T10:01:40Z",
+          "hold": null,
           "id": "a1",
           "input_tokens": 900,
           "model": "large",
@@ -213,8 +214,10 @@ fn the_json_of_a_task() {
           "outcome": "complete",
           "output_tokens": 80,
           "phase": "implement",
+          "resumes": null,
           "reviewer": null,
           "role": "implement",
+          "session": null,
           "started_at": "2026-01-29T10:01:10Z"
         },
         {
@@ -224,6 +227,7 @@ fn the_json_of_a_task() {
           "detail": "changes_requested",
           "duration_ms": 20000,
           "ended_at": "2026-01-29T10:02:30Z",
+          "hold": null,
           "id": "a2",
           "input_tokens": 900,
           "model": "large",
@@ -231,8 +235,10 @@ fn the_json_of_a_task() {
           "outcome": "reviewed",
           "output_tokens": 80,
           "phase": "review",
+          "resumes": null,
           "reviewer": "spec",
           "role": "review",
+          "session": null,
           "started_at": "2026-01-29T10:02:00Z"
         }
       ],

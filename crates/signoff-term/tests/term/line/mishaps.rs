@@ -206,7 +206,7 @@ fn held_back_by_budget_and_rate_limit() {
         Raise it, then: signoff work 29
       [1/3] Going on: there is budget again
       [1/3] Rate limited: waiting until 2026-01-29T12:00:00Z
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: another agent takes over
       [1/3] An attempt was lost when signoff ended; trying again
       [1/3] Implementation complete
