@@ -161,6 +161,7 @@ fn means(event: &Event) -> Means {
 mod tests {
     use super::*;
     use crate::machine::{Head, LimitPlan, Policy, WorkReport, step};
+    use crate::review::{Finding, Review, ReviewerKind, Severity, Verdict};
     use crate::wire::Launch;
     use crate::workflow::{PhaseKind, preset};
     use jiff::Timestamp;
@@ -264,11 +265,12 @@ mod tests {
             told.sessions.resumed(by, &told.state, attempt, agent).map(|one: Resumed| one.session)
         };
         assert_eq!(by(Resuming::Fix, &told, reviewer, "claude"), None, "a reviewer did not write it");
-        let kind = crate::review::ReviewerKind::General;
-        let verdict = crate::review::Verdict::ChangesRequested;
-        let review = Box::new(crate::review::Review::of("general".into(), kind, verdict));
+        let mut review =
+            Box::new(Review::of("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
+        review.findings = vec![Finding::of(&"general".into(), "bug", Severity::Critical, "wrong")];
         told.take(LoopFact::Moved(Event::ReviewArrived { attempt: reviewer, review }));
         let fixer = told.running().expect("a fixer");
+        assert!(matches!(told.state.stage, Stage::Fixing { .. }), "{:?}", told.state.stage);
         assert_eq!(by(Resuming::Retry, &told, fixer, "claude"), None);
         assert_eq!(by(Resuming::Fix, &told, fixer, "claude"), Some("s1".to_owned()));
         assert_eq!(by(Resuming::Fix, &told, fixer, "codex"), None);
