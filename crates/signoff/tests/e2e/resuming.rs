@@ -109,7 +109,10 @@ fn who_was_interrupted_goes_on() {
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(asked(&project), "fresh resumed ");
-    insta::assert_snapshot!(attempts(&project), @"");
+    insta::assert_snapshot!(attempts(&project), @"
+    a1 interrupted 11111111 null 0
+    a2 complete 11111111 a1 100
+    ");
 }
 
 #[test]
@@ -133,8 +136,13 @@ fn a_session_that_is_gone_is_begun_anew_and_counts_as_no_failure() {
     fs::write(project.env.root().join("well"), "").unwrap();
     let worked = project.run(&["work"]);
     assert_eq!(asked(&project), "fresh resumed fresh ");
-    insta::assert_snapshot!(worked.to_string(), @"");
-    insta::assert_snapshot!(attempts(&project), @"");
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert!(worked.stdout.contains("The session to go on with is gone; trying again"), "{worked}");
+    insta::assert_snapshot!(attempts(&project), @"
+    a1 interrupted 11111111 null 0
+    a2 session_gone 11111111 a1 0
+    a3 complete 11111111 null 100
+    ");
 }
 
 #[test]
