@@ -374,6 +374,7 @@ fn the_command_line_of_a_writer() {
     QWEN_WRITE_SYSTEM_MD=0
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
+    QWEN_CODE_UNATTENDED_RETRY=false
     /work/attempt/home/.qwen/system.json:
     {
       "agents": {
@@ -400,6 +401,11 @@ fn the_command_line_of_a_writer() {
         "enableAutoSkill": false,
         "enableManagedAutoDream": false,
         "enableManagedAutoMemory": false
+      },
+      "model": {
+        "generationConfig": {
+          "maxRetries": 0
+        }
       },
       "privacy": {
         "usageStatisticsEnabled": false
@@ -448,6 +454,7 @@ fn the_command_line_of_a_reviewer() {
     QWEN_WRITE_SYSTEM_MD=0
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
+    QWEN_CODE_UNATTENDED_RETRY=false
     /work/attempt/home/.qwen/system.json:
     {
       "agents": {
@@ -484,6 +491,11 @@ fn the_command_line_of_a_reviewer() {
         "enableAutoSkill": false,
         "enableManagedAutoDream": false,
         "enableManagedAutoMemory": false
+      },
+      "model": {
+        "generationConfig": {
+          "maxRetries": 0
+        }
       },
       "permissions": {
         "deny": [
