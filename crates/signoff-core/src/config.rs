@@ -46,6 +46,7 @@ pub use value::{AgentKind, LandBy, ReviewWorkspace, Store};
 use crate::ids::ReviewerName;
 use crate::limited::Backoff;
 use crate::policy::{Caps, Span};
+use crate::session::Resuming;
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
 use origin::Setting;
@@ -160,6 +161,11 @@ impl Settings {
     /// Where reviewers work that do not say so themselves.
     pub fn review_workspace(&self) -> ReviewWorkspace {
         self.written.review_workspace.value
+    }
+
+    /// When agents go on in sessions that they had.
+    pub fn sessions(&self) -> Resuming {
+        self.written.sessions.value
     }
 
     /// Whether agents are kept from writing where they have no business.

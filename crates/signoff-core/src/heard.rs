@@ -101,6 +101,8 @@ pub enum TroubleKind {
     Bound,
     /// The answer of its provider broke off or made no sense.
     Broken,
+    /// It does not know the session that it was to go on with.
+    Session,
     /// It could not reach the server that it was to report to.
     Reports,
     /// It does not know a word of its command line: another version than this program knows.
@@ -126,6 +128,7 @@ impl Trouble {
             | TroubleKind::TooLong
             | TroubleKind::Bound
             | TroubleKind::Broken
+            | TroubleKind::Session
             | TroubleKind::Reports
             | TroubleKind::Version
             | TroubleKind::NoEnd
@@ -153,6 +156,7 @@ impl Trouble {
             | TroubleKind::Overloaded
             | TroubleKind::Bound
             | TroubleKind::Broken
+            | TroubleKind::Session
             | TroubleKind::NoEnd
             | TroubleKind::Other => None,
         }
@@ -170,6 +174,7 @@ impl fmt::Display for Trouble {
             TroubleKind::TooLong => "the prompt is too long for the model",
             TroubleKind::Bound => "a bound of its own was reached",
             TroubleKind::Broken => "the answer of its provider broke off",
+            TroubleKind::Session => "it does not know its session any more",
             TroubleKind::Reports => "it could not reach the server for reports",
             TroubleKind::Version => "it does not understand its command line",
             TroubleKind::NoEnd => "it ended without saying how",

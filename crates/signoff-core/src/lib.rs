@@ -45,6 +45,7 @@ pub mod prices;
 pub mod prompt;
 pub mod redact;
 pub mod review;
+pub mod session;
 pub mod similarity;
 pub mod source;
 pub mod state_v4;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::heard::Trouble;
 use crate::policy::Span;
 
 /// The exit code with which a program says "later": `EX_TEMPFAIL` of `sysexits.h`.
@@ -24,9 +25,21 @@ pub struct Ended<'a> {
 }
 
 /// A provider's refusal, and how long it said to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refused {
     pub told: Option<Duration>,
+    /// Why, in the agent's own words, where it has any.
+    pub why: Option<Trouble>,
+}
+
+impl Refused {
+    /// What an agent says itself; none where waiting does not help.
+    pub fn of(trouble: Trouble) -> Result<Self, Trouble> {
+        match trouble.wait() {
+            Some(told) => Ok(Self { told, why: Some(trouble) }),
+            None => Err(trouble),
+        }
+    }
 }
 
 /// Only so many lines at the end are looked at: a refusal is the last that an agent says.
@@ -41,13 +54,16 @@ pub fn recognise(ended: &Ended<'_>) -> Option<Refused> {
         return None;
     }
     let lines: Vec<String> = [ended.stderr, ended.stdout].into_iter().flat_map(last_lines).collect();
-    let refused = ended.code == TRY_LATER || lines.iter().any(|line| words::refuses(line));
-    refused.then(|| Refused { told: lines.iter().filter_map(|line| delay::told(line)).max() })
+    let small = |line: &String| line.to_lowercase();
+    let said = lines.iter().find(|line| words::refuses(&small(line)));
+    let told = lines.iter().filter_map(|line| delay::told(&small(line))).max();
+    let why = said.map(|line| Trouble::new(words::kind(&small(line), told), line.trim()));
+    (ended.code == TRY_LATER || why.is_some()).then_some(Refused { told, why })
 }
 
 fn last_lines(text: &[u8]) -> Vec<String> {
     let text = &text[text.len().saturating_sub(LINES * LONGEST)..];
-    let text = String::from_utf8_lossy(text).to_lowercase();
+    let text = String::from_utf8_lossy(text);
     let said = text.lines().rev().filter(|line| !line.trim().is_empty());
     said.take(LINES).filter(|line| line.len() <= LONGEST).map(str::to_owned).collect()
 }

@@ -24,7 +24,7 @@ pub use event::{
 };
 pub use independent::independent_groups;
 pub use judge::{blocking, round};
-pub use limit::{Duty, Limited, refused};
+pub use limit::{Duty, Limited, Refusal, Waited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{
     Asked, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Panel, Position, Question,
@@ -33,6 +33,7 @@ pub use state::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::heard::Trouble;
 use crate::ids::AttemptId;
 use crate::workflow::{Phase, Workflow};
 
@@ -97,7 +98,7 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
         Event::AttemptFailed { attempt, .. } => failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan } => limited(this, attempt, plan, policy),
+        Event::RateLimited { attempt, plan, why } => limited(this, attempt, (plan, why), policy),
         Event::BudgetReached => this.hold_agents(Hold::Budget),
         Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
         Event::Resumed { hold: Hold::Checkpoint } => work::checkpoint_ended(this, Vec::new()),
@@ -152,11 +153,11 @@ fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
 }
 
 /// Its provider refused an agent: again later, or with another one. Once too often is a failure.
-fn limited(this: &mut Loop, attempt: AttemptId, plan: LimitPlan, policy: &Policy) {
+fn limited(this: &mut Loop, attempt: AttemptId, (plan, why): (LimitPlan, Option<Trouble>), policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    if limit::count(this, attempt, plan, policy) {
+    if limit::count(this, attempt, (plan, why), policy) {
         return failed(this, attempt, policy);
     }
     match plan {

@@ -40,6 +40,11 @@ pub use review::{Document, DocumentKind, Extent, Rereview, ReviewContext, Subjec
 pub use simplify::{SimplifyContext, simplify};
 pub use task_brief::TaskBrief;
 
+/// A prompt for an agent that goes on in a session.
+pub fn going_on(prompt: &str) -> String {
+    format!("{}\n\n{prompt}", text::GOING_ON)
+}
+
 /// How thoroughly a reviewer is told to look. `Ord` goes from quick to thorough; each depth asks for
 /// everything the one before it asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

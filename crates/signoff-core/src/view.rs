@@ -23,9 +23,10 @@ pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
 
 use crate::group::{self, Run, RunPolicy, RunStage};
+use crate::heard::TroubleKind;
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
 use crate::ledger::State;
-use crate::machine::{self, FinalWord, Loop, Policy, Reason, Slot, Stage, Tally};
+use crate::machine::{self, FinalWord, Loop, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
 use crate::workflow::{Arrangement, Landing, Phase};
@@ -115,6 +116,15 @@ pub struct Wait {
     pub agent: String,
     #[schemars(with = "String")]
     pub until: Timestamp,
+    /// Whether nobody is served now; otherwise the agent asked for more than it may.
+    #[serde(default)]
+    pub overloaded: bool,
+    /// What the agent says; null where it says nothing.
+    #[serde(default)]
+    pub why: Option<String>,
+    /// The agents that fell in for it, and were refused too.
+    #[serde(default)]
+    pub fell_in: Vec<String>,
 }
 
 impl RunView {
@@ -164,7 +174,10 @@ impl RunView {
                 self.given = same.or_else(|| Some(Arc::new((**policy).clone())));
                 fold.policy.clone_from(&self.given);
             }
-            LoopFact::CheckpointReviewed { .. } | LoopFact::Answered { .. } | LoopFact::Noted { .. } => {}
+            LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Answered { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Noted { .. } => {}
             LoopFact::Placed { base, worktree } => {
                 (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
             }
@@ -335,9 +348,18 @@ impl LoopFold {
     /// The first wait that ends, of those it is paused for.
     fn wait(&self) -> Option<Wait> {
         self.state.paused_for().filter(|reason| *reason == Reason::RateLimited)?;
-        let (until, refused) = self.state.waits().into_iter().min()?;
-        let launch = refused.and_then(|attempt| self.launches.get(&attempt));
-        Some(Wait { agent: launch.map(|launch| launch.agent.clone()).unwrap_or_default(), until })
+        let Waited { until, refused } = self.state.waits().into_iter().min_by_key(|wait| wait.until)?;
+        let agent =
+            |refusal: &Refusal| self.launches.get(&refusal.attempt).map(|launch| launch.agent.clone());
+        let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
+        let why = refused.first().and_then(|refusal| refusal.why.as_ref());
+        Some(Wait {
+            agent: agents.next().unwrap_or_default(),
+            until,
+            overloaded: why.is_some_and(|why| why.kind == TroubleKind::Overloaded),
+            why: why.map(|why| why.message.clone()).filter(|why| !why.is_empty()),
+            fell_in: agents.collect(),
+        })
     }
 
     fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopView {

@@ -11,6 +11,7 @@ use crate::hold::Hold;
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use crate::machine::{Event, Policy};
 use crate::review::{Review, Usage};
+use crate::session::Resumed;
 use crate::source::planner::Planned;
 use crate::task::TaskSpec;
 
@@ -106,6 +107,11 @@ pub enum LoopFact {
         attempt: AttemptId,
         line: String,
     },
+    /// Under which name an attempt's agent can go on where it ended.
+    Session {
+        attempt: AttemptId,
+        session: String,
+    },
     /// Something about an attempt that people should know and that changes nothing.
     Noted {
         attempt: AttemptId,
@@ -128,6 +134,9 @@ pub struct Launch {
     /// Who holds it to what it may write; none where that was not written down, and for what is no process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<Hold>,
+    /// What it goes on with; none where it begins anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<Resumed>,
 }
 
 impl Launch {
@@ -202,7 +211,7 @@ pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
 }
 
 /// Facts of loops that are no events of their machine.
-const OF_LOOPS: [&str; 9] = [
+const OF_LOOPS: [&str; 10] = [
     "added",
     "governed",
     "placed",
@@ -210,6 +219,7 @@ const OF_LOOPS: [&str; 9] = [
     "checkpoint_reviewed",
     "answered",
     "used",
+    "session",
     "said",
     "noted",
 ];

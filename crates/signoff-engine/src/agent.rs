@@ -121,6 +121,11 @@ impl Order<'_> {
 pub trait Agent: Send + Sync {
     fn command_line(&self, order: &Order<'_>) -> CommandLine;
 
+    /// Where below its home it keeps its sessions: what another attempt needs to go on with one of them.
+    fn keeps(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Who takes in what it says.
     fn listener(&self) -> Box<dyn Listener>;
 
@@ -150,6 +155,8 @@ pub struct Closing<'a> {
     pub home: &'a Path,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
+    /// Whether it went on in a session: what it counts may be all of that.
+    pub resumed: bool,
 }
 
 /// What an agent's output came to.

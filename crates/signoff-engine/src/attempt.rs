@@ -3,6 +3,7 @@
 //! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
 //! that a program that was killed in between does it after the restart.
 
+mod carried;
 mod checks;
 mod conclude;
 mod copied;
@@ -28,6 +29,7 @@ pub(crate) use document::Kind as DocumentKind;
 pub use environment::secrets;
 pub(crate) use environment::{bare as bare_environment, of_landing as environment};
 pub use found::{Found, found};
+pub(crate) use hear::hear_lost;
 pub(crate) use items::{Lies, found_changed, is_first};
 pub use once::Once;
 pub(crate) use prepare::make_directory;
@@ -116,6 +118,8 @@ pub enum End {
     Event(Box<Event>),
     /// We stopped it.
     Stopped,
+    /// It does not know the session that it was to go on with.
+    SessionGone,
     /// Its provider refused it for now.
     Limited(Refused),
     /// Something of ours went wrong; the attempt is to be made again.

@@ -11,6 +11,7 @@ use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use signoff_core::machine::{self, Event, Failure, LandReport, Loop, Panel, Policy, Seat, Stage};
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
+use signoff_core::session::Sessions;
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
@@ -68,6 +69,7 @@ pub struct Worked {
     pub researched: Vec<AttemptId>,
     /// The head when the item at hand was begun.
     pub item_began: Option<Commit>,
+    pub sessions: Sessions,
 }
 
 /// Who was started, and when.
@@ -182,6 +184,7 @@ impl Board {
 
 impl Worked {
     fn take(&mut self, fact: &LoopFact, at: Timestamp, run_policy: Option<&Policy>) {
+        self.sessions.take(fact, &self.state);
         match fact {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
@@ -200,6 +203,7 @@ impl Worked {
             // A policy is the board's to share.
             LoopFact::Governed { .. }
             | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Session { .. }
             | LoopFact::Said { .. }
             | LoopFact::Noted { .. } => {}
             LoopFact::Moved(event) => {
@@ -242,6 +246,16 @@ impl Worked {
         self.note_research(event, &next);
         self.note_item(&next, policy);
         self.state = next;
+    }
+
+    /// The sessions as they are when this has happened; `state` is that of the event.
+    pub fn sessions_after(&self, before: &[LoopFact], event: &Event, state: &Loop) -> Sessions {
+        let mut sessions = self.sessions.clone();
+        for fact in before {
+            sessions.take(fact, &self.state);
+        }
+        sessions.take(&LoopFact::Moved(event.clone()), state);
+        sessions
     }
 
     /// Why the last answer was refused, if the last attempt ended so.

@@ -48,6 +48,12 @@ pub struct Material {
     pub last_pass: Option<String>,
 }
 
+/// A prompt for whoever goes on in a session. All of it is there again: nobody knows how much of it was taken in, and
+/// what answers are bound by changes.
+pub fn resumed(task: &Assignment, prompt: String) -> String {
+    if task.launch.resumes.is_some() { prompt::going_on(&prompt) } else { prompt }
+}
+
 /// The prompt of an agent that changes the worktree.
 pub fn writer(task: &Assignment, material: &Material) -> String {
     if let Some(prompt) = planner(task, material) {

@@ -411,6 +411,10 @@ impl<'r> Dispatcher<'r> {
                 let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
                 self.loop_event(run, &loop_id, lost, before)
             }
+            End::SessionGone => {
+                let lost = Event::AttemptLost { attempt, loss: Loss::SessionGone };
+                self.loop_event(run, &loop_id, lost, before)
+            }
             End::Limited(refused) => match self.refused(run, &loop_id, attempt, refused) {
                 Some(event) => self.loop_event(run, &loop_id, event, before),
                 None => Ok(()),

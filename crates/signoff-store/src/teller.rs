@@ -128,7 +128,10 @@ impl Teller {
     fn watch(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last: &mut u64) {
         let track = self.loops.entry(loop_id.clone()).or_default();
         match fact {
-            LoopFact::Said { .. } | LoopFact::Noted { .. } | LoopFact::Answered { .. } => return,
+            LoopFact::Said { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Noted { .. }
+            | LoopFact::Answered { .. } => return,
             LoopFact::Added { task, branch, .. } => {
                 track.task = Some(*task);
                 self.takers.insert(*task, loop_id.clone());
@@ -186,6 +189,7 @@ impl Teller {
             | LoopFact::Answered { .. }
             | LoopFact::Used { .. }
             | LoopFact::Said { .. }
+            | LoopFact::Session { .. }
             | LoopFact::Noted { .. } => return None,
         };
         let own = Some(review.usage).filter(|usage| *usage != Usage::default());

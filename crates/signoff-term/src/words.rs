@@ -63,10 +63,14 @@ pub fn why(reason: Reason) -> String {
     format!("{} ({})", self::reason(reason), code(reason))
 }
 
-/// `waits for claude until 12:31 UTC (rate limit)`.
+/// `waits for claude until 12:31 UTC (rate limit: what it says), codex was refused too`.
 pub fn wait(wait: &Wait) -> String {
     let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
-    format!("waits for {agent} until {} UTC (rate limit)", wait.until.strftime("%H:%M"))
+    let what = if wait.overloaded { "overload" } else { "rate limit" };
+    let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
+    let fell_in = wait.fell_in.join(" and ");
+    let too = if fell_in.is_empty() { fell_in } else { format!("; {} was refused too", cut(&fell_in, 40)) };
+    format!("waits for {agent} until {} UTC ({what}{why}{too})", wait.until.strftime("%H:%M"))
 }
 
 /// How an agent ended badly.

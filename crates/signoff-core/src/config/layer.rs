@@ -100,13 +100,14 @@ impl Layer {
 }
 
 /// The variables that are settings, by the key they set: those that one machine, or one call, wants otherwise.
-pub const VARIABLES: [(&str, &str); 24] = [
+pub const VARIABLES: [(&str, &str); 25] = [
     ("SIGNOFF_PRESET", "preset"),
     ("SIGNOFF_JOBS", "jobs"),
     ("SIGNOFF_STORE", "store"),
     ("SIGNOFF_NO_ASK", "no_ask"),
     ("SIGNOFF_LANDING", "landing"),
     ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
+    ("SIGNOFF_SESSIONS", "sessions"),
     ("SIGNOFF_SANDBOX", "sandbox"),
     ("SIGNOFF_SANDBOX_WRITERS", "sandbox_writers"),
     ("SIGNOFF_DEFAULTS_AUTO_REVIEW", "defaults.auto_review"),

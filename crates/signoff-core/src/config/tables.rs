@@ -19,6 +19,7 @@ use super::{Row, Setting};
 use crate::contract::Contract;
 use crate::policy::Span;
 use crate::review::ReviewerKind;
+use crate::session::Resuming;
 use crate::task::TaskType;
 use crate::workflow::table::Checked;
 use crate::workflow::value::Value as _;
@@ -40,6 +41,9 @@ table! {
         landing: Setting<LandBy> = Setting::built_in(LandBy::Merge),
         /// Where reviewers work: in the loop's worktree, or in a throw-away copy each.
         review_workspace: Setting<ReviewWorkspace> = Setting::built_in(ReviewWorkspace::Shared),
+        /// When an agent goes on in the session it had: "fresh", never; "retry", where it was cut off; "fix", also when it
+        /// fixes what it wrote.
+        sessions: Setting<Resuming> = Setting::built_in(Resuming::Retry),
         /// `true`: agents cannot write where they have no business, where the system can hold them to it; "required": nothing
         /// starts where it cannot.
         sandbox: Setting<Sandbox> = Setting::built_in(Sandbox::On),

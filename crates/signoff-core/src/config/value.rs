@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use crate::policy::{Effort, Span};
+use crate::session::Resuming;
 use crate::workflow::PRESETS;
 use crate::workflow::value::{Value, Written, word_values};
 
@@ -102,7 +103,7 @@ pub enum LandBy {
     Rebase,
 }
 
-word_values!(AgentKind, ReviewWorkspace, LandBy, Effort);
+word_values!(AgentKind, ReviewWorkspace, LandBy, Resuming, Effort);
 
 /// Where facts are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

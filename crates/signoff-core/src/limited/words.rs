@@ -1,5 +1,9 @@
 //! The words of a refusal.
 
+use std::time::Duration;
+
+use crate::heard::TroubleKind;
+
 /// Phrases that nobody writes about anything but a refusal.
 const PLAIN: [&str; 14] = [
     "too many requests",
@@ -60,6 +64,17 @@ pub fn refuses(line: &str) -> bool {
         return false;
     }
     has(&PLAIN) || (has(&TOPICS) && has(&REFUSING)) || (numbers(line) && has(&OF_STATUS))
+}
+
+/// Whether nobody is served now, or only whoever asked too much.
+pub fn kind(line: &str, told: Option<Duration>) -> TroubleKind {
+    let overloaded =
+        ["overloaded", "529", "503", "service unavailable"].iter().any(|word| line.contains(word));
+    if overloaded {
+        TroubleKind::Overloaded
+    } else {
+        TroubleKind::Limited { seconds: told.map(|told| told.as_secs()) }
+    }
 }
 
 /// Whether such a status stands in the line as a number of its own.

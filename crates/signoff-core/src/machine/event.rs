@@ -74,6 +74,9 @@ pub enum Event {
     RateLimited {
         attempt: AttemptId,
         plan: LimitPlan,
+        /// Why, as the agent says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Trouble>,
     },
     /// A cap of the task or the run is reached.
     BudgetReached,
@@ -240,6 +243,12 @@ pub enum Failure {
     /// Its provider refused it again and again.
     RateLimited {
         times: u32,
+        /// What it said last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Trouble>,
+        /// It is to wait longer than anybody waits.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        too_long: bool,
     },
 }
 
@@ -255,9 +264,28 @@ impl fmt::Display for Failure {
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
             Self::Trouble(trouble) => trouble.fmt(f),
-            Self::RateLimited { times } => {
-                write!(f, "its provider refused it {times} times in a row (rate limit)")
+            Self::RateLimited { why, too_long: true, .. } => {
+                let why = Said(why.as_ref());
+                write!(f, "its provider wants it to wait for more than a day{why}")
             }
+            Self::RateLimited { times: 1, why, .. } => {
+                write!(f, "its provider refused it{}", Said(why.as_ref()))
+            }
+            Self::RateLimited { times, why, .. } => {
+                write!(f, "its provider refused it {times} times in a row{}", Said(why.as_ref()))
+            }
+        }
+    }
+}
+
+/// ` (rate limited: its own words)`.
+struct Said<'a>(Option<&'a Trouble>);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(why) => write!(f, " ({why})"),
+            None => f.write_str(" (rate limit)"),
         }
     }
 }
@@ -269,6 +297,8 @@ pub enum Loss {
     Crashed,
     /// A person interrupted the program. This is bounded by their patience, not by a counter.
     Interrupted,
+    /// The session that it was to go on with is not known any more. The next one begins anew, so this is bounded.
+    SessionGone,
 }
 
 /// What to do about a rate limit.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::event::{Event, Failure, LimitPlan};
 use super::state::{Hold, Loop, Slot, Stage};
 use super::{Policy, Reason};
+use crate::heard::Trouble;
 use crate::ids::{AttemptId, ReviewerName};
+use crate::limited::{LONGEST_WAIT, Refused};
 
 /// Whose place in a stage it is: the same through all attempts of one job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,8 +27,8 @@ pub enum Duty {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Limited {
     pub duty: Duty,
-    /// The attempt that was refused first: whose turn it is again after a wait.
-    pub first: AttemptId,
+    /// Those that were refused one after the other, since the last wait: whose turn it is again, and who fell in.
+    pub refused: Vec<Refusal>,
     pub times: u32,
     /// How many of them were waited out.
     pub waits: u32,
@@ -34,27 +36,49 @@ pub struct Limited {
     pub turn: usize,
 }
 
+/// An attempt whose agent was refused, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Refusal {
+    pub attempt: AttemptId,
+    /// In the agent's own words.
+    pub why: Option<Trouble>,
+}
+
+/// A rate limit that is waited out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waited<'a> {
+    pub until: Timestamp,
+    pub refused: &'a [Refusal],
+}
+
 /// What follows when an agent's provider refuses it. `stand_ins` is how many agents can fall in for the assigned one;
 /// `until` gives the end of a wait from the number of waits before it.
 pub fn refused(
     this: &Loop,
     attempt: AttemptId,
-    stand_ins: usize,
+    (refused, stand_ins): (Refused, usize),
     until: impl FnOnce(u32) -> Timestamp,
     policy: &Policy,
 ) -> Event {
     let known = duty(this, attempt).and_then(|duty| entry(this, &duty));
     let (times, waits, turn) = known.map_or((0, 0, 0), |one| (one.times, one.waits, one.turn));
-    if times >= policy.workflow.limits.max_rate_limits {
-        let failure = Failure::RateLimited { times: times.saturating_add(1) };
+    let too_long = refused.told.is_some_and(|told| told > LONGEST_WAIT) && turn >= stand_ins;
+    let why = refused.why;
+    if too_long || times >= policy.workflow.limits.max_rate_limits {
+        let failure = Failure::RateLimited { times: times.saturating_add(1), why, too_long };
         return Event::AttemptFailed { attempt, failure };
     }
     let plan = if turn < stand_ins { LimitPlan::FallBack } else { LimitPlan::WaitUntil(until(waits)) };
-    Event::RateLimited { attempt, plan }
+    Event::RateLimited { attempt, plan, why }
 }
 
 /// Takes a refusal in. Whether it was one too many.
-pub(super) fn count(this: &mut Loop, attempt: AttemptId, plan: LimitPlan, policy: &Policy) -> bool {
+pub(super) fn count(
+    this: &mut Loop,
+    attempt: AttemptId,
+    (plan, why): (LimitPlan, Option<Trouble>),
+    policy: &Policy,
+) -> bool {
     let Some(duty) = duty(this, attempt) else { return false };
     let times = entry(this, &duty).map_or(0, |one| one.times);
     if times >= policy.workflow.limits.max_rate_limits {
@@ -63,11 +87,15 @@ pub(super) fn count(this: &mut Loop, attempt: AttemptId, plan: LimitPlan, policy
     }
     let limited = &mut this.tally.limited;
     let place = limited.iter().position(|one| one.duty == duty).unwrap_or_else(|| {
-        limited.push(Limited { duty, first: attempt, times: 0, waits: 0, turn: 0 });
+        limited.push(Limited { duty, refused: Vec::new(), times: 0, waits: 0, turn: 0 });
         limited.len() - 1
     });
     let one = &mut limited[place];
     one.times += 1;
+    if one.turn == 0 {
+        one.refused.clear();
+    }
+    one.refused.push(Refusal { attempt, why });
     match plan {
         LimitPlan::FallBack => one.turn += 1,
         LimitPlan::WaitUntil(_) => (one.waits, one.turn) = (one.waits + 1, 0),
@@ -104,10 +132,16 @@ impl Loop {
         duty(self, attempt).and_then(|duty| entry(self, &duty)).map_or(0, |one| one.turn)
     }
 
-    /// The rate limits that are waited out: until when each, and the attempt that was refused first.
-    pub fn waits(&self) -> Vec<(Timestamp, Option<AttemptId>)> {
+    /// Whose place in its stage a running attempt has.
+    pub fn duty(&self, attempt: AttemptId) -> Option<Duty> {
+        duty(self, attempt)
+    }
+
+    /// The rate limits that are waited out.
+    pub fn waits(&self) -> Vec<Waited<'_>> {
+        let refused = |duty: &Duty| entry(self, duty).map_or(&[][..], |one| &one.refused);
         let wait = |(duty, slot): (Duty, &Slot)| match slot {
-            Slot::Held(Hold::RateLimit { until }) => Some((*until, entry(self, &duty).map(|one| one.first))),
+            Slot::Held(Hold::RateLimit { until }) => Some(Waited { until: *until, refused: refused(&duty) }),
             Slot::Held(Hold::Budget | Hold::Checkpoint) | Slot::Running(_) | Slot::Vacant => None,
         };
         places(&self.stage).into_iter().filter_map(wait).collect()

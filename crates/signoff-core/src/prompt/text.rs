@@ -93,6 +93,7 @@ texts! {
     IMPLEMENT = "implement";
     WORKPLACE = "workplace";
     MARKER = "marker";
+    GOING_ON = "going_on";
     STOP_MARKER = "stop_marker";
     ITEM_BEGUN_ELSEWHERE = "item_begun_elsewhere";
     FIX = "fix";

@@ -73,6 +73,7 @@ impl Fold {
             | LoopFact::CheckpointReviewed { .. }
             | LoopFact::Answered { .. }
             | LoopFact::Used { .. }
+            | LoopFact::Session { .. }
             | LoopFact::Said { .. }
             | LoopFact::Noted { .. } => {}
         }

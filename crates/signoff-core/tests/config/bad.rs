@@ -68,7 +68,7 @@ fn every_variable_is_checked_like_a_line_of_a_file() {
         let error = read(&[], &variable("nonsense, \"of\" course"), &[]).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{name}: ")), "{error}");
         writeln!(out, "{error}").unwrap();
-        let good = ["7", "true", "7m", "sqlite", "merge", "copy", "plan"];
+        let good = ["7", "true", "7m", "sqlite", "merge", "copy", "fresh", "plan"];
         let taken = good.iter().find_map(|value| read(&[], &variable(value), &[]).ok());
         let rows = taken.unwrap_or_else(|| panic!("{name} takes nothing")).origins();
         let row = rows.iter().find(|row| row.key == key).unwrap_or_else(|| panic!("{key}"));

@@ -85,7 +85,11 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
     for wish in outstanding(this, policy) {
         if let Effect::Spawn(Job { attempt, .. }) = wish {
             all.push(Event::AttemptLost { attempt, loss: Loss::Crashed });
-            all.push(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH) });
+            all.push(Event::RateLimited {
+                attempt,
+                plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
+                why: None,
+            });
         }
     }
     all

@@ -290,7 +290,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     let until = jiff_epoch();
     [
         Event::AttemptLost { attempt, loss: Loss::Crashed },
-        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until) },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None },
         Event::BudgetReached,
     ]
     .into_iter()
@@ -300,7 +300,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
 
 /// Who falls in is the same in every workflow.
 fn stand_in(job: &Job, policy: &Policy) -> Option<(Event, Cost)> {
-    let event = Event::RateLimited { attempt: job.attempt, plan: LimitPlan::FallBack };
+    let event = Event::RateLimited { attempt: job.attempt, plan: LimitPlan::FallBack, why: None };
     (policy.workflow.name == "task").then_some((event, Cost::Disturbance))
 }
 

@@ -1,6 +1,7 @@
 //! Drives one loop and writes down what happened, a line a fact.
 
 use signoff_core::ids::AttemptId;
+use signoff_core::limited::Refused;
 use signoff_core::machine::{
     CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
     Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
@@ -213,13 +214,13 @@ impl Story {
 
     pub fn limited(self, attempt: AttemptId) -> Self {
         let plan = LimitPlan::WaitUntil(jiff::Timestamp::UNIX_EPOCH);
-        self.then("rate limited", Event::RateLimited { attempt, plan })
+        self.then("rate limited", Event::RateLimited { attempt, plan, why: None })
     }
 
     /// What the machine itself makes of a refusal, where so many others could fall in.
     pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
         let until = |waits: u32| jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
-        let event = refused(&self.state, attempt, stand_ins, until, &self.policy);
+        let event = refused(&self.state, attempt, (Refused::default(), stand_ins), until, &self.policy);
         let name = if let Event::RateLimited { plan, .. } = &event {
             match plan {
                 LimitPlan::FallBack => "refused: somebody falls in",

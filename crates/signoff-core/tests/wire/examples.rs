@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use signoff_core::group::{RunEvent, RunPolicy, Standing};
 use signoff_core::hold;
+use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{
@@ -80,7 +81,9 @@ fn after(event: &Event) -> Option<Event> {
         }
         Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } },
         Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
-        Event::AttemptLost { .. } => Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT) },
+        Event::AttemptLost { .. } => {
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None }
+        }
         Event::RateLimited { .. } => Event::BudgetReached,
         Event::BudgetReached => Event::BudgetRefused { attempt },
         Event::BudgetRefused { .. } => Event::Resumed { hold: Hold::RateLimit { until: AT } },
@@ -165,7 +168,8 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
             };
             LoopFact::Used { attempt, usage }
         }
-        LoopFact::Used { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
+        LoopFact::Used { .. } => LoopFact::Session { attempt, session: "0195-a1".into() },
+        LoopFact::Session { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
         LoopFact::Said { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
         LoopFact::Noted { .. } => {
             LoopFact::Answered { attempt, answer: Planned::Groups(vec![vec!["a".into(), "b".into()]]) }
@@ -204,6 +208,10 @@ fn of_task() -> impl Iterator<Item = Fact> {
     [added, TaskFact::Withdrawn { by: by() }].into_iter().map(|fact| Fact::Task(TaskId(29), fact))
 }
 
+fn overload() -> Trouble {
+    Trouble::new(TroubleKind::Overloaded, "529 Overloaded")
+}
+
 /// The other words that can stand inside an event.
 pub fn inner() -> Vec<Recorded> {
     let attempt = ATTEMPT;
@@ -212,7 +220,8 @@ pub fn inner() -> Vec<Recorded> {
         Failure::TimedOut,
         Failure::Silent,
         Failure::NotStarted { message: "no such file".into() },
-        Failure::RateLimited { times: 21 },
+        Failure::RateLimited { times: 21, why: None, too_long: false },
+        Failure::RateLimited { times: 1, why: Some(overload()), too_long: true },
     ];
     let mut events: Vec<_> =
         failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();
@@ -226,7 +235,8 @@ pub fn inner() -> Vec<Recorded> {
             report: LandReport::SentBack { head: head(), findings: vec![finding()] },
         },
         Event::AttemptLost { attempt, loss: Loss::Interrupted },
-        Event::RateLimited { attempt, plan: LimitPlan::FallBack },
+        Event::AttemptLost { attempt, loss: Loss::SessionGone },
+        Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: Some(overload()) },
         Event::Resumed { hold: Hold::Budget },
         Event::Resumed { hold: Hold::Checkpoint },
     ]);

@@ -50,6 +50,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.placed {"base":"c1","worktree":".signoff/worktrees/task-29"}
     loop.attempt_started {"attempt":4,"launch":{"agent":"claude","cycle":0,"hold":"landlock","model":null,"phase":"","reviewer":null,"role":""}}
     loop.used {"attempt":4,"usage":{"cost_micro_usd":1,"duration_ms":4,"input_tokens":2,"output_tokens":3}}
+    loop.session {"attempt":4,"session":"0195-a1"}
     loop.said {"attempt":4,"line":"Reading src/a.rs"}
     loop.noted {"attempt":4,"note":"your checkout changed"}
     loop.answered {"answer":{"groups":[["a","b"]]},"attempt":4}
@@ -91,13 +92,15 @@ fn what_can_stand_inside_has_its_words() {
     {"attempt":4,"failure":"silent"}
     {"attempt":4,"failure":{"not_started":{"message":"no such file"}}}
     {"attempt":4,"failure":{"rate_limited":{"times":21}}}
+    {"attempt":4,"failure":{"rate_limited":{"times":1,"too_long":true,"why":{"kind":"overloaded","message":"529 Overloaded"}}}}
     {"attempt":4,"report":{"incomplete":{"head":{"commit":"c1","tree":"t1"}}}}
     {"attempt":4,"report":{"stuck":{"head":{"commit":"c1","tree":"t1"},"reason":"no way"}}}
     {"attempt":4,"report":"passed"}
     {"attempt":4,"report":"nothing_to_check"}
     {"attempt":4,"report":{"sent_back":{"findings":[{"description":"the error is thrown away","file":"src/a.rs","id":"f1","kind":"bug","line":7,"requirement":null,"severity":"important","sources":["code"],"suggestion":null}],"head":{"commit":"c1","tree":"t1"}}}}
     {"attempt":4,"loss":"interrupted"}
-    {"attempt":4,"plan":"fall_back"}
+    {"attempt":4,"loss":"session_gone"}
+    {"attempt":4,"plan":"fall_back","why":{"kind":"overloaded","message":"529 Overloaded"}}
     {"hold":"budget"}
     {"hold":"checkpoint"}
     {"by":"ann","reason":"ann","verdict":"APPROVED"}

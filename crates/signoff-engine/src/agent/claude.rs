@@ -23,6 +23,10 @@ impl Agent for Claude {
         }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &["claude/projects"]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

@@ -32,6 +32,10 @@ impl Agent for Codex {
         }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &["codex/sessions"]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

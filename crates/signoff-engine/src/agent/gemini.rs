@@ -113,6 +113,10 @@ impl Agent for Gemini {
         CommandLine { program, arguments, environment: environment(order), files: files(order, rules) }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &[".gemini/tmp", ".gemini/projects.json"]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

@@ -80,6 +80,10 @@ impl Agent for Qwen {
         CommandLine { program, arguments, environment, files: files(order, &theirs) }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &[".qwen/projects"]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

@@ -16,7 +16,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::checks::detected;
 use super::document::Kind;
-use super::hear::{Closed, closed, hear, message, tried};
+use super::hear::{Closed, closed, hear, heard, message, tried};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::{unpriced, usage};
@@ -63,7 +63,8 @@ pub fn conclude(
     if task.is_planning() {
         // Whatever it did to its worktree, which nobody goes on from.
         shop.worktree(task).and_then(|worktree| Ok(worktree.follow()?)).ok();
-        let (end, facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
+        let (end, mut facts) = planner::conclude(shop, task, (dir, ended), &mut notes)?;
+        facts.extend(session(task, dir));
         return Ok(Concluded {
             end,
             usage: usage(shop.priced(task), dir, ended),
@@ -84,7 +85,8 @@ pub fn conclude(
     };
     notes.extend(kept_plan(shop, task));
     notes.extend(document::remarks(shop, task, dir, &end)?);
-    let (end, facts) = items::planned(shop, task, end, &mut notes)?;
+    let (end, mut facts) = items::planned(shop, task, end, &mut notes)?;
+    facts.extend(session(task, dir));
     Ok(Concluded {
         end,
         usage: usage(shop.priced(task), dir, ended),
@@ -101,6 +103,12 @@ fn unknown_prices(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<S
     };
     let notes = unpriced(shop.priced(task), dir);
     notes.iter().map(said).filter(|note| shop.once.is_new(note)).collect()
+}
+
+/// Under which name its agent can go on.
+fn session(task: &Assignment, dir: &AttemptDir) -> Option<LoopFact> {
+    let session = heard(dir)?.session?;
+    Some(LoopFact::Session { attempt: task.job.attempt, session })
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
@@ -192,7 +200,9 @@ fn work(
     worktree.follow()?;
     let ended_badly = match closed(shop, task, dir, ended) {
         Closed::Stopped => return Ok(End::Stopped),
-        closed @ (Closed::Well | Closed::Limited(_) | Closed::Failed(_)) => closed.end(task),
+        closed @ (Closed::Well | Closed::SessionGone | Closed::Limited(_) | Closed::Failed(_)) => {
+            closed.end(task)
+        }
     };
     failpoint::pass("commit");
     let refused = if ended_badly.is_some() { None } else { document::settle(task, worktree, dir)? };

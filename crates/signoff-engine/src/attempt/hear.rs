@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use signoff_core::contract::MAX_BYTES;
-use signoff_core::heard::{Denied, Heard, Trouble};
+use signoff_core::heard::{Denied, Heard, Trouble, TroubleKind};
 use signoff_core::limited::Refused;
 use signoff_core::machine::Failure;
 
@@ -16,6 +16,8 @@ use super::conclude::{failed, failure, start_of};
 use super::{End, Workshop, limited};
 use crate::agent::{self, Account, Agent, Closing, Listener};
 use crate::assignment::Assignment;
+use crate::board::Launched;
+use crate::clock;
 use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, Ended, Exit};
@@ -31,6 +33,7 @@ const STDERR: u64 = 64 * 1024;
 pub enum Closed {
     Well,
     Stopped,
+    SessionGone,
     Limited(Refused),
     Failed(Failure),
 }
@@ -41,6 +44,7 @@ impl Closed {
         match self {
             Self::Well => None,
             Self::Stopped => Some(End::Stopped),
+            Self::SessionGone => Some(End::SessionGone),
             Self::Limited(refused) => Some(End::Limited(refused)),
             Self::Failed(failure) => Some(failed(task, failure)),
         }
@@ -50,7 +54,7 @@ impl Closed {
 /// Takes in what an agent wrote, where its kind has more to say than its final message.
 pub fn hear(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<(), EngineError> {
     let Some(agent) = adapter(shop, task).filter(|agent| !agent.is_plain()) else { return Ok(()) };
-    let account = listen(agent.as_ref(), dir, ended);
+    let account = listen(agent.as_ref(), dir, (ended, task.launch.resumes.is_some()));
     keep(dir, &account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
@@ -58,14 +62,22 @@ fn adapter(shop: &Workshop, task: &Assignment) -> Option<Box<dyn Agent>> {
     agent::of(shop.settings.agent(&task.launch.agent)?.kind)
 }
 
+/// The same for an attempt that nobody saw end; the session that it had.
+pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Option<String> {
+    let kind = shop.settings.agent(&launched.launch.agent)?.kind;
+    let agent = agent::of(kind).filter(|agent| !agent.is_plain())?;
+    let (home, ended_at) = (dir.home(), clock::now());
+    let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
+    let closing = Closing { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
+    let account = told(agent.as_ref(), dir).ended(&closing);
+    // Without it what it used is unknown, and nothing else.
+    keep(dir, &account).ok();
+    account.heard.session
+}
+
 /// What the transcript comes to.
-fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
-    let mut listener = agent.listener();
-    let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
-    if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
-        // What cannot be read any more says nothing.
-        lines(BufReader::new(file), listener.as_mut()).ok();
-    }
+fn listen(agent: &dyn Agent, dir: &AttemptDir, (ended, resumed): (&Ended, bool)) -> Account {
+    let mut listener = told(agent, dir);
     let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
     let stderr = limited::end_of(&dir.stderr(), STDERR);
     listener.ended(&Closing {
@@ -74,7 +86,19 @@ fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
         home: &dir.home(),
         started_at: ended.started_at,
         ended_at: ended.ended_at,
+        resumed,
     })
+}
+
+/// Who took in what the agent wrote.
+fn told(agent: &dyn Agent, dir: &AttemptDir) -> Box<dyn Listener> {
+    let mut listener = agent.listener();
+    let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
+    if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
+        // What cannot be read any more says nothing.
+        lines(BufReader::new(file), listener.as_mut()).ok();
+    }
+    listener
 }
 
 /// Hands on line by line, each in bounded memory.
@@ -117,7 +141,9 @@ pub fn message(dir: &AttemptDir) -> Vec<u8> {
 pub fn closed(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Closed {
     match (&ended.exit, heard(dir)) {
         (Exit::Stopped | Exit::Orphaned, _) => Closed::Stopped,
-        (Exit::Code(_) | Exit::Signal(_), Some(heard)) => heard.trouble.map_or(Closed::Well, troubled),
+        (Exit::Code(_) | Exit::Signal(_), Some(heard)) => {
+            heard.trouble.map_or(Closed::Well, |trouble| troubled(task, trouble))
+        }
         (
             Exit::Code(_)
             | Exit::Signal(_)
@@ -130,10 +156,13 @@ pub fn closed(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ende
     }
 }
 
-fn troubled(trouble: Trouble) -> Closed {
-    match trouble.wait() {
-        Some(told) => Closed::Limited(Refused { told }),
-        None => Closed::Failed(Failure::Trouble(trouble)),
+fn troubled(task: &Assignment, trouble: Trouble) -> Closed {
+    if trouble.kind == TroubleKind::Session && task.launch.resumes.is_some() {
+        return Closed::SessionGone;
+    }
+    match Refused::of(trouble) {
+        Ok(refused) => Closed::Limited(refused),
+        Err(trouble) => Closed::Failed(Failure::Trouble(trouble)),
     }
 }
 

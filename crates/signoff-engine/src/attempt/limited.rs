@@ -26,7 +26,7 @@ pub fn refused(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &End
     }
     let (stdout, stderr) = (end_of(&dir.stdout(), TAIL), end_of(&dir.stderr(), TAIL));
     let refused = limited::recognise(&Said { code, stdout: &stdout, stderr: &stderr })?;
-    Some(Refused { told: told(dir).or(refused.told) })
+    Some(Refused { told: told(dir).or(refused.told), why: refused.why })
 }
 
 #[derive(Deserialize, Default)]

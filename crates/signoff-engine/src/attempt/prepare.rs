@@ -22,7 +22,7 @@ use signoff_core::workflow::{Completion, Role};
 use super::document::{self, Kind};
 use super::environment::{self, Told};
 use super::held::{Room, held};
-use super::{Unstarted, Workshop, checks, copied, directory, items, research};
+use super::{Unstarted, Workshop, carried, checks, copied, directory, items, research};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::artifact;
 use crate::assignment::Assignment;
@@ -133,7 +133,7 @@ fn prepare_work(
     document::put_back(shop, task, &worktree)?;
     let began = task.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
     let memo = Memo { document: document::stamp(task, &worktree), began, ..Memo::default() };
-    write_prompt(shop, &dir, &brief::writer(task, &material), &memo)?;
+    write_prompt(shop, &dir, &brief::resumed(task, brief::writer(task, &material)), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
     if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
@@ -186,7 +186,8 @@ fn prepare_review(
         ReviewWorkspace::Shared => None,
     };
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
-    write_prompt(shop, &dir, &brief::reviewer(task, &material, (assigned.contract, &ask)), &memo)?;
+    let prompt = brief::reviewer(task, &material, (assigned.contract, &ask));
+    write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
     // In a copy it may do what building and testing takes.
     let duty = if copy.is_some() { Duty::Write } else { Duty::Read };
     let who = (&assigned.agent, assigned.model.as_deref(), duty);
@@ -317,10 +318,14 @@ pub(super) fn launch(
         person,
         inherits: &shop.variables,
         reporting,
-        resumes: None,
+        resumes: task.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
         hold: task.launch.hold.unwrap_or(Hold::Nobody),
         root: rustix::process::geteuid().is_root(),
     });
+    if let Some(resumed) = &task.launch.resumes {
+        let earlier = AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, resumed.attempt));
+        carried::carry(adapter.keeps(), &earlier.home(), &home);
+    }
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
     line.environment.splice(0..0, environment::withheld(agent));

@@ -41,7 +41,8 @@ pub fn prepare(
     shop.readings.begin(&shop.worktree(task)?, (head, base), &name(number))?;
     let material = Material { opening, ..restarted(shop, task)? };
     let memo = Memo { reads: true, ..Memo::default() };
-    write_prompt(shop, &dir, &brief::researcher(task, &material, number), &memo)?;
+    let prompt = brief::researcher(task, &material, number);
+    write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
     let who = (&agent, model.as_deref(), Duty::Read);
     match launch(shop, task, &dir, who, (timeout, &Told::default())) {
         Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &Room::None)?, dir))),

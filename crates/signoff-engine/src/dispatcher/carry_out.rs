@@ -7,6 +7,7 @@ use signoff_core::config::Place;
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Loop, Subject};
+use signoff_core::session::Sessions;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
 use signoff_core::wire::{Launch, LoopFact};
@@ -145,6 +146,7 @@ impl Dispatcher<'_> {
         run: RunId,
         loop_id: &LoopId,
         (next, effects): (&Loop, &[Effect]),
+        sessions: &Sessions,
     ) -> Vec<LoopFact> {
         // What may have to wait is put on record when it is started.
         if self.interrupt.is_some() || self.is_rationed() {
@@ -155,7 +157,7 @@ impl Dispatcher<'_> {
             .filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
         jobs.map(|job| LoopFact::AttemptStarted {
             attempt: job.attempt,
-            launch: self.launch_in_turn(run, loop_id, job, next.turn(job.attempt)),
+            launch: self.launch_now(run, loop_id, job, (next, sessions)),
         })
         .collect()
     }
@@ -163,8 +165,24 @@ impl Dispatcher<'_> {
     /// Who is started. A configuration that names nobody shows when the attempt is carried out.
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
         let worked = self.runs.get(&run).and_then(|driven| driven.board.loops.get(loop_id));
-        let turn = worked.map_or(0, |worked| worked.state.turn(job.attempt));
-        self.launch_in_turn(run, loop_id, job, turn)
+        let Some(worked) = worked else { return self.launch_in_turn(run, loop_id, job, 0) };
+        let launch = self.launch_now(run, loop_id, job, (&worked.state, &worked.sessions));
+        // What was put on record holds, whatever became known since.
+        let recorded = worked.launched.get(&job.attempt).map(|launched| launched.launch.resumes.clone());
+        Launch { resumes: recorded.unwrap_or(launch.resumes), ..launch }
+    }
+
+    /// The same in a state that is not on record yet.
+    fn launch_now(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        job: &Job,
+        (this, sessions): (&Loop, &Sessions),
+    ) -> Launch {
+        let launch = self.launch_in_turn(run, loop_id, job, this.turn(job.attempt));
+        let by = self.shop.settings.sessions();
+        Launch { resumes: sessions.resumed(by, this, job.attempt, &launch.agent), ..launch }
     }
 
     fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
@@ -175,7 +193,8 @@ impl Dispatcher<'_> {
         let reviewer =
             if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
         let hold = self.shop.hold(&job.kind, &agent);
-        Launch { agent, model, role: role_word(job).to_owned(), reviewer, phase, cycle: job.cycle, hold }
+        let role = role_word(job).to_owned();
+        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, hold, resumes: None }
     }
 
     /// The agent that has its turn, and its model.

@@ -166,8 +166,9 @@ impl Dispatcher<'_> {
         let job = machine::outstanding(&worked.state, policy).into_iter().find_map(is_it)?;
         let settings = &self.shop.settings;
         let assigned = self.who(run, loop_id, &job, 0)?.0;
-        let until = |waits| settings.limits().backoff.until(clock::now(), waits, refused.told, chance());
-        Some(machine::refused(&worked.state, attempt, settings.stand_ins(&assigned).len(), until, policy))
+        let (told, stand_ins) = (refused.told, settings.stand_ins(&assigned).len());
+        let until = |waits| settings.limits().backoff.until(clock::now(), waits, told, chance());
+        Some(machine::refused(&worked.state, attempt, (refused, stand_ins), until, policy))
     }
 }
 

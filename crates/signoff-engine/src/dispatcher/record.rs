@@ -42,6 +42,7 @@ impl Dispatcher<'_> {
             .filter_map(|fact| if let LoopFact::Moved(event) = fact { Some(event) } else { None });
         let state =
             earlier.fold(worked.state.clone(), |state, event| machine::step(state, event.clone(), policy).0);
+        let sessions = worked.sessions_after(&before, &event, &state);
         let (next, effects) = machine::step(state, event.clone(), policy);
         if next == worked.state && also.is_empty() {
             // Too late, or said twice.
@@ -57,7 +58,7 @@ impl Dispatcher<'_> {
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
         let spent = self.spent(run, loop_id, &event);
         let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
-        facts.extend(self.launches(run, loop_id, (&next, &effects)).into_iter().map(own));
+        facts.extend(self.launches(run, loop_id, (&next, &effects), &sessions).into_iter().map(own));
         let mut wishes: Vec<Todo> =
             effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
         let standing = Standing::of(&next);

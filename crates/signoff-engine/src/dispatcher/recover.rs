@@ -139,8 +139,17 @@ impl Dispatcher<'_> {
 
     fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
         // What it says it used was used.
+        let session = self.told_session(run, loop_id, attempt);
+        let session = session.map(|session| LoopFact::Session { attempt, session });
         let usage = self.told_usage(run, loop_id, attempt);
-        let used = LoopFact::Used { attempt, usage };
-        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, vec![used])
+        let before = session.into_iter().chain([LoopFact::Used { attempt, usage }]).collect();
+        self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, before)
+    }
+
+    /// Under which name the agent of an attempt that was lost can go on.
+    fn told_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
+        let launched = self.runs.get(&run)?.board.loops.get(loop_id)?.launched.get(&attempt)?;
+        let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
+        attempt::hear_lost(&self.shop, launched, &dir)
     }
 }

@@ -461,7 +461,7 @@ fn it_does_not_begin() {
     ---
     message: 
     session: 99999999-2222-4333-8444-555555555555
-    trouble: it ended with an error: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (Other)
+    trouble: it does not know its session any more: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (Session)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 

@@ -403,7 +403,7 @@ fn it_does_not_begin() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (NoEnd)
+    trouble: it does not know its session any more: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (Session)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 

@@ -403,7 +403,7 @@ fn a_session_that_is_not_there() {
 
     ---
     message: 
-    trouble: it ended with an error: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (Other)
+    trouble: it does not know its session any more: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (Session)
     "#);
 }
 

@@ -63,6 +63,7 @@ impl Recording {
             home: &self.home,
             started_at: "2026-01-29T12:00:00Z".parse().unwrap(),
             ended_at: ENDED_AT.parse().unwrap(),
+            resumed: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a fact says about what came before it.
 
+use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::machine::{
     CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
 };
@@ -57,7 +58,7 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
         Event::AttemptFailed { failure, .. } => failed(step, failure, goes_on),
         Event::AttemptLost { loss, .. } => lost(step, *loss, goes_on),
-        Event::RateLimited { plan, .. } => limited(step, *plan),
+        Event::RateLimited { plan, why, .. } => limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
         Event::CheckpointEnded { findings } if findings.is_empty() => Vec::new(),
@@ -240,16 +241,21 @@ fn lost(step: &Step, loss: Loss, goes_on: bool) -> Vec<Line> {
     let what = match loss {
         Loss::Crashed => "An attempt was lost when signoff ended",
         Loss::Interrupted => "An attempt was interrupted",
+        Loss::SessionGone => "The session to go on with is gone",
     };
     left(step, format!("{what}{}", again(step, goes_on)))
 }
 
-fn limited(step: &Step, plan: LimitPlan) -> Vec<Line> {
+fn limited(step: &Step, plan: LimitPlan, why: Option<&Trouble>) -> Vec<Line> {
+    let overloaded = why.is_some_and(|why| why.kind == TroubleKind::Overloaded);
+    let what = if overloaded { "Overloaded" } else { "Rate limited" };
+    let why = why.filter(|why| !why.message.is_empty());
+    let why = why.map(|why| format!(" ({})", cut(&why.message, SENTENCE))).unwrap_or_default();
     left(
         step,
         match plan {
-            LimitPlan::WaitUntil(until) => format!("Rate limited: waiting until {until}"),
-            LimitPlan::FallBack => "Rate limited: another agent takes over".to_owned(),
+            LimitPlan::WaitUntil(until) => format!("{what}{why}: waiting until {until}"),
+            LimitPlan::FallBack => format!("{what}{why}: another agent takes over"),
         },
     )
 }
@@ -265,7 +271,7 @@ fn out_of_budget(step: &Step, row: &LoopView) -> Vec<Line> {
 fn resumed(step: &Step, hold: Hold) -> Vec<Line> {
     match hold {
         Hold::Budget => left(step, "Going on: there is budget again"),
-        Hold::RateLimit { .. } => left(step, "Going on: the rate limit is over"),
+        Hold::RateLimit { .. } => left(step, "Going on: the wait is over"),
         Hold::Checkpoint => Vec::new(),
     }
 }

@@ -31,6 +31,10 @@ pub struct Attempt {
     /// Who held it to what it may write; null for older ones, and for what is no process.
     #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock", null]))]
     pub hold: Option<&'static str>,
+    /// The session of its agent, as that calls it; null while it runs, and where the agent has none.
+    pub session: Option<String>,
+    /// The attempt whose session it went on with; null where it began anew.
+    pub resumes: Option<String>,
     pub started_at: String,
     /// None while it runs, and for one that was stopped.
     pub ended_at: Option<String>,
@@ -39,7 +43,7 @@ pub struct Attempt {
         "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
         "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done", "unusable",
         "not_started", "lost",
-        "interrupted", "rate_limited", "over_budget", "stopped", null,
+        "interrupted", "session_gone", "rate_limited", "over_budget", "stopped", null,
     ]))]
     pub outcome: Option<&'static str>,
     /// What the outcome leaves open: the exit code, the reason it gave up.
@@ -61,6 +65,7 @@ struct Times {
     started: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
     notes: Vec<String>,
+    session: Option<String>,
 }
 
 /// All attempts whose start is on record.
@@ -91,6 +96,9 @@ fn times(log: &[Recorded], loop_id: &LoopId) -> BTreeMap<AttemptId, Times> {
         if let LoopFact::AttemptStarted { attempt, .. } = fact {
             times.entry(*attempt).or_default().started = Some(recorded.at);
         }
+        if let LoopFact::Session { attempt, session } = fact {
+            times.entry(*attempt).or_default().session = Some(session.clone());
+        }
         if let LoopFact::Noted { attempt, note } = fact {
             times.entry(*attempt).or_default().notes.push(note.clone());
         }
@@ -119,6 +127,8 @@ impl Attempt {
             phase: launch.phase.clone(),
             cycle: launch.cycle,
             hold: launch.hold.map(Hold::word),
+            session: times.session.clone(),
+            resumes: launch.resumes.as_ref().map(|resumed| resumed.attempt.to_string()),
             started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),
@@ -163,8 +173,9 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         Event::AttemptLost { loss, .. } => match loss {
             Loss::Crashed => ("lost", None),
             Loss::Interrupted => ("interrupted", None),
+            Loss::SessionGone => ("session_gone", None),
         },
-        Event::RateLimited { .. } => ("rate_limited", None),
+        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().map(ToString::to_string)),
         Event::BudgetRefused { .. } => ("over_budget", None),
         Event::Started { .. }
         | Event::Imported { .. }

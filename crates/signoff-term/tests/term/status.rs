@@ -82,10 +82,16 @@ fn a_paused_task_says_what_it_waits_for() {
         ..row(1, "Wait", Status::Paused)
     };
     let until = "2026-01-29T12:31:00Z".parse().unwrap();
-    let wait = Wait { agent: "claude".to_owned(), until };
+    let wait = Wait {
+        agent: "claude".to_owned(),
+        until,
+        overloaded: false,
+        why: Some("429 Too Many Requests".into()),
+        fell_in: vec!["codex".into()],
+    };
     let told = [paused("rate_limited", Some(wait)), paused("rate_limited", None), paused("budget", None)];
     insta::assert_snapshot!(told.map(|task| status::in_words(&task)).join("\n"), @"
-    paused waits for claude until 12:31 UTC (rate limit)
+    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
     paused waits for its agent (rate limit)
     paused waits for money (budget)
     ");

@@ -323,5 +323,14 @@ fn launch(job: &Job, phase: String) -> Launch {
         JobKind::Land => ("land", None),
     };
     let model = Some("large".to_owned());
-    Launch { agent: "claude".into(), model, role: role.into(), reviewer, phase, cycle: job.cycle, hold: None }
+    Launch {
+        agent: "claude".into(),
+        model,
+        role: role.into(),
+        reviewer,
+        phase,
+        cycle: job.cycle,
+        hold: None,
+        resumes: None,
+    }
 }

@@ -116,9 +116,9 @@ fn those_who_fall_in_are_asked_in_turn_then_the_first_again() {
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: another agent takes over
-      [1/3] Rate limited: another agent takes over
-      [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Overloaded (API Error: 529 overloaded_error): another agent takes over
+      [1/3] Rate limited (You have reached your usage limit.): waiting
+      [1/3] Going on: the wait is over
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: APPROVED
@@ -148,15 +148,15 @@ fn refused_too_often_is_a_failure_that_says_so() {
     Running task #1: Try
       [1/3] Implementing...
       [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: waiting
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Implementation failed: its provider refused it 6 times in a row (rate limit)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
@@ -164,6 +164,79 @@ fn refused_too_often_is_a_failure_that_says_so() {
     let shown = project.run(&["show", "1", "--json"]).json();
     assert_eq!(shown["attempts"][5]["outcome"], "rate_limited");
     assert_eq!(shown["task"]["reason"], "implementer_failed");
+}
+
+/// Programs that say what real ones said: of each kind a recording.
+fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
+    let project = Project::new(PROGRAM);
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+    let mut text = format!("sandbox = false\n{more}\n[roles]\nimplement = \"{}\"\n", recordings[0].0);
+    for (number, (kind, name)) in recordings.iter().enumerate() {
+        let script = format!("cat > /dev/null; cat {testdata}/{kind}/{name}.stdout; exit 1");
+        let fallback = recordings.get(number + 1).map(|(next, _)| format!("fallback = \"{next}\"\n"));
+        text.push_str(&format!(
+            "[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n{}",
+            fallback.unwrap_or_default()
+        ));
+    }
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    project
+}
+
+#[test]
+fn what_is_refused_is_told_in_the_words_of_the_agent() {
+    let project = recorded(
+        "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 3\n",
+        &[("claude", "status-529"), ("codex", "status-429")],
+    );
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
+    exit 1
+    --- stdout
+    Running task #1: Try
+      Implementing...
+      Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
+      Rate limited (exceeded retry limit, last status: 429 Too Many Requests): waiting
+      Going on: the wait is over
+      Overloaded (API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment.…): another agent takes over
+      Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
+}
+
+#[test]
+fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
+    let project = recorded(
+        "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n",
+        &[("claude", "status-529"), ("codex", "status-429")],
+    );
+    let program = project.env.start_group(&["work"]);
+    let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    until("it waits", || status()["status"] == "paused");
+    let mut wait = status()["wait"].clone();
+    wait["until"] = "(later)".into();
+    insta::assert_snapshot!(wait, @r#"{"agent":"claude","fell_in":["codex"],"overloaded":true,"until":"(later)","why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701)."}"#);
+    let told = project.run(&["status"]).stdout;
+    insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
+    processes::signal_group(program.id(), INT);
+    assert_eq!(project.env.finish(program).code, Some(130));
+}
+
+#[test]
+fn nobody_waits_for_longer_than_a_day() {
+    let project = chain(&[("one", "echo '429 Too Many Requests: retry after 200000 s'; exit 1")]);
+    project.run(&["add", "Try", "-a"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
+    exit 1
+    --- stdout
+    Running task #1: Try
+      [1/3] Implementing...
+      [1/3] Implementation failed: its provider wants it to wait for more than a day (rate limited: 429 Too Many Requests: retry after 200000 s)
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    ");
 }
 
 #[test]

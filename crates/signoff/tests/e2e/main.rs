@@ -55,6 +55,8 @@ mod real_agents;
 #[cfg(test)]
 mod replaced;
 #[cfg(test)]
+mod resuming;
+#[cfg(test)]
 mod secrets;
 mod session;
 #[cfg(test)]

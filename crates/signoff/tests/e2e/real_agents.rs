@@ -4,6 +4,7 @@
 
 mod faults;
 mod read_only;
+mod sessions;
 mod team;
 mod traps;
 mod whole;

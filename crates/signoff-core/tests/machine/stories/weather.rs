@@ -79,7 +79,10 @@ fn those_who_fall_in_have_their_turn_then_it_waits() {
     assert_eq!(turns, [0, 1, 2]);
     assert_eq!(story.state.paused_for(), Some(Reason::RateLimited));
     let until = jiff::Timestamp::UNIX_EPOCH;
-    assert_eq!(story.state.waits(), [(until, Some(AttemptId(1)))]);
+    let waits = story.state.waits();
+    let refused: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
+    assert_eq!((waits.len(), waits[0].until), (1, until));
+    assert_eq!(refused, [1, 2, 3].map(AttemptId), "who is asked again, and who fell in");
     let story = story.resumed(Hold::RateLimit { until });
     assert_eq!(story.state.turn(story.writer()), 0);
     let attempt = story.writer();

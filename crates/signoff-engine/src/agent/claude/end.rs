@@ -164,7 +164,9 @@ fn status_in(words: &str) -> Option<u16> {
 /// Some ends have only words, and all have in older versions.
 fn by_words(words: &str) -> Option<TroubleKind> {
     let begins = |start: &str| words.starts_with(start);
-    if begins("Invalid API key") || begins("Not logged in") {
+    if begins("No conversation found with session ID") {
+        Some(TroubleKind::Session)
+    } else if begins("Invalid API key") || begins("Not logged in") {
         Some(TroubleKind::NotLoggedIn)
     } else if begins("Credit balance is too low") {
         Some(TroubleKind::Money)
@@ -183,6 +185,8 @@ pub fn without_result(closing: &Closing<'_>) -> Trouble {
     let says = |words: &str| stderr.contains(words);
     let kind = if says("error: unknown option") || says("error: option") {
         TroubleKind::Version
+    } else if says("No conversation found with session ID") {
+        TroubleKind::Session
     } else if says("stdin input exceeds") {
         TroubleKind::TooLong
     } else if says("Invalid MCP configuration") {

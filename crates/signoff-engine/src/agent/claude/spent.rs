@@ -81,8 +81,11 @@ impl Ledger {
         }
     }
 
-    pub fn all(self) -> Vec<Spent> {
-        let all = self.by_model.into_values().chain(self.older).chain(self.open.into_values());
+    /// All of it. Of a session that was resumed, older versions tell the cost as a whole.
+    pub fn all(self, resumed: bool) -> Vec<Spent> {
+        let cost = |one: &Spent| one.cost_micro_usd.filter(|_| !resumed);
+        let older = self.older.map(|one| Spent { cost_micro_usd: cost(&one), ..one });
+        let all = self.by_model.into_values().chain(older).chain(self.open.into_values());
         // Errors come as messages that used nothing.
         all.filter(|one| one.tokens != Tokens::default() || one.cost_micro_usd > Some(0)).collect()
     }

@@ -119,7 +119,7 @@ impl Listener for Stream {
         let message = if trouble.is_none() { std::mem::take(&mut self.message) } else { String::new() };
         let heard = Heard {
             session: self.session.take(),
-            spent: std::mem::take(&mut self.spent).all(),
+            spent: std::mem::take(&mut self.spent).all(closing.resumed),
             trouble,
             denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
             found_reports: self.found_reports,

@@ -41,7 +41,8 @@ fn by_status(words: &str) -> Option<TroubleKind> {
 }
 
 /// Its phrases, in small letters; of those that fit the first counts.
-const PHRASES: [(&str, TroubleKind); 20] = [
+const PHRASES: [(&str, TroubleKind); 21] = [
+    ("no rollout found for thread", TroubleKind::Session),
     ("usage limit", TroubleKind::Limited { seconds: None }),
     ("rate limit", TroubleKind::Limited { seconds: None }),
     ("quota exceeded", TroubleKind::Money),
@@ -78,9 +79,13 @@ pub fn without_end(closing: &Closing<'_>) -> Trouble {
     let said = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, by_words(line)?)));
     match said {
         Some((line, kind @ TroubleKind::Reports)) => Trouble::new(kind, agent::words(&unreached(line))),
-        Some((line, kind @ (TroubleKind::Version | TroubleKind::TooLong | TroubleKind::NotLoggedIn))) => {
-            Trouble::new(kind, agent::words(line))
-        }
+        Some((
+            line,
+            kind @ (TroubleKind::Version
+            | TroubleKind::TooLong
+            | TroubleKind::NotLoggedIn
+            | TroubleKind::Session),
+        )) => Trouble::new(kind, agent::words(line)),
         Some(_) | None => closing.without_a_word(),
     }
 }

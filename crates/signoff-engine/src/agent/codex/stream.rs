@@ -93,7 +93,7 @@ impl Listener for Stream {
         let message = std::mem::take(&mut self.message);
         let heard = Heard {
             session: self.session.take(),
-            spent: if rollout.spent.is_empty() { self.counted() } else { rollout.spent },
+            spent: if rollout.spent.is_empty() && !closing.resumed { self.counted() } else { rollout.spent },
             // The stream leaves out what its own sandbox refuses quickly.
             denied: if rollout.denied.is_empty() { std::mem::take(&mut self.denied) } else { rollout.denied },
             found_reports: self.found_reports,

@@ -278,7 +278,7 @@ fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
         }
         Some(53) => Trouble { kind: TroubleKind::Bound, ..trouble },
         Some(42) => match line("Error resuming session") {
-            Some(said) => Trouble::new(TroubleKind::Other, said),
+            Some(said) => Trouble::new(TroubleKind::Session, said),
             None => trouble,
         },
         _ => trouble,

@@ -225,5 +225,8 @@ fn unclosed(end: &Closing<'_>) -> Trouble {
     if let Some(bound) = line("Reached max session turns").or_else(|| line("Run aborted:")) {
         return Trouble::new(TroubleKind::Bound, bound);
     }
+    if let Some(unknown) = line("No saved session found") {
+        return Trouble::new(TroubleKind::Session, unknown);
+    }
     end.without_a_word()
 }

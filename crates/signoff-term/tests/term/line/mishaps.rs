@@ -192,10 +192,10 @@ fn held_back_by_budget_and_rate_limit() {
     let story = story.then(Event::Resumed { hold: Hold::Budget });
     let attempt = story.jobs()[0].attempt;
     let until: Timestamp = "2026-01-29T12:00:00Z".parse().unwrap();
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until) });
+    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None });
     let story = story.then(Event::Resumed { hold: Hold::RateLimit { until } });
     let attempt = story.jobs()[0].attempt;
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack });
+    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None });
     let attempt = story.jobs()[0].attempt;
     let story = story.then(Event::AttemptLost { attempt, loss: Loss::Crashed });
     let story = story.works().approves("general");
@@ -206,7 +206,7 @@ fn held_back_by_budget_and_rate_limit() {
         Raise it, then: signoff work 29
       [1/3] Going on: there is budget again
       [1/3] Rate limited: waiting until 2026-01-29T12:00:00Z
-      [1/3] Going on: the rate limit is over
+      [1/3] Going on: the wait is over
       [1/3] Rate limited: another agent takes over
       [1/3] An attempt was lost when signoff ended; trying again
       [1/3] Implementation complete

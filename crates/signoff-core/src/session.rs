@@ -1,0 +1,302 @@
+//! Which session an agent goes on with, told from the facts of its loop.
+//!
+//! An agent that was cut off in the middle of a job knows more about it than any prompt can tell. One that is asked
+//! about something else is better off without what it thought before.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::ids::AttemptId;
+use crate::machine::{Duty, Event, Failure, Loop, Loss, Position, Stage};
+use crate::wire::LoopFact;
+
+/// When an agent goes on with a session that it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Resuming {
+    /// Never.
+    Fresh,
+    /// Where it was cut off, and is at the same job once more.
+    Retry,
+    /// Also where it fixes what it wrote itself.
+    Fix,
+}
+
+/// The session that an attempt goes on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// Whose it was.
+    pub attempt: AttemptId,
+    /// As the agent calls it.
+    pub session: String,
+}
+
+/// The sessions of a loop.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sessions {
+    agents: BTreeMap<AttemptId, String>,
+    known: BTreeMap<AttemptId, String>,
+    /// The jobs whose last attempt was cut off.
+    cut_off: Vec<(Job, AttemptId)>,
+    /// Whoever changed the work last.
+    wrote: Option<AttemptId>,
+}
+
+/// The same through all attempts at it.
+type Job = (Position, u32, Duty);
+
+/// What an event means for the session of the attempt that it ends.
+enum Means {
+    CutOff,
+    /// It was not its turn yet.
+    Nothing,
+    Over,
+}
+
+impl Sessions {
+    /// Takes a fact in; `this` is the loop before it.
+    pub fn take(&mut self, fact: &LoopFact, this: &Loop) {
+        match fact {
+            LoopFact::AttemptStarted { attempt, launch } => {
+                self.agents.insert(*attempt, launch.agent.clone());
+            }
+            LoopFact::Session { attempt, session } => {
+                self.known.insert(*attempt, session.clone());
+            }
+            LoopFact::Moved(event) => self.moved(event, this),
+            LoopFact::Added { .. }
+            | LoopFact::Governed { .. }
+            | LoopFact::Placed { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Answered { .. }
+            | LoopFact::Used { .. }
+            | LoopFact::Said { .. }
+            | LoopFact::Noted { .. } => {}
+        }
+    }
+
+    fn moved(&mut self, event: &Event, this: &Loop) {
+        let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job(this, attempt)?)));
+        let Some((attempt, job)) = ended else { return };
+        match means(event) {
+            Means::Nothing => {}
+            // One that did not come to say anything leaves the session that it was to go on with.
+            Means::CutOff if !self.known.contains_key(&attempt) => {}
+            Means::CutOff => {
+                self.forget(&job);
+                self.cut_off.push((job, attempt));
+            }
+            Means::Over => self.forget(&job),
+        }
+        if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage)
+        {
+            self.wrote = Some(attempt);
+        }
+    }
+
+    fn forget(&mut self, job: &Job) {
+        self.cut_off.retain(|(other, _)| other != job);
+    }
+
+    /// What a running attempt of `this` goes on with, made by `agent`.
+    pub fn resumed(&self, by: Resuming, this: &Loop, attempt: AttemptId, agent: &str) -> Option<Resumed> {
+        let earlier = match by {
+            Resuming::Fresh => None,
+            Resuming::Retry => self.cut_off_before(this, attempt),
+            Resuming::Fix => {
+                self.cut_off_before(this, attempt).or_else(|| self.written_before(this, attempt))
+            }
+        }?;
+        // A session is no use to anybody else.
+        self.agents.get(&earlier).filter(|known| *known == agent)?;
+        Some(Resumed { attempt: earlier, session: self.known.get(&earlier)?.clone() })
+    }
+
+    fn cut_off_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
+        let job = job(this, attempt)?;
+        self.cut_off.iter().find(|(other, _)| *other == job).map(|(_, earlier)| *earlier)
+    }
+
+    /// Fixers side by side cannot share what they go on with.
+    fn written_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
+        let alone = matches!(&this.stage, Stage::Fixing { fixes, .. } if fixes.len() == 1);
+        self.wrote.filter(|earlier| alone && *earlier < attempt)
+    }
+}
+
+fn job(this: &Loop, attempt: AttemptId) -> Option<Job> {
+    Some((this.at, this.tally.cycle, this.duty(attempt)?))
+}
+
+fn means(event: &Event) -> Means {
+    match event {
+        Event::AttemptFailed { failure: Failure::TimedOut | Failure::Silent, .. }
+        | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. } => Means::CutOff,
+        Event::RateLimited { .. } | Event::BudgetRefused { .. } => Means::Nothing,
+        Event::AttemptFailed { .. }
+        | Event::AttemptLost { loss: Loss::SessionGone, .. }
+        | Event::WorkEnded { .. }
+        | Event::CheckEnded { .. }
+        | Event::ReviewArrived { .. }
+        | Event::FixesCombined { .. }
+        | Event::FixesOverlapped { .. }
+        | Event::LandingEnded { .. }
+        | Event::Started { .. }
+        | Event::Imported { .. }
+        | Event::ItemsPlanned { .. }
+        | Event::BudgetReached
+        | Event::Resumed { .. }
+        | Event::CheckpointEnded { .. }
+        | Event::LandingGranted
+        | Event::HeadMoved { .. }
+        | Event::PersonAnswered { .. }
+        | Event::PersonRetried { .. }
+        | Event::PersonEdited { .. }
+        | Event::FindingDecided { .. }
+        | Event::Cancelled { .. } => Means::Over,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::{Head, LimitPlan, Policy, WorkReport, step};
+    use crate::review::{Finding, Review, ReviewerKind, Severity, Verdict};
+    use crate::wire::Launch;
+    use crate::workflow::{PhaseKind, preset};
+    use jiff::Timestamp;
+    use proptest::prelude::*;
+
+    /// One job, made by this agent and that, each attempt with a session of its own.
+    struct Told {
+        state: Loop,
+        sessions: Sessions,
+        policy: Policy,
+    }
+
+    impl Told {
+        fn new() -> Self {
+            let policy = Policy::of(preset("task").expect("shipped"));
+            let mut told = Self { state: Loop::default(), sessions: Sessions::default(), policy };
+            told.take(LoopFact::Moved(Event::Started { head: head(1) }));
+            told
+        }
+
+        fn take(&mut self, fact: LoopFact) {
+            self.sessions.take(&fact, &self.state);
+            if let LoopFact::Moved(event) = fact {
+                self.state = step(self.state.clone(), event, &self.policy).0;
+            }
+        }
+
+        fn running(&self) -> Option<AttemptId> {
+            (1..200).map(AttemptId).find(|attempt| self.state.runs(*attempt))
+        }
+
+        /// The next attempt begins, has a session and ends; what it went on with.
+        fn attempt(&mut self, agent: &str, end: End) -> Option<AttemptId> {
+            if self.running().is_none() {
+                self.take(LoopFact::Moved(Event::PersonRetried { by: "ann".into() }));
+            }
+            let attempt = self.running().expect("somebody is at it");
+            let resumed = self.sessions.resumed(Resuming::Retry, &self.state, attempt, agent);
+            self.take(LoopFact::AttemptStarted { attempt, launch: Launch::of(agent) });
+            self.take(LoopFact::Session { attempt, session: format!("s{attempt}") });
+            self.take(LoopFact::Moved(end.event(attempt)));
+            if let End::Limited = end {
+                let hold = crate::machine::Hold::RateLimit { until: Timestamp::UNIX_EPOCH };
+                self.take(LoopFact::Moved(Event::Resumed { hold }));
+            }
+            resumed.map(|resumed| resumed.attempt)
+        }
+    }
+
+    fn head(number: u32) -> Head {
+        Head { commit: format!("c{number}").as_str().into(), tree: format!("t{number}").as_str().into() }
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum End {
+        TimedOut,
+        Silent,
+        Stopped,
+        Gone,
+        Limited,
+        Failed,
+    }
+
+    impl End {
+        const ALL: [Self; 6] =
+            [Self::TimedOut, Self::Silent, Self::Stopped, Self::Gone, Self::Limited, Self::Failed];
+
+        fn event(self, attempt: AttemptId) -> Event {
+            let failed = |failure| Event::AttemptFailed { attempt, failure };
+            match self {
+                Self::TimedOut => failed(Failure::TimedOut),
+                Self::Silent => failed(Failure::Silent),
+                Self::Failed => failed(Failure::Exit { code: 1 }),
+                Self::Stopped => Event::AttemptLost { attempt, loss: Loss::Interrupted },
+                Self::Gone => Event::AttemptLost { attempt, loss: Loss::SessionGone },
+                Self::Limited => {
+                    let plan = LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH);
+                    Event::RateLimited { attempt, plan, why: None }
+                }
+            }
+        }
+
+        fn cuts_off(self) -> bool {
+            matches!(self, Self::TimedOut | Self::Silent | Self::Stopped)
+        }
+    }
+
+    #[test]
+    fn who_fixes_begins_anew_unless_it_is_asked_to_go_on() {
+        let mut told = Told::new();
+        if let PhaseKind::Gate(judge) = &mut told.policy.workflow.phases[1].kind {
+            judge.gate.enabled = true;
+        }
+        let attempt = AttemptId(1);
+        told.take(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
+        told.take(LoopFact::Session { attempt, session: "s1".into() });
+        let report = WorkReport::Complete { head: head(2) };
+        told.take(LoopFact::Moved(Event::WorkEnded { attempt, report }));
+        let reviewer = told.running().expect("a reviewer");
+        let by = |by, told: &Told, attempt, agent| {
+            told.sessions.resumed(by, &told.state, attempt, agent).map(|one: Resumed| one.session)
+        };
+        assert_eq!(by(Resuming::Fix, &told, reviewer, "claude"), None, "a reviewer did not write it");
+        let mut review =
+            Box::new(Review::of("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
+        review.findings = vec![Finding::of(&"general".into(), "bug", Severity::Critical, "wrong")];
+        told.take(LoopFact::Moved(Event::ReviewArrived { attempt: reviewer, review }));
+        let fixer = told.running().expect("a fixer");
+        assert!(matches!(told.state.stage, Stage::Fixing { .. }), "{:?}", told.state.stage);
+        assert_eq!(by(Resuming::Retry, &told, fixer, "claude"), None);
+        assert_eq!(by(Resuming::Fix, &told, fixer, "claude"), Some("s1".to_owned()));
+        assert_eq!(by(Resuming::Fix, &told, fixer, "codex"), None);
+        assert_eq!(by(Resuming::Fresh, &told, fixer, "claude"), None);
+    }
+
+    proptest! {
+        /// Only whoever was cut off last at this job goes on, whoever was refused in between.
+        #[test]
+        fn the_last_one_goes_on_if_it_was_cut_off(
+            ends in prop::collection::vec((0usize..6, any::<bool>()), 1..12)
+        ) {
+            let mut told = Told::new();
+            let mut last: Option<(AttemptId, bool)> = None;
+            for (number, (end, other)) in ends.into_iter().enumerate() {
+                let (end, agent) = (End::ALL[end], if other { "codex" } else { "claude" });
+                let resumed = told.attempt(agent, end);
+                let expected = last.filter(|(_, by)| *by == other).map(|(attempt, _)| attempt);
+                prop_assert_eq!(resumed, expected);
+                let attempt = AttemptId(u64::try_from(number).unwrap_or_default() + 1);
+                if end.cuts_off() {
+                    last = Some((attempt, other));
+                } else if end != End::Limited {
+                    last = None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! An attempt that hangs and times out is tried again, goes on in its session, and is done.
+
+use signoff_testkit::model::{Fault, Rule, Script, Turn, Usage};
+
+use super::{Cli, Team};
+
+fn used(input: u64, output: u64) -> Usage {
+    Usage { input, output, ..Usage::default() }
+}
+
+fn script() -> Script {
+    let goes_on = r"(?s)You go on in a session that you had before.*# IMPLEMENT PHASE";
+    Script::new()
+        .rule(
+            Rule::named("again")
+                .matching(goes_on)
+                .turn(Turn::silent().write("{cwd}/second.txt", "two\n").usage(used(2000, 40)))
+                .turn(Turn::say("Done.").usage(used(2100, 15))),
+        )
+        .rule(
+            Rule::named("implement")
+                .asked_for("# IMPLEMENT PHASE")
+                .turn(Turn::silent().write("{cwd}/first.txt", "one\n").usage(used(1000, 50)))
+                .turn(Turn::say("Done.").fault(Fault::Hang)),
+        )
+}
+
+fn goes_on(cli: Cli) {
+    let team = Team::alone(cli, "[limits]\nsilence = \"8s\"\ngrace = \"2s\"\n", script());
+    let Team { project, model } = &team;
+    project.run(&["add", "Greet people"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    project.run(&["retry", "1"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(project.git("show signoff/task-1-greet-people:second.txt"), "two\n");
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let attempts = shown["attempts"].as_array().unwrap();
+    let [first, second] = attempts.as_slice() else { panic!("two attempts: {shown:#}") };
+    assert_eq!((&first["outcome"], &second["outcome"]), (&"silent".into(), &"complete".into()));
+    assert_eq!(second["resumes"], "a1");
+    assert_eq!(first["session"], second["session"]);
+    let seen = &model.requests_of("again");
+    assert!(!seen.is_empty(), "the model was asked in the same session");
+    let tokens = |one: &serde_json::Value| (one["input_tokens"].as_u64(), one["output_tokens"].as_u64());
+    let served = model.served("again");
+    assert_eq!(tokens(second), (Some(served.input), Some(served.output)), "{shown:#}");
+    assert_eq!(tokens(first).0, Some(model.served("implement").input), "{shown:#}");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn claude_code_goes_on() {
+    goes_on(Cli::Claude);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn codex_goes_on() {
+    goes_on(Cli::Codex);
+}
