@@ -12,7 +12,7 @@ mod demo;
 mod gemini;
 mod plain;
 mod qwen;
-mod set_up;
+pub(crate) mod set_up;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

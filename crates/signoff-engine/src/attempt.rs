@@ -21,13 +21,15 @@ mod reviewed;
 mod usage;
 
 pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{Checks, checked, left};
+pub(crate) use conclude::{Checks, checked, failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
-pub(crate) use environment::{bare as bare_environment, of_landing as environment};
+pub(crate) use environment::{bare as bare_environment, of_landing as environment, of_trial as trial_environment};
 pub use found::{Found, found};
+pub(crate) use hear::listen;
 pub(crate) use items::{Lies, found_changed, is_first};
-pub(crate) use prepare::make_directory;
+pub(crate) use prepare::{lay, make_directory};
 pub use reading::Readings;
+pub(crate) use usage::all as usage_of;
 pub use usage::told_usage;
 
 use std::collections::BTreeSet;

@@ -59,7 +59,7 @@ fn adapter(shop: &Workshop, task: &Assignment) -> Option<Box<dyn Agent>> {
 }
 
 /// What the transcript comes to.
-fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
+pub(crate) fn listen(agent: &dyn Agent, dir: &AttemptDir, ended: &Ended) -> Account {
     let mut listener = agent.listener();
     let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
     if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {

@@ -304,7 +304,7 @@ pub(super) fn launch(
 }
 
 /// Puts the files where the agent looks for them, for nobody else to read.
-fn lay(files: &[Laid]) -> io::Result<()> {
+pub(crate) fn lay(files: &[Laid]) -> io::Result<()> {
     for file in files {
         let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));

@@ -21,9 +21,14 @@ pub fn usage(dir: &AttemptDir, ended: &Ended) -> Usage {
 /// What the agent says it used: in its own words, or where it was told to write it.
 pub fn told_usage(dir: &AttemptDir) -> Usage {
     match heard(dir) {
-        Some(heard) => heard.spent.iter().map(counted).fold(Usage::default(), Usage::plus),
+        Some(heard) => all(&heard.spent),
         None => read(&start_of(&dir.usage(), 64 * 1024)),
     }
+}
+
+/// What all models were used for, together.
+pub fn all(spent: &[Spent]) -> Usage {
+    spent.iter().map(counted).fold(Usage::default(), Usage::plus)
 }
 
 fn counted(spent: &Spent) -> Usage {
