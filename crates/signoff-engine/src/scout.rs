@@ -14,7 +14,7 @@ use signoff_core::config::{Agent, AgentKind};
 pub use known::{KINDS, Known, known};
 pub use login::{Login, login};
 pub use remembered::Remembered;
-pub use version::{Version, asked, packaged};
+pub use version::{Unversioned, Version, asked, packaged};
 
 use crate::detect::{is_executable, search_path};
 

@@ -15,8 +15,10 @@ use signoff_engine::confine::Power;
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::At;
 use signoff_engine::opening::{self, PromptFile};
+use signoff_engine::scout::{self, Login, Program};
 use signoff_store::Store as _;
 
+use crate::agents;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
@@ -228,7 +230,16 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
         bench.settings.copied_into_worktrees().iter().filter_map(|name| not_copied(bench, name)).collect();
     let written = bench.settings.sandbox_write().iter().filter(|_| bench.settings.holds_writers());
     said.extend(written.filter_map(|path| not_writable(path)));
+    said.extend(bench.settings.agents().iter().filter_map(not_logged_in));
     said
+}
+
+/// Only its provider knows for sure, so nobody is stopped by it.
+fn not_logged_in(agent: &Agent) -> Option<String> {
+    let home = crate::settings::home().unwrap_or_default();
+    let name = &agent.name;
+    (scout::login(agent, &agents::variables(), &home) == Login::None)
+        .then(|| format!("agent {name} is not logged in, as far as can be told; `signoff agents --check {name}` tries it"))
 }
 
 /// What is not there when an agent starts, it cannot make either.
@@ -294,17 +305,20 @@ fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
         .hint("use an agent of kind \"command\" in signoff.toml");
         return Err(located(bench, failure, (agent, "kind")));
     }
-    let Some(program) = agent.command.first() else { return Ok(()) };
-    let wrong = match look_for(program, bench.repository.checkout()) {
-        Program::Startable => return Ok(()),
-        Program::Missing => Failure::usage(format!("agent {}: there is no program {program}", agent.name))
-            .hint(format!("install it, or set [agents.{}] command in signoff.toml", agent.name)),
-        Program::NotExecutable => {
-            Failure::usage(format!("agent {}: {program} is not executable", agent.name))
-                .hint(format!("make it so: chmod +x {program}"))
-        }
+    let Some(program) = scout::program(agent) else { return Ok(()) };
+    let checkout = bench.repository.checkout();
+    let (wrong, hint) = match scout::look_for(program, checkout) {
+        Program::Startable(path) => match agents::wrong_version(agent, &path, bench.repository.root()) {
+            Some(wrong) => wrong,
+            None => return Ok(()),
+        },
+        Program::Missing => agents::missing(agent),
+        // People know it by the name that they gave it.
+        Program::NotExecutable(_) => agents::not_executable(Path::new(program)),
     };
-    Err(located(bench, wrong, (agent, "command")))
+    let key = if agent.command.is_empty() { "kind" } else { "command" };
+    let failure = Failure::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
+    Err(located(bench, failure, (agent, key)))
 }
 
 /// Adds where something about an agent is written. An agent whose name says its kind needs no word about it.
@@ -313,23 +327,5 @@ fn located(bench: &Bench, failure: Failure, (agent, key): (&Agent, &str)) -> Fai
     match bench.settings.origins().into_iter().find(|row| row.key == key) {
         Some(row) => failure.at(row.origin.to_string()),
         None => failure,
-    }
-}
-
-/// What lies where a program is to be.
-enum Program {
-    Startable,
-    NotExecutable,
-    Missing,
-}
-
-/// A program is on the path, or where its own path says.
-fn look_for(program: &str, checkout: &Path) -> Program {
-    let path = checkout.join(program);
-    match program.contains('/') {
-        true if door::is_executable(&path) => Program::Startable,
-        true if path.is_file() => Program::NotExecutable,
-        false if door::is_on_path(program) => Program::Startable,
-        true | false => Program::Missing,
     }
 }

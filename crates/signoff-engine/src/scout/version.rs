@@ -67,8 +67,20 @@ const LIMIT: Duration = Duration::from_secs(15);
 /// So much may be said about a version.
 const MOST: usize = 64 * 1024;
 
-/// Asks a program for its version; why not, in words. `home` is an empty directory: asking changes nothing of the person's.
-pub fn asked(program: &Path, home: &Path) -> Result<Version, String> {
+/// Why a program's version is not known, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unversioned {
+    /// It cannot be started at all.
+    NotStarted(String),
+    /// It can, and does not tell.
+    Untold(String),
+}
+
+/// What shells and `env` end with where what they are to run is not there, or cannot be run.
+const NOT_RUN: [i32; 2] = [126, 127];
+
+/// Asks a program for its version. `home` is an empty directory: asking changes nothing of the person's.
+pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
     let (name, at_home) = (program.display().to_string(), home.display().to_string());
     let answer = ask(&Question {
         program: &name,
@@ -80,8 +92,13 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, String> {
     });
     let answer = match answer {
         Ok(answer) => answer,
-        Err(AskError::Missing) => return Err("it cannot be started: what it is run by is not there".to_owned()),
-        Err(error) => return Err(format!("asked for its version, {error}")),
+        Err(AskError::Missing) => {
+            return Err(Unversioned::NotStarted("what it is run by is not there".to_owned()));
+        }
+        Err(AskError::Io(error)) => return Err(Unversioned::NotStarted(error.to_string())),
+        Err(error @ (AskError::Stuck(_) | AskError::Flood(_))) => {
+            return Err(Unversioned::Untold(format!("asked for its version, {error}")));
+        }
     };
     let said = String::from_utf8_lossy(&answer.stdout);
     match Version::find(&said).filter(|_| answer.status.success()) {
@@ -90,7 +107,11 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, String> {
             let complaint = String::from_utf8_lossy(&answer.stderr);
             let mut lines = complaint.lines().chain(said.lines()).map(str::trim);
             let line = lines.find(|line| !line.is_empty()).unwrap_or("it said nothing");
-            Err(format!("it does not tell its version: {}", line.chars().take(160).collect::<String>()))
+            let line: String = line.chars().take(160).collect();
+            match answer.status.code() {
+                Some(code) if NOT_RUN.contains(&code) => Err(Unversioned::NotStarted(line)),
+                Some(_) | None => Err(Unversioned::Untold(format!("it does not tell its version: {line}"))),
+            }
         }
     }
 }
