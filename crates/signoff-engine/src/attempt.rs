@@ -23,7 +23,9 @@ mod usage;
 pub(crate) use checks::checks_launch;
 pub(crate) use conclude::{Checks, checked, failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
-pub(crate) use environment::{bare as bare_environment, of_landing as environment, of_trial as trial_environment};
+pub(crate) use environment::{
+    bare as bare_environment, of_landing as environment, of_trial as trial_environment,
+};
 pub use found::{Found, found};
 pub(crate) use hear::listen;
 pub(crate) use items::{Lies, found_changed, is_first};

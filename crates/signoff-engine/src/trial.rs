@@ -138,19 +138,21 @@ impl Trial<'_> {
         let account = listen(adapter.as_ref(), &dir, ended);
         let usage = usage_of(&account.heard.spent);
         // What we did to it comes first, then its own word; its exit code alone says nothing.
-        let answer = match (&ended.exit, account.heard.trouble) {
-            (Exit::Code(_) | Exit::Signal(_), Some(trouble)) => Err(Failure::Trouble(trouble)),
-            (Exit::Code(_) | Exit::Signal(_), None) => said(&account.message),
-            (
-                Exit::TimedOut
-                | Exit::Silent
-                | Exit::Stopped
-                | Exit::Orphaned
-                | Exit::Unkept { .. }
-                | Exit::NotStarted { .. },
-                _,
-            ) => Err(failure(&ended.exit).unwrap_or(Failure::Unusable { message: "it was stopped".to_owned() })),
-        };
+        let answer =
+            match (&ended.exit, account.heard.trouble) {
+                (Exit::Code(_) | Exit::Signal(_), Some(trouble)) => Err(Failure::Trouble(trouble)),
+                (Exit::Code(_) | Exit::Signal(_), None) => said(&account.message),
+                (
+                    Exit::TimedOut
+                    | Exit::Silent
+                    | Exit::Stopped
+                    | Exit::Orphaned
+                    | Exit::Unkept { .. }
+                    | Exit::NotStarted { .. },
+                    _,
+                ) => Err(failure(&ended.exit)
+                    .unwrap_or(Failure::Unusable { message: "it was stopped".to_owned() })),
+            };
         Tried { answer, usage, duration }
     }
 }

@@ -79,13 +79,11 @@ impl Checked {
     }
 
     fn told(&self) -> Vec<String> {
-        let spent = format!(
-            "{:.1} s, ${:.4}, {} tokens in, {} out",
-            self.duration_ms as f64 / 1000.0,
-            self.cost_usd,
-            self.input_tokens,
-            self.output_tokens
-        );
+        // Not every agent tells what it cost.
+        let cost = if self.cost_usd > 0.0 { format!(", ${:.4}", self.cost_usd) } else { String::new() };
+        let seconds = self.duration_ms as f64 / 1000.0;
+        let (input, output) = (self.input_tokens, self.output_tokens);
+        let spent = format!("{seconds:.1} s, {input} tokens in, {output} out{cost}");
         let how = if self.works { "works" } else { "does not work" };
         let first = format!("{how}: {} ({spent})", cut(&self.message, WORDS));
         let hint = self.hint.iter().map(|hint| format!("hint: {hint}"));

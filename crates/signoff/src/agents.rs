@@ -40,7 +40,8 @@ pub fn all(settings: &Settings, checkout: &Path) -> Result<Vec<Seen>, Failure> {
 /// The same for those alone whose program is on the path, whatever is configured.
 pub fn installed() -> Result<Vec<Seen>, Failure> {
     let seen = scout::KINDS.iter().map(|known| look(scout::plain(known.kind), false, Path::new("/")));
-    let mut seen: Vec<Seen> = seen.filter(|seen| matches!(seen.program, Some(Program::Startable(_)))).collect();
+    let mut seen: Vec<Seen> =
+        seen.filter(|seen| matches!(seen.program, Some(Program::Startable(_)))).collect();
     ask_versions(&mut seen)?;
     Ok(seen)
 }
@@ -162,7 +163,8 @@ pub fn too_old(agent: &Agent, version: &Version) -> Option<(String, String)> {
 }
 
 pub fn cannot_start(agent: &Agent, path: &Path, why: &str) -> (String, String) {
-    let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
+    let hint =
+        format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
     (format!("it cannot be started: {why}"), hint)
 }
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export, import,
-    improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show, status,
-    tasks, work, workflow,
+    add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show,
+    status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};

@@ -208,6 +208,12 @@ pub fn test_word(name: &str) -> Option<String> {
     variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
 }
 
+/// Whether there is a port on this machine that only its own programs reach.
+pub fn can_serve() -> std::io::Result<()> {
+    let address = test_word("SIGNOFF_TEST_LOOPBACK").unwrap_or("127.0.0.1".to_owned());
+    std::net::TcpListener::bind((address, 0)).map(drop)
+}
+
 /// The variables that may be meant for us.
 pub fn own_variables() -> Vec<(String, String)> {
     let text = |word: OsString| word.to_string_lossy().into_owned();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind, Origin, Place, Sandbox, Settings, TaskFlags, Writable};
+use signoff_core::contract::Contract;
 use signoff_core::group::Supply;
 use signoff_core::hold::Hold;
 use signoff_core::ids::{LoopId, RunId, TaskId};
@@ -192,6 +193,9 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
                         None => check_prompts(bench, &[name.as_str()])?,
                     }
                     check_agent(bench, &reviewer.agent)?;
+                    if reviewer.contract == Contract::Tool {
+                        check_reporting(name.as_str())?;
+                    }
                     if reviewer.agent.kind == AgentKind::Checks {
                         check_checks(bench, &format!("reviewer {name}"))?;
                     }
@@ -213,6 +217,15 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
 fn check_prompt(bench: &Bench, path: &str, place: &str) -> Result<(), Failure> {
     let read = PromptFile::at(bench.repository.root(), path).read();
     read.map(drop).map_err(|error| Failure::from(error).at(place))
+}
+
+/// Who reports with a tool, and in no other way, needs a server to report to.
+fn check_reporting(reviewer: &str) -> Result<(), Failure> {
+    let Err(error) = door::can_serve() else { return Ok(()) };
+    let said = "reports with a tool, and agents cannot be served: no port of 127.0.0.1 is to be had";
+    let hint =
+        format!("see to the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
+    Err(Failure::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
 }
 
 /// Who runs the project's checks needs some.
@@ -238,8 +251,11 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
 fn not_logged_in(agent: &Agent) -> Option<String> {
     let home = crate::settings::home().unwrap_or_default();
     let name = &agent.name;
-    (scout::login(agent, &agents::variables(), &home) == Login::None)
-        .then(|| format!("agent {name} is not logged in, as far as can be told; `signoff agents --check {name}` tries it"))
+    (scout::login(agent, &agents::variables(), &home) == Login::None).then(|| {
+        format!(
+            "agent {name} is not logged in, as far as can be told; `signoff agents --check {name}` tries it"
+        )
+    })
 }
 
 /// What is not there when an agent starts, it cannot make either.

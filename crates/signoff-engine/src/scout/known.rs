@@ -59,7 +59,10 @@ pub const KINDS: [Known; 6] = [
         // `--skip-trust`
         least: Some(Version(0, 39, 1)),
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        logins: &[(".gemini/oauth_creds.json", "~/.gemini"), (".gemini/gemini-credentials.json", "~/.gemini")],
+        logins: &[
+            (".gemini/oauth_creds.json", "~/.gemini"),
+            (".gemini/gemini-credentials.json", "~/.gemini"),
+        ],
         variables: &[".gemini/.env", ".env"],
         elsewhere: &["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_APPLICATION_CREDENTIALS"],
         may_need_none: false,

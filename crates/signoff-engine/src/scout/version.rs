@@ -86,7 +86,12 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
         program: &name,
         arguments: &["--version"],
         directory: home,
-        environment: &[("HOME", &at_home), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")],
+        environment: &[
+            ("HOME", &at_home),
+            ("TMPDIR", &at_home),
+            ("COPILOT_AUTO_UPDATE", "false"),
+            ("NO_COLOR", "1"),
+        ],
         limit: LIMIT,
         most: MOST,
     });
@@ -158,7 +163,8 @@ mod tests {
         assert_eq!(packaged(&bin.join("agent")), None);
         fs::write(package.join("package.json"), r#"{"version":"1.2.3","bin":{"other":"x"}}"#).unwrap();
         assert_eq!(packaged(&bin.join("agent")), None);
-        fs::write(package.join("package.json"), r#"{"version":"1.2.3","bin":{"agent":"dist/cli.js"}}"#).unwrap();
+        fs::write(package.join("package.json"), r#"{"version":"1.2.3","bin":{"agent":"dist/cli.js"}}"#)
+            .unwrap();
         assert_eq!(packaged(&bin.join("agent")), Some(Version(1, 2, 3)));
         assert_eq!(packaged(&bin.join("missing")), None);
     }

@@ -147,7 +147,9 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
     // How it failed is in the detail, in better words.
     let outcome = match attempt.outcome {
         None => "running".to_owned(),
-        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => "failed".to_owned(),
+        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
+            "failed".to_owned()
+        }
         Some(outcome) => outcome.replace('_', " "),
     };
     vec![

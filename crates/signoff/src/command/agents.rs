@@ -24,7 +24,9 @@ use crate::{desk, drive, preflight, settings};
 /// logged in as far as can be told, its model, and who holds it to what it may write. With --check each is asked for one
 /// word, which costs as much as one word does. Ends with 1 if one that is configured cannot be used.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff agents\n  signoff agents --check\n  signoff agents claude --check")]
+#[command(
+    after_help = "Example:\n  signoff agents\n  signoff agents --check\n  signoff agents claude --check"
+)]
 pub struct Args {
     /// Only these
     #[arg(value_name = "NAME")]

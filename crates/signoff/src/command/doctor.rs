@@ -111,8 +111,7 @@ pub fn sandbox(settings: &Settings, power: &Power) -> Look {
         (Hold::Bubblewrap, _) => "bubblewrap".to_owned(),
         (Hold::Nobody, _) => "nobody".to_owned(),
     };
-    let writers =
-        if settings.holds_writers() { "writers only to their own work" } else { "writers can" };
+    let writers = if settings.holds_writers() { "writers only to their own work" } else { "writers can" };
     let lacks = power.lacks.as_deref();
     let held = format!("reviewers cannot write, {writers} ({by})");
     match (settings.sandbox(), lacks) {

@@ -31,10 +31,10 @@ fn shell(env: &TestEnv, script: &str) -> Output {
 
 /// How long something took is never the same.
 fn timeless(text: &str) -> String {
-    let line = |line: &str| match line.split_once(" s, $") {
+    let line = |line: &str| match line.split_once(" s, ") {
         Some((before, after)) => {
             let before = before.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
-            format!("{before}N s, ${after}\n")
+            format!("{before}N s, {after}\n")
         }
         None => format!("{line}\n"),
     };
@@ -90,7 +90,10 @@ fn a_trial_tells_what_works_and_leaves_nothing_behind() {
     insta::assert_snapshot!(shell(&env, "signoff agents --check"), @"");
     program(&env, "claude", "2.1.325 (Claude Code)", "status-404");
     insta::assert_snapshot!(shell(&env, "signoff agents --check"), @"");
-    env.write("../agents/claude", "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n");
+    env.write(
+        "../agents/claude",
+        "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n",
+    );
     insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_TRIAL_MS=200 signoff agents --check; ls ../tmp"), @"");
 }
 
@@ -156,4 +159,15 @@ fn what_only_the_agent_knows_fails_the_attempt_with_its_words_and_the_next_step(
     insta::assert_snapshot!(failed("no-login"), @"");
     insta::assert_snapshot!(failed("status-404"), @"");
     insta::assert_snapshot!(failed("reports-down"), @"");
+}
+
+#[test]
+fn a_reviewer_that_must_report_with_a_tool_needs_a_server() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    let reviewer =
+        "[gate]\nreviewers = [\"code\"]\n\n[reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n";
+    configured(&env, &format!("{reviewer}\n{CLAUDE}"));
+    let work = "signoff add T --auto-review > /dev/null; SIGNOFF_TEST_LOOPBACK=192.0.2.1 signoff work";
+    insta::assert_snapshot!(shell(&env, work), @"");
 }
