@@ -94,7 +94,7 @@ impl Seen {
                 Err(Unversioned::NotStarted(why)) => Some(cannot_start(&self.agent, path, why)),
                 Err(Unversioned::Untold(_)) => None,
             },
-            Program::NotExecutable(path) => Some(not_executable(path)),
+            Program::NotExecutable(path) => Some(not_executable(&self.agent, path)),
             Program::Missing => Some(missing(&self.agent)),
         }
     }
@@ -150,8 +150,10 @@ pub fn missing(agent: &Agent) -> (String, String) {
     (format!("there is no program {program}"), hint)
 }
 
-pub fn not_executable(path: &Path) -> (String, String) {
-    let path = path.display();
+pub fn not_executable(agent: &Agent, path: &Path) -> (String, String) {
+    // People know it by the path that they gave it.
+    let given = scout::program(agent).filter(|program| program.contains('/'));
+    let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
     (format!("{path} is not executable"), format!("make it so: chmod +x {path}"))
 }
 

@@ -329,8 +329,7 @@ fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
             None => return Ok(()),
         },
         Program::Missing => agents::missing(agent),
-        // People know it by the name that they gave it.
-        Program::NotExecutable(_) => agents::not_executable(Path::new(program)),
+        Program::NotExecutable(path) => agents::not_executable(agent, &path),
     };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
     let failure = Failure::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
