@@ -130,7 +130,7 @@ fn a_trial_tells_what_works_and_leaves_nothing_behind() {
     configured(&env, CLAUDE);
     let look = "signoff agents --check; echo exit $?; ls -a ../tmp; git status --short; ls .signoff 2> /dev/null || echo nothing";
     insta::assert_snapshot!(shell(&env, look), @"
-    exit 2
+    exit 0
     --- stdout
     ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
@@ -316,7 +316,26 @@ fn an_agent_that_does_not_reach_the_server_has_not_approved() {
     env.write("../agents/claude", script);
     configured(&env, &format!("{REVIEWED}{CLAUDE}"));
     let work = "signoff add T --auto-review > /dev/null; ANTHROPIC_API_KEY=k signoff work --no-ask";
-    insta::assert_snapshot!(shell(&env, work), @"");
+    insta::assert_snapshot!(shell(&env, work), @"
+    exit 0
+    --- stdout
+    Running task #1: T
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - code: the reviewer did not report its result
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: INCONCLUSIVE - code: the reviewer did not report its result
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: INCONCLUSIVE - code: the reviewer did not report its result
+    Max review cycles (3) reached without approval
+    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Look at it: signoff show 1; go on: signoff improve 1 --review
+    --- stderr
+    `signoff work` works it
+    ");
     assert_eq!(shell(&env, "cat .signoff/worktrees/*/f.txt").stdout, "work\n");
 }
 

@@ -341,9 +341,9 @@ fn whoever_falls_in_for_another_is_looked_at_as_well() {
     insta::assert_snapshot!(told("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
     exit 2
     --- stderr
-    error: agent other: there is no program codex
-      --> signoff.toml:6
-    hint: install it (`npm install -g @openai/codex`), or set [agents.other] command in signoff.toml
+    error: agent other: there is no program ./codex
+      --> signoff.toml:7
+    hint: install it, or set [agents.other] command in signoff.toml
     ");
     insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
     exit 2
