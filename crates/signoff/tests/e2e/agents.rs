@@ -337,8 +337,6 @@ fn an_agent_that_does_not_reach_the_server_has_not_approved() {
 fn a_reviewer_that_must_report_with_a_tool_needs_a_server() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
-    let reviewer =
-        "[gate]\nreviewers = [\"code\"]\n\n[reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n";
     configured(&env, &format!("{REVIEWED}{CLAUDE}"));
     let work = "signoff add T --auto-review > /dev/null; SIGNOFF_TEST_LOOPBACK=192.0.2.1 signoff work";
     insta::assert_snapshot!(shell(&env, work), @r#"
