@@ -118,7 +118,7 @@ fn shop(
         store: bench.store,
         program,
         person: crate::settings::home().unwrap_or_default(),
-        variables: crate::agents::variables(),
+        variables: crate::preflight::agents::variables(),
         jobs,
         subject,
         base,

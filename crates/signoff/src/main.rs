@@ -1,6 +1,5 @@
 //! `signoff` drives coding agents through implement, review, fix and re-review until the work is signed off.
 
-mod agents;
 mod app;
 mod command;
 mod console;

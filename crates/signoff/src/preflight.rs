@@ -1,5 +1,7 @@
 //! What is looked at before anything is started: a mistake that would stop every task is said at once.
 
+pub mod agents;
+
 use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind, Origin, Place, Sandbox, Settings, TaskFlags, Writable};
@@ -19,7 +21,6 @@ use signoff_engine::opening::{self, PromptFile};
 use signoff_engine::scout::{self, Login, Program};
 use signoff_store::Store as _;
 
-use crate::agents;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;

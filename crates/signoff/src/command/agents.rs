@@ -12,10 +12,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::doctor;
-use crate::agents::{self, Seen};
 use crate::console::Console;
 use crate::door::{self, Throwaway};
 use crate::failure::{Exit, Failure};
+use crate::preflight::agents::{self, Seen};
 use crate::{desk, drive, preflight, settings};
 
 /// Show which agents are here, and whether they work

@@ -9,10 +9,10 @@ use signoff_engine::detect::{self, Found};
 use signoff_engine::scout::{self, Login};
 use signoff_term::json::{Check, InitReport, VERSION};
 
-use crate::agents::{self, Seen};
 use crate::console::Console;
 use crate::door::replace::put;
 use crate::failure::{Exit, Failure};
+use crate::preflight::agents::{self, Seen};
 use crate::settings;
 use crate::{desk, door};
 
