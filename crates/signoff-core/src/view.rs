@@ -257,6 +257,12 @@ impl RunView {
         started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
+    /// Which agent an attempt is of.
+    pub fn agent(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&str> {
+        let launch = self.loops.get(loop_id)?.launches.get(&attempt)?;
+        Some(launch.agent.as_str())
+    }
+
     /// The loops in order of their ids. A checkpoint's loop shows in the row of the one that it looks at.
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };

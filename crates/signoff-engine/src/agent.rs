@@ -17,7 +17,7 @@ mod opencode;
 mod plain;
 mod qwen;
 mod refusal;
-mod set_up;
+pub(crate) mod set_up;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -24,15 +24,18 @@ mod reviewed;
 mod usage;
 
 pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{Checks, checked, left};
+pub(crate) use conclude::{Checks, checked, failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
 pub use environment::secrets;
-pub(crate) use environment::{bare as bare_environment, of_landing as environment};
+pub(crate) use environment::{
+    bare as bare_environment, of_landing as environment, of_trial as trial_environment, withheld,
+};
 pub use found::{Found, found};
-pub(crate) use hear::hear_lost;
+pub(crate) use hear::{hear_lost, listen};
+pub(crate) use inherited::{inherited, inherits};
 pub(crate) use items::{Lies, found_changed, is_first};
 pub use once::Once;
-pub(crate) use prepare::make_directory;
+pub(crate) use prepare::{lay, make_directory};
 pub use reading::Readings;
 pub use usage::{Priced, told_usage};
 

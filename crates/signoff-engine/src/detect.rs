@@ -64,14 +64,16 @@ pub fn checks(root: &Path, is_there: impl Fn(&str) -> bool) -> Found {
 
 /// What the machine can start by this name.
 pub fn is_installed(program: &str) -> bool {
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-    };
-    env::split_paths(&search_path()).any(|directory| is_program(&directory.join(program)))
+    env::split_paths(&search_path()).any(|directory| is_executable(&directory.join(program)))
+}
+
+/// Whether a file could be started.
+pub fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that looks where programs are")]
-fn search_path() -> OsString {
+pub(crate) fn search_path() -> OsString {
     env::var_os("PATH").unwrap_or_default()
 }
 

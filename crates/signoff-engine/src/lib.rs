@@ -24,5 +24,7 @@ pub mod opening;
 pub mod place;
 pub mod process;
 pub mod reports;
+pub mod scout;
 mod tick;
 pub mod tracker;
+pub mod trial;

@@ -17,6 +17,7 @@ pub use command::{
     LandReport, LandedTask, LogLine, Look, PhasesReport,
 };
 
+use crate::agents::AgentsReport;
 use crate::show::Report;
 use crate::slots::SlotsReport;
 
@@ -132,6 +133,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     };
     vec![
         ("add", of("`add --json`, version 1", printed::<AddReport>)),
+        ("agents", of("`agents --json`, version 1", printed::<AgentsReport>)),
         ("answer", of("`answer --json`, version 1", printed::<AnswerReport>)),
         ("config", of("`config --json`, version 1", printed::<ConfigReport>)),
         (

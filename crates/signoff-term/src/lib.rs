@@ -2,6 +2,7 @@
 //!
 //! Values go in, text and values come out. Nothing here reads or writes anything, or asks for the time.
 
+pub mod agents;
 pub mod attention;
 pub mod dialogue;
 pub mod exit;

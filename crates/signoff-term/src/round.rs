@@ -21,6 +21,8 @@ pub struct Step<'a> {
     pub event: &'a Event,
     pub after: &'a Loop,
     pub policy: &'a Policy,
+    /// The agent whose attempt it ends, by name.
+    pub agent: Option<&'a str>,
 }
 
 /// The reviewers of a gate called once, on one commit; or the project's checks run once.

@@ -172,7 +172,7 @@ fn rounds(log: &[Recorded], loop_id: &LoopId) -> (RunView, Vec<Told>) {
         let (Some(after), Some(policy)) = (view.loop_state(loop_id), view.loop_policy(loop_id)) else {
             continue;
         };
-        let step = Step { before: &before, event, after, policy };
+        let step = Step { before: &before, event, after, policy, agent: None };
         if let Some(round) = rounds.take(&step) {
             let ruling = round.ruling(&step);
             told.push(Told { round, ruling, at: recorded.at.to_string() });

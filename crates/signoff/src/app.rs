@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    add, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export, import,
-    improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show, status,
-    tasks, work, workflow,
+    add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show,
+    status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -85,6 +85,7 @@ enum Command {
     Mcp(mcp::Args),
     Config(config::Args),
     Configure(configure::Args),
+    Agents(agents::Args),
     Doctor(doctor::Args),
     Export(export::Args),
     Import(import::Args),
@@ -136,6 +137,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Configure(args)) => configure::run(&args, &console),
+        Some(Command::Agents(args)) => agents::run(&args, &console),
         Some(Command::Doctor(args)) => doctor::run(&args, &console),
         Some(Command::Demo(args)) => demo::run(&args, &console),
         Some(Command::Export(args)) => export::run(&args, &console),

@@ -1,6 +1,7 @@
 //! The commands, one file each, under the name a person types.
 
 pub mod add;
+pub mod agents;
 pub mod answer;
 pub mod cancel;
 pub mod completions;

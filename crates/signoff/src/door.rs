@@ -37,13 +37,47 @@ pub fn person() -> String {
         .unwrap_or_else(|| "a person".to_owned())
 }
 
-/// A fresh directory that nobody else uses.
-pub fn temporary_directory() -> Result<PathBuf, Failure> {
-    let name = format!("signoff-demo-{}-{}", std::process::id(), now().as_millisecond());
-    let path = std::env::temp_dir().join(name);
-    std::fs::create_dir(&path)
-        .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+/// A fresh directory that nobody else uses, or can look into.
+pub fn temporary_directory(what: &str) -> Result<PathBuf, Failure> {
+    let failed = |path: &Path, error| Failure::failed(format!("cannot make {}: {error}", path.display()));
+    let above = std::env::temp_dir();
+    let above = above.canonicalize().map_err(|error| failed(&above, error))?;
+    let (process, time) = (std::process::id(), now().as_nanosecond());
+    let path = above.join(format!("signoff-{what}-{process}-{time}"));
+    private(&path).map_err(|error| failed(&path, error))?;
     Ok(path)
+}
+
+#[cfg(unix)]
+fn private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn private(path: &Path) -> std::io::Result<()> {
+    fs::create_dir(path)
+}
+
+/// A fresh directory that is gone with its last use.
+#[derive(Debug)]
+pub struct Throwaway(PathBuf);
+
+impl Throwaway {
+    pub fn new(what: &str) -> Result<Self, Failure> {
+        temporary_directory(what).map(Self)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Throwaway {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clear away.
+        fs::remove_dir_all(&self.0).ok();
+    }
 }
 
 /// Lets another program do something.
@@ -172,6 +206,12 @@ pub fn test_number(name: &str) -> Option<u64> {
 /// A word that a test sets; builds for people know no such thing.
 pub fn test_word(name: &str) -> Option<String> {
     variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
+}
+
+/// Whether there is a port on this machine that only its own programs reach.
+pub fn can_serve() -> std::io::Result<()> {
+    let address = test_word("SIGNOFF_TEST_LOOPBACK").unwrap_or("127.0.0.1".to_owned());
+    std::net::TcpListener::bind((address, 0)).map(drop)
 }
 
 /// The variables that may be meant for us.

@@ -120,7 +120,7 @@ fn shop(
         store: bench.store,
         program,
         person: crate::settings::home().unwrap_or_default(),
-        variables: variables(),
+        variables: crate::preflight::agents::variables(),
         jobs,
         subject,
         base,
@@ -130,12 +130,6 @@ fn shop(
         once: Once::default(),
         mending: Mutex::default(),
     }))
-}
-
-/// The names of the variables that have a value here.
-fn variables() -> BTreeSet<String> {
-    let set = door::environment().into_iter().filter(|(_, value)| !value.is_empty());
-    set.filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
 /// How trackers are asked here.

@@ -76,6 +76,11 @@ impl Failure {
         Self::new(Exit::Failed, message)
     }
 
+    /// A person interrupted it.
+    pub fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted")
+    }
+
     fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), place: None, hint: None }
     }

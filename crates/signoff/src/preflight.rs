@@ -1,8 +1,11 @@
 //! What is looked at before anything is started: a mistake that would stop every task is said at once.
 
+pub mod agents;
+
 use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind, Origin, Place, Sandbox, Settings, TaskFlags, Writable};
+use signoff_core::contract::Contract;
 use signoff_core::group::Supply;
 use signoff_core::hold::Hold;
 use signoff_core::ids::{LoopId, RunId, TaskId};
@@ -15,6 +18,7 @@ use signoff_engine::confine::Power;
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::At;
 use signoff_engine::opening::{self, PromptFile};
+use signoff_engine::scout::{self, Login, Program};
 use signoff_store::Store as _;
 
 use crate::console::Console;
@@ -190,6 +194,9 @@ pub fn check_agents(bench: &Bench, workflow: &Workflow, task: &TaskSpec) -> Resu
                         None => check_prompts(bench, &[name.as_str()])?,
                     }
                     check_agent(bench, &reviewer.agent)?;
+                    if reviewer.contract == Contract::Tool {
+                        check_reporting(name.as_str())?;
+                    }
                     if reviewer.agent.kind == AgentKind::Checks {
                         check_checks(bench, &format!("reviewer {name}"))?;
                     }
@@ -213,6 +220,15 @@ fn check_prompt(bench: &Bench, path: &str, place: &str) -> Result<(), Failure> {
     read.map(drop).map_err(|error| Failure::from(error).at(place))
 }
 
+/// Who reports with a tool, and in no other way, needs a server to report to.
+fn check_reporting(reviewer: &str) -> Result<(), Failure> {
+    let Err(error) = door::can_serve() else { return Ok(()) };
+    let said = "reports with a tool, and agents cannot be served: no port of 127.0.0.1 is to be had";
+    let hint =
+        format!("see to the loopback interface, or set [reviewers.{reviewer}] contract = \"markdown\"");
+    Err(Failure::usage(format!("reviewer {reviewer} {said}: {error}")).hint(hint))
+}
+
 /// Who runs the project's checks needs some.
 fn check_checks(bench: &Bench, who: &str) -> Result<(), Failure> {
     if !bench.settings.checks().is_empty() {
@@ -228,7 +244,19 @@ pub fn warnings(bench: &Bench) -> Vec<String> {
         bench.settings.copied_into_worktrees().iter().filter_map(|name| not_copied(bench, name)).collect();
     let written = bench.settings.sandbox_write().iter().filter(|_| bench.settings.holds_writers());
     said.extend(written.filter_map(|path| not_writable(path)));
+    said.extend(bench.settings.agents().iter().filter_map(not_logged_in));
     said
+}
+
+/// Only its provider knows for sure, so nobody is stopped by it.
+fn not_logged_in(agent: &Agent) -> Option<String> {
+    let home = crate::settings::home().unwrap_or_default();
+    let name = &agent.name;
+    (scout::login(agent, &agents::variables(), &home) == Login::None).then(|| {
+        format!(
+            "agent {name} is not logged in, as far as can be told; `signoff agents --check {name}` tries it"
+        )
+    })
 }
 
 /// What is not there when an agent starts, it cannot make either.
@@ -294,17 +322,19 @@ fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
         .hint("use an agent of kind \"command\" in signoff.toml");
         return Err(located(bench, failure, (agent, "kind")));
     }
-    let Some(program) = agent.command.first() else { return Ok(()) };
-    let wrong = match look_for(program, bench.repository.checkout()) {
-        Program::Startable => return Ok(()),
-        Program::Missing => Failure::usage(format!("agent {}: there is no program {program}", agent.name))
-            .hint(format!("install it, or set [agents.{}] command in signoff.toml", agent.name)),
-        Program::NotExecutable => {
-            Failure::usage(format!("agent {}: {program} is not executable", agent.name))
-                .hint(format!("make it so: chmod +x {program}"))
-        }
+    let Some(program) = scout::program(agent) else { return Ok(()) };
+    let checkout = bench.repository.checkout();
+    let (wrong, hint) = match scout::look_for(program, checkout) {
+        Program::Startable(path) => match agents::wrong_version(agent, &path, bench.repository.root()) {
+            Some(wrong) => wrong,
+            None => return Ok(()),
+        },
+        Program::Missing => agents::missing(agent),
+        Program::NotExecutable(path) => agents::not_executable(agent, &path),
     };
-    Err(located(bench, wrong, (agent, "command")))
+    let key = if agent.command.is_empty() { "kind" } else { "command" };
+    let failure = Failure::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
+    Err(located(bench, failure, (agent, key)))
 }
 
 /// Adds where something about an agent is written. An agent whose name says its kind needs no word about it.
@@ -313,23 +343,5 @@ fn located(bench: &Bench, failure: Failure, (agent, key): (&Agent, &str)) -> Fai
     match bench.settings.origins().into_iter().find(|row| row.key == key) {
         Some(row) => failure.at(row.origin.to_string()),
         None => failure,
-    }
-}
-
-/// What lies where a program is to be.
-enum Program {
-    Startable,
-    NotExecutable,
-    Missing,
-}
-
-/// A program is on the path, or where its own path says.
-fn look_for(program: &str, checkout: &Path) -> Program {
-    let path = checkout.join(program);
-    match program.contains('/') {
-        true if door::is_executable(&path) => Program::Startable,
-        true if path.is_file() => Program::NotExecutable,
-        false if door::is_on_path(program) => Program::Startable,
-        true | false => Program::Missing,
     }
 }

@@ -252,6 +252,24 @@ pub enum Failure {
     },
 }
 
+impl Failure {
+    /// What a person can do about it, `agent` being its name in the configuration.
+    pub fn hint(&self, agent: &str) -> Option<String> {
+        match self {
+            Self::Trouble(trouble) => trouble.hint(agent),
+            Self::Exit { .. }
+            | Self::Signal { .. }
+            | Self::TimedOut
+            | Self::Silent
+            | Self::NothingDone
+            | Self::Unusable { .. }
+            | Self::BadAnswer { .. }
+            | Self::NotStarted { .. }
+            | Self::RateLimited { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use signoff_core::group::{RunEvent, RunPolicy, Standing};
-use signoff_core::hold;
 use signoff_core::heard::{Trouble, TroubleKind};
+use signoff_core::hold;
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{

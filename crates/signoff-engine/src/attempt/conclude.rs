@@ -165,7 +165,7 @@ pub(super) fn failed(task: &Assignment, failure: Failure) -> End {
 }
 
 /// How a process ended badly; none if it ended well or was stopped by us.
-pub(super) fn failure(exit: &Exit) -> Option<Failure> {
+pub(crate) fn failure(exit: &Exit) -> Option<Failure> {
     match exit {
         Exit::Code(0) | Exit::Stopped | Exit::Orphaned | Exit::Unkept { .. } => None,
         Exit::Code(code) => Some(Failure::Exit { code: *code }),
@@ -403,7 +403,7 @@ pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
 }
 
 /// The start of a file that an agent may have put anything in the place of: a pipe would be waited for in vain.
-pub(super) fn start_of(path: &Path, most: u64) -> Vec<u8> {
+pub(crate) fn start_of(path: &Path, most: u64) -> Vec<u8> {
     let mut text = Vec::new();
     if path.metadata().is_ok_and(|file| file.is_file())
         && let Ok(file) = File::open(path)

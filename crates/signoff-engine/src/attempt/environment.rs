@@ -79,6 +79,17 @@ pub fn bare(run: RunId) -> Vec<(String, Option<String>)> {
     known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The variables of a trial, which is no part of any run.
+pub fn of_trial(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+    let known = [
+        ("SIGNOFF_ROLE", "trial".to_owned()),
+        ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
+        ("TMPDIR", dir.temporary().display().to_string()),
+    ];
+    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
+    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.
 const GIT: [&str; 9] = [
     "GIT_DIR",

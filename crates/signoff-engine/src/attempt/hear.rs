@@ -76,7 +76,7 @@ pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Opti
 }
 
 /// What the transcript comes to.
-fn listen(agent: &dyn Agent, dir: &AttemptDir, (ended, resumed): (&Ended, bool)) -> Account {
+pub(crate) fn listen(agent: &dyn Agent, dir: &AttemptDir, (ended, resumed): (&Ended, bool)) -> Account {
     let mut listener = told(agent, dir);
     let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
     let stderr = limited::end_of(&dir.stderr(), STDERR);

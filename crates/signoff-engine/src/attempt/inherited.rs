@@ -1,5 +1,7 @@
 //! What an agent inherits of the person's environment.
 
+use std::collections::BTreeSet;
+
 use signoff_core::config::{Agent, AgentKind};
 use signoff_core::redact::is_secret_name;
 
@@ -47,6 +49,11 @@ pub fn inherits(agent: &Agent, name: &str) -> bool {
         | AgentKind::Copilot
         | AgentKind::Acp => is_open(name),
     }
+}
+
+/// Those of the variables that are set here which an agent inherits.
+pub fn inherited(agent: &Agent, set: &BTreeSet<String>) -> BTreeSet<String> {
+    set.iter().filter(|name| inherits(agent, name)).cloned().collect()
 }
 
 fn is_open(name: &str) -> bool {

@@ -22,6 +22,7 @@ use signoff_core::workflow::{Completion, Role};
 use super::document::{self, Kind};
 use super::environment::{self, Told};
 use super::held::{Room, held};
+use super::inherited::inherited;
 use super::{Unstarted, Workshop, carried, checks, copied, directory, items, research};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::artifact;
@@ -316,7 +317,7 @@ pub(super) fn launch(
         repository: shop.repository.root(),
         home: &home,
         person,
-        inherits: &shop.variables,
+        inherits: &inherited(agent, &shop.variables),
         reporting,
         resumes: task.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
         hold: task.launch.hold.unwrap_or(Hold::Nobody),
@@ -335,7 +336,7 @@ pub(super) fn launch(
 }
 
 /// Puts the files where the agent looks for them, for nobody else to read.
-fn lay(files: &[Laid]) -> io::Result<()> {
+pub(crate) fn lay(files: &[Laid]) -> io::Result<()> {
     for file in files {
         let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));

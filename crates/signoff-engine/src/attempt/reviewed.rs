@@ -5,14 +5,15 @@ use std::path::Path;
 
 use signoff_core::checks;
 use signoff_core::config::{AgentKind, AssignedReviewer};
-use signoff_core::contract::{self, Answer};
+use signoff_core::contract::{self, Answer, Contract};
+use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
 use signoff_core::steering;
 
 use super::conclude::{failed, memo, ran};
-use super::hear::{closed, message};
+use super::hear::{closed, heard, message};
 use super::reading::Undone;
 use super::usage::usage;
 use super::{End, Workshop, copied, prepare};
@@ -43,6 +44,9 @@ pub fn review(
     let memo = memo(dir);
     let reviews = shop.layout.reviews();
     let reported = shop.reports.of(dir, reviewer.as_str(), notes).map(reports::arguments);
+    if let Some(trouble) = unserved(&assigned, dir, (&text, reported.as_deref())) {
+        return Ok(failed(task, Failure::Trouble(trouble)));
+    }
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let said = Said { text, reported: reported.as_deref(), nonce: memo.nonce };
@@ -63,6 +67,22 @@ pub fn review(
     let review = steering::told(of_the_commit(shop, task, review, &undone), &steering, &with_secrets);
     Ok(End::Event(Box::new(Event::ReviewArrived { attempt: task.job.attempt, review: Box::new(review) })))
 }
+
+/// Who can answer with a tool alone, and did not find it, has not answered: that is nothing a fixer could mend.
+fn unserved(
+    assigned: &AssignedReviewer,
+    dir: &AttemptDir,
+    (text, reported): (&[u8], Option<&[u8]>),
+) -> Option<Trouble> {
+    let without = assigned.contract == Contract::Tool && reported.is_none();
+    let lost = without && heard(dir)?.found_reports == Some(false);
+    let text = String::from_utf8_lossy(text);
+    let words: String = text.trim().chars().take(LONGEST).collect();
+    lost.then(|| Trouble::new(TroubleKind::Reports, words))
+}
+
+/// So much is told of what an agent says in place of an answer.
+const LONGEST: usize = 300;
 
 /// Where the files are that a reader speaks of: its worktree first. Both also as the system calls them.
 pub(super) fn roots(shop: &Workshop, task: &Assignment) -> [String; 4] {

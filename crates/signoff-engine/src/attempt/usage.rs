@@ -32,9 +32,7 @@ pub fn usage(priced: Priced<'_>, dir: &AttemptDir, ended: &Ended) -> Usage {
 /// is worked out from list prices.
 pub fn told_usage(priced: Priced<'_>, dir: &AttemptDir) -> Usage {
     match heard(dir) {
-        Some(heard) => {
-            heard.spent.iter().map(|spent| priced.counted(spent)).fold(Usage::default(), Usage::plus)
-        }
+        Some(heard) => priced.all(&heard.spent),
         None => priced.read(&start_of(&dir.usage(), 64 * 1024)),
     }
 }
@@ -48,6 +46,11 @@ pub fn unpriced(priced: Priced<'_>, dir: &AttemptDir) -> Vec<String> {
 }
 
 impl<'a> Priced<'a> {
+    /// What all models were used for, together.
+    pub fn all(&self, spent: &[Spent]) -> Usage {
+        spent.iter().map(|spent| self.counted(spent)).fold(Usage::default(), Usage::plus)
+    }
+
     fn model_of<'s>(&self, own: Option<&'s str>) -> Option<&'s str>
     where
         'a: 's,

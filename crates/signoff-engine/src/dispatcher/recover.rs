@@ -6,6 +6,7 @@ use signoff_core::machine::{self, Effect, Event, Hold, Job, JobKind, Loss, Polic
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Todo};
+use crate::attempt;
 use crate::error::EngineError;
 use crate::process::{self, AttemptDir, Found};
 

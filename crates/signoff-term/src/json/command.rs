@@ -97,6 +97,9 @@ pub struct InitReport {
     /// For people: which checks would be there if their programs were.
     #[serde(skip)]
     pub missing: Vec<String>,
+    /// For people: what can be told of each agent that was found.
+    #[serde(skip)]
+    pub seen: Vec<String>,
 }
 
 /// A command that judges the project's work.

@@ -65,7 +65,7 @@ impl Checkpoint {
 /// What went wrong in a checkpoint's own loop. What it found is told of the loop that it looks at.
 pub fn trouble(step: &Step, goes_on: bool) -> Vec<Line> {
     let lines = if let Event::AttemptFailed { failure, .. } = step.event {
-        told::failed(step, failure, goes_on)
+        told::failed(step, failure, goes_on).into_iter().chain(told::hint(step)).collect()
     } else if let Event::ReviewArrived { review, .. } = step.event {
         told::unclear(step, review, goes_on)
     } else {

@@ -28,11 +28,19 @@ pub fn told(
         (None, Event::LandingEnded { report, .. }) => landed(step, report, branch),
         (None, _) => ended(step, row, goes_on),
     };
+    lines.extend(hint(step));
     lines.extend(ending::passed_by(step, round, goes_on));
     lines.extend(begin::begins(step).into_iter().filter(|_| goes_on));
     lines.extend(ending::question(step, row));
     lines.extend(ending::end(step, row));
     lines
+}
+
+/// What a person can do about an agent that failed.
+pub fn hint(step: &Step) -> Option<Line> {
+    let Event::AttemptFailed { failure, .. } = step.event else { return None };
+    let hint = failure.hint(&cut(step.agent?, 40))?;
+    Some(Line::Below(format!("hint: {hint}")))
 }
 
 fn left(step: &Step, text: impl Into<String>) -> Vec<Line> {

@@ -42,12 +42,14 @@ pub struct Attempt {
     #[schemars(extend("enum" = [
         "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
         "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done", "unusable",
-        "not_started", "lost",
-        "interrupted", "session_gone", "rate_limited", "over_budget", "stopped", null,
+        "bad_answer", "not_started", "agent_trouble", "lost", "interrupted", "session_gone", "rate_limited", "over_budget",
+        "stopped", null,
     ]))]
     pub outcome: Option<&'static str>,
     /// What the outcome leaves open: the exit code, the reason it gave up.
     pub detail: Option<String>,
+    /// What a person can do about it, where something can be done.
+    pub hint: Option<String>,
     /// What else people should know: files a reviewer changed, changes in the checkout.
     pub notes: Vec<String>,
     pub duration_ms: u64,
@@ -64,6 +66,7 @@ pub struct Attempt {
 struct Times {
     started: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
+    failure: Option<Failure>,
     notes: Vec<String>,
     session: Option<String>,
 }
@@ -106,8 +109,11 @@ fn times(log: &[Recorded], loop_id: &LoopId) -> BTreeMap<AttemptId, Times> {
             && let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event))
         {
             // A late report of an attempt that was given up changes nothing.
-            let ended = &mut times.entry(attempt).or_default().ended;
-            ended.get_or_insert((recorded.at, outcome, detail));
+            let times = times.entry(attempt).or_default();
+            if times.ended.is_none() {
+                times.ended = Some((recorded.at, outcome, detail));
+                times.failure = failure(event).cloned();
+            }
         }
     }
     times
@@ -133,6 +139,7 @@ impl Attempt {
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),
             detail: ended.and_then(|(.., detail)| detail.clone()),
+            hint: times.failure.as_ref().and_then(|failure| failure.hint(&launch.agent)),
             notes: times.notes.clone(),
             duration_ms: if usage.duration_ms == 0 { passed } else { usage.duration_ms },
             cost_usd: usd(usage),
@@ -141,6 +148,10 @@ impl Attempt {
             output_tokens: usage.output_tokens,
         }
     }
+}
+
+fn failure(event: &Event) -> Option<&Failure> {
+    if let Event::AttemptFailed { failure, .. } = event { Some(failure) } else { None }
 }
 
 /// How an event ends its attempt, if it does.

@@ -147,7 +147,9 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
     // How it failed is in the detail, in better words.
     let outcome = match attempt.outcome {
         None => "running".to_owned(),
-        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started") => "failed".to_owned(),
+        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
+            "failed".to_owned()
+        }
         Some(outcome) => outcome.replace('_', " "),
     };
     vec![
@@ -162,7 +164,9 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
 }
 
 fn notes(attempt: &Attempt) -> Vec<String> {
-    attempt.notes.iter().map(|note| format!("{}  {}", attempt.id, cut(note, 400))).collect()
+    let hint = attempt.hint.iter().map(|hint| format!("hint: {hint}"));
+    let notes = hint.chain(attempt.notes.iter().cloned());
+    notes.map(|note| format!("{}  {}", attempt.id, cut(&note, 400))).collect()
 }
 
 /// `$0.12`, or `~$0.12` where it is worked out from list prices.

@@ -9,8 +9,10 @@ use signoff_core::config::AgentKind;
 use signoff_core::config::edit::Changed;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::hold::Hold;
+use signoff_core::review::Usage;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
+use signoff_term::agents::{AgentRow, AgentsReport, Checked};
 use signoff_term::json::{
     AddReport, AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
     InitReport, LogLine, Look, PhasesReport, RunReport, StatusReport, VERSION, event, schemas,
@@ -100,6 +102,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         agents: vec![AgentKind::Claude],
         checks: vec![check],
         missing: Vec::new(),
+        seen: Vec::new(),
         found: vec!["gza.yaml".to_owned()],
     };
     let diff = DiffReport {
@@ -132,7 +135,25 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         ConfigureReport { version: VERSION, file: text(), written: true, backup: None, changes, notes };
     let settings_of_nobody = signoff_core::config::read(&[], &[], &[]);
     let phases = settings_of_nobody.and_then(|settings| settings.phase_rows()).unwrap_or_default();
+    let spent = Usage { cost_micro_usd: 5, ..Usage::default() };
+    let row = AgentRow {
+        name: text(),
+        kind: AgentKind::Claude,
+        configured: true,
+        program: None,
+        program_version: Some(text()),
+        least_version: None,
+        too_old: false,
+        login: "unknown",
+        login_by: None,
+        model: None,
+        problem: None,
+        hint: None,
+        note: None,
+        check: Some(Checked::of(Err((text(), None)), spent, 3)),
+    };
     vec![
+        ("agents", json!(AgentsReport::of(vec![row], false, Hold::Landlock))),
         ("slots", json!(slots)),
         ("config", json!(ConfigReport::of(settings))),
         ("configure", json!(configure)),

@@ -26,7 +26,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let place = args.directory.clone().map_or_else(door::temporary_directory, Ok)?;
+    let place = args.directory.clone().map_or_else(|| door::temporary_directory("demo"), Ok)?;
     make_project(&place)?;
     console.note(&format!("A project was made in {}", place.display()));
     let bench = Bench::at(&place)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use signoff_core::config::{Sandbox, TaskFlags};
+use signoff_core::config::{Sandbox, Settings, TaskFlags};
 use signoff_core::hold::Hold;
 use signoff_core::task::TaskSpec;
 use signoff_engine::confine::Power;
@@ -41,7 +41,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     }
     looks.push(store(&bench)?);
     let power = preflight::power();
-    looks.push(sandbox(&bench, &power));
+    looks.push(sandbox(&bench.settings, &power));
     looks.extend(worktrees(&bench)?);
     let prompts = preflight::check_named_prompts(&bench.settings, bench.repository.root());
     looks.extend(prompts.err().map(|failure| Look::ill("prompts", on_a_line(&failure))));
@@ -104,23 +104,22 @@ fn on_a_line(failure: &Failure) -> String {
 }
 
 /// How far agents are kept from writing.
-fn sandbox(bench: &Bench, power: &Power) -> Look {
+pub fn sandbox(settings: &Settings, power: &Power) -> Look {
     let by = match (power.by, power.landlock) {
         (Hold::Landlock, Some(version)) => format!("Landlock, version {version}"),
         (Hold::Landlock, None) => "Landlock".to_owned(),
         (Hold::Bubblewrap, _) => "bubblewrap".to_owned(),
         (Hold::Nobody, _) => "nobody".to_owned(),
     };
-    let writers =
-        if bench.settings.holds_writers() { "writers only to their own work" } else { "writers can" };
+    let writers = if settings.holds_writers() { "writers only to their own work" } else { "writers can" };
     let lacks = power.lacks.as_deref();
     let held = format!("reviewers cannot write, {writers} ({by})");
-    match (bench.settings.sandbox(), lacks) {
+    match (settings.sandbox(), lacks) {
         (Sandbox::Off, _) => Look::well("sandbox", "switched off; what reviewers change is undone"),
         (Sandbox::On | Sandbox::Required, None) => {
             Look::well("sandbox", format!("{held}, and what reviewers change is undone"))
         }
-        (Sandbox::Required, Some(_)) => match preflight::check_sandbox(&bench.settings) {
+        (Sandbox::Required, Some(_)) => match preflight::check_sandbox(settings) {
             Err(failure) => Look::ill("sandbox", on_a_line(&failure)),
             Ok(()) => Look::well("sandbox", held),
         },

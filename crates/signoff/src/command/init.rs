@@ -6,11 +6,13 @@ use std::path::Path;
 
 use signoff_core::config::{self, AgentKind};
 use signoff_engine::detect::{self, Found};
+use signoff_engine::scout::{self, Login};
 use signoff_term::json::{Check, InitReport, VERSION};
 
 use crate::console::Console;
 use crate::door::replace::put;
 use crate::failure::{Exit, Failure};
+use crate::preflight::agents::{self, Seen};
 use crate::settings;
 use crate::{desk, door};
 
@@ -25,16 +27,6 @@ pub struct Args {
     #[arg(long)]
     force: bool,
 }
-
-/// The agents we look for, by the name of their program.
-const PROGRAMS: [AgentKind; 6] = [
-    AgentKind::Claude,
-    AgentKind::Codex,
-    AgentKind::Gemini,
-    AgentKind::Opencode,
-    AgentKind::Qwen,
-    AgentKind::Copilot,
-];
 
 /// The program's own files are nobody's work; only the prompts are shared.
 const IGNORED: &str = "*\n!prompts/\n!prompts/**\n";
@@ -53,7 +45,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
-    let agents: Vec<_> = PROGRAMS.into_iter().filter(|agent| door::is_on_path(agent.word())).collect();
+    let seen = agents::installed()?;
     let Found { checks, missing } = detect::checks(root, door::is_on_path);
     let checks = checks.into_iter();
     let checks = checks.map(|found| Check { name: found.name, command: found.command }).collect();
@@ -63,6 +55,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
             "`signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it",
         ));
     }
+    let agents = usable(&seen);
     let (found, set) = settings::of_other_programs(root)?;
     let backup = if force { door::back_up(&file)? } else { None };
     let mut report = InitReport {
@@ -74,6 +67,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
         checks,
         missing,
         found,
+        seen: seen.iter().map(told_of).collect(),
     };
     let text = file::text(&report.agents, &report.checks, &set);
     for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", IGNORED)] {
@@ -87,6 +81,21 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     Ok(report)
 }
 
+/// Those that can be started. Whoever is not logged in anywhere comes last.
+fn usable(seen: &[Seen]) -> Vec<AgentKind> {
+    let mut usable: Vec<&Seen> = seen.iter().filter(|one| one.problem().is_none()).collect();
+    usable.sort_by_key(|one| one.login == Login::None);
+    usable.into_iter().map(|one| one.agent.kind).collect()
+}
+
+fn told_of(seen: &Seen) -> String {
+    let row = seen.row();
+    let left_out = row.problem.as_ref().map(|problem| format!("{problem}; left out"));
+    let version = row.program_version.clone().filter(|_| left_out.is_none());
+    let parts: Vec<String> = [version, left_out, row.login()].into_iter().flatten().collect();
+    format!("agent {}: {}", row.name, parts.join(", "))
+}
+
 /// The schema of a signoff.toml as a file.
 pub fn schema_text() -> String {
     format!("{:#}\n", config::schema())
@@ -97,8 +106,7 @@ fn told(report: &InitReport) -> String {
     lines.extend(report.backup.iter().map(|name| format!("kept the old signoff.toml as {name}")));
     lines.extend(report.written.iter().map(|name| format!("wrote {name}")));
     lines.extend(report.kept.iter().map(|name| format!("kept {name}, which was there")));
-    let agents: Vec<_> = report.agents.iter().map(|agent| agent.word()).collect();
-    lines.extend((!agents.is_empty()).then(|| format!("agents: {}", agents.join(", "))));
+    lines.extend(report.seen.iter().cloned());
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
     lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
     lines.extend(report.found.iter().map(|name| format!("found {name}, which is read as it is")));
@@ -109,11 +117,11 @@ fn told(report: &InitReport) -> String {
 /// What a person does now.
 fn next(report: &InitReport) -> Vec<String> {
     if report.agents.is_empty() {
-        let known = PROGRAMS.map(AgentKind::word).join(", ");
+        let known: Vec<_> = scout::KINDS.iter().map(|known| known.program).collect();
         return vec![
-            format!("no agent was found on PATH, of {known}"),
+            format!("no agent that can be used was found on PATH, of {}", known.join(", ")),
             "next: install one and run `signoff init --force`, or describe yours in signoff.toml".to_owned(),
         ];
     }
-    vec!["next: look at signoff.toml; `signoff config` shows every setting".to_owned()]
+    vec!["next: `signoff agents --check` tries them; `signoff config` shows every setting".to_owned()]
 }

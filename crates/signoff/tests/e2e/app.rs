@@ -53,6 +53,7 @@ fn help_lists_the_commands() {
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
       configure      Set how the review phases behave, by questions; or any key, by name
+      agents         Show which agents are here, and whether they work
       doctor         Look whether everything is in order here
       export         Write a task down for other programs
       import         Go on with an iteration from a state file, version 4

@@ -31,9 +31,10 @@ fn a_new_project_gets_its_files() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    agents: claude, codex
+    agent claude: not logged in
+    agent codex: not logged in
     check test: cargo test
-    next: look at signoff.toml; `signoff config` shows every setting
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
     insta::assert_snapshot!(read(&env, "signoff.toml"), @r#"
     #:schema ./.signoff/signoff.schema.json
@@ -194,7 +195,7 @@ fn without_an_agent_people_are_told_what_to_do() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    no agent was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
+    no agent that can be used was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
     next: install one and run `signoff init --force`, or describe yours in signoff.toml
     ");
     assert_eq!(env.run(&["config"]).code, Some(0));
@@ -224,8 +225,8 @@ fn nothing_is_overwritten() {
     wrote signoff.toml
     wrote .signoff/signoff.schema.json
     kept .signoff/.gitignore, which was there
-    agents: claude
-    next: look at signoff.toml; `signoff config` shows every setting
+    agent claude: not logged in
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
     assert_eq!(read(&env, "signoff.toml.bak"), "jobs = 2\n");
     let again = init(&env, &["claude"], "--force --json").json();
@@ -337,14 +338,14 @@ fn every_tool_of_a_project_has_a_check_and_a_makefile_speaks_for_all() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    agents: claude
+    agent claude: not logged in
     check test: cargo test
     check test-npm: npm run test
     check lint: npm run lint
     check test-pytest: pytest
     check test-go: go test ./...
     check lint-go: go vet ./...
-    next: look at signoff.toml; `signoff config` shows every setting
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
     let config = env.run(&["config"]).stdout;
     assert!(config.contains("test-pytest"), "{config}");
@@ -356,11 +357,11 @@ fn every_tool_of_a_project_has_a_check_and_a_makefile_speaks_for_all() {
     wrote signoff.toml
     wrote .signoff/signoff.schema.json
     kept .signoff/.gitignore, which was there
-    agents: claude
+    agent claude: not logged in
     check check: make check
     check lint: npm run lint
     check lint-go: go vet ./...
-    next: look at signoff.toml; `signoff config` shows every setting
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
 }
 
@@ -375,10 +376,10 @@ fn a_tool_that_is_not_installed_checks_nothing() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    agents: claude
+    agent claude: not logged in
     check test: cargo test
     no check: go.mod is there, but `go` is not installed
-    next: look at signoff.toml; `signoff config` shows every setting
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
 }
 
@@ -430,9 +431,9 @@ fn files_of_other_programs_keep_their_word() {
     wrote signoff.toml
     wrote .signoff/.gitignore
     wrote .signoff/signoff.schema.json
-    agents: claude
+    agent claude: not logged in
     found gza.yaml, which is read as it is
-    next: look at signoff.toml; `signoff config` shows every setting
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
     ");
     insta::assert_snapshot!(env.shell("grep -e auto_review -e '^# max_cycles' signoff.toml; signoff config | grep gza"), @"
     exit 0

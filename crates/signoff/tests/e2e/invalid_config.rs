@@ -296,8 +296,8 @@ const UNREVIEWED: [(&str, &str); 4] = [
         "signoff.toml:6",
     ),
     (
-        "[roles]\nimplement = \"scripted\"\nreview = \"other\"\n[agents.other]\nkind = \"codex\"\n",
-        "signoff.toml:5",
+        "[roles]\nimplement = \"scripted\"\nreview = \"other\"\n[agents.other]\nkind = \"codex\"\ncommand = [\"./codex\"]\n",
+        "signoff.toml:6",
     ),
     ("[nonsense]\n", "signoff.toml:1"),
 ];
@@ -338,13 +338,13 @@ fn whoever_falls_in_for_another_is_looked_at_as_well() {
         project.env.write("signoff.toml", text);
         project.run(&["work"])
     };
-    insta::assert_snapshot!(told("kind = \"codex\""), @r#"
+    insta::assert_snapshot!(told("kind = \"codex\"\ncommand = [\"./codex\"]"), @"
     exit 2
     --- stderr
-    error: agent other is of kind codex, which cannot be driven yet
-      --> signoff.toml:6
-    hint: use an agent of kind "command" in signoff.toml
-    "#);
+    error: agent other: there is no program ./codex
+      --> signoff.toml:7
+    hint: install it, or set [agents.other] command in signoff.toml
+    ");
     insta::assert_snapshot!(told("kind = \"command\"\ncommand = [\"./no\"]"), @"
     exit 2
     --- stderr

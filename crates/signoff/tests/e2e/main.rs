@@ -1,6 +1,8 @@
 //! The program as people meet it: the built binary in a place of its own.
 
 mod actors;
+#[cfg(test)]
+mod agents;
 mod app;
 #[cfg(all(test, unix))]
 mod asked_on_terminal;

@@ -1,6 +1,7 @@
 //! What goes wrong, what is waited for, what is asked.
 
 use jiff::Timestamp;
+use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::machine::{CheckReport, Choice, Event, Failure, Hold, LandReport, LimitPlan, Loss};
 use signoff_core::review::Severity::Critical;
 
@@ -275,4 +276,29 @@ fn a_late_report_says_nothing() {
     let attempt = signoff_core::ids::AttemptId(99);
     let story = story.then(Event::CheckEnded { attempt, report: CheckReport::Passed });
     assert_eq!(story.lines(), lines);
+}
+
+#[test]
+fn an_agent_that_says_why_it_failed_comes_with_the_next_step() {
+    let trouble = Trouble::new(TroubleKind::NotLoggedIn, "Please run /login");
+    let story = Story::task(reviewed("task")).works().reviewer_fails("general", Failure::Trouble(trouble));
+    insta::assert_snapshot!(story.lines(), @"
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - general: not logged in: Please run /login
+        hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 29; go on: signoff retry 29
+    ");
+    let model = Trouble::new(TroubleKind::Model, "no such model");
+    insta::assert_snapshot!(Story::task(reviewed("task")).writer_fails(Failure::Trouble(model)).lines(), @"
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation failed: the model cannot be used: no such model
+        hint: `[agents.claude] model` names the model
+    ✗ Task #29 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 29; go on: signoff retry 29
+    ");
 }

@@ -1,0 +1,349 @@
+//! `signoff agents`, and agents that cannot do their work: missing, too old, not logged in, with a model that is not there.
+
+use signoff_testkit::{Output, TestEnv};
+
+use crate::test_env;
+
+/// What real agents said.
+const SAID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+
+/// A program that tells its version, and says what a real one said to whatever it is asked.
+fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
+    let code = if said.is_empty() { String::new() } else { format!("cat {SAID}/{name}/{said}.stdout\n") };
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in --version) echo '{version}'; echo asked >> \"${{0%/*}}/../asked\"; exit;; esac\n\
+         cat > /dev/null\n{code}read code < {SAID}/{name}/{said}.code; exit ${{code:-0}}\n"
+    );
+    env.write(&format!("../agents/{name}"), script);
+}
+
+/// Runs a script where only these programs can be found.
+fn shell(env: &TestEnv, script: &str) -> Output {
+    let out = env.shell(&format!(
+        "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
+         for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
+         for made in claude codex gemini; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
+         export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
+         signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
+    ));
+    Output { stdout: timeless(&out.stdout), ..out }
+}
+
+/// How long something took is never the same.
+fn timeless(text: &str) -> String {
+    let line = |line: &str| match line.split_once(" s, ") {
+        Some((before, after)) => {
+            let before = before.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.');
+            format!("{before}N s, {after}\n")
+        }
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// A repository with a file of settings.
+fn configured(env: &TestEnv, settings: &str) {
+    env.write("signoff.toml", settings);
+    let made = shell(
+        env,
+        "git init -q -b main; git config user.name A; git config user.email a@example.com; \
+         echo .signoff > .git/info/exclude; git add -A; git commit -qm Start",
+    );
+    assert_eq!(made.code, Some(0), "{made}");
+}
+
+const CLAUDE: &str = "[roles]\nimplement = \"claude\"\n\n[agents.claude]\nkind = \"claude\"\n";
+
+#[test]
+fn what_is_on_the_path_is_told_outside_of_a_repository_too() {
+    let env = test_env();
+    insta::assert_snapshot!(shell(&env, "signoff agents"), @"
+    exit 0
+    --- stdout
+    no agent is configured, and none was found on PATH, of claude, codex, gemini, opencode, qwen, copilot
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "codex", "codex-cli 0.100.0", "work");
+    env.write("../agents/gemini", "#!/bin/sh\necho env: node: not found >&2\nexit 127\n");
+    env.write("../home/.codex/auth.json", "{}");
+    insta::assert_snapshot!(shell(&env, "ANTHROPIC_API_KEY=k signoff agents; echo; ls ../tmp ../home"), @"
+    exit 0
+    --- stdout
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY), not configured
+    ✗ codex: 0.100.0, [ROOT]/agents/codex, logged in (~/.codex), not configured
+        version 0.100.0 is too old: it must be 0.122.0 or later
+        hint: update it (`npm install -g @openai/codex@latest`, or as you installed it)
+    ✗ gemini: [ROOT]/agents/gemini, not logged in, not configured
+        it cannot be started: env: node: not found
+        hint: see what `[ROOT]/agents/gemini --version` says, or set [agents.gemini] command
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+
+    ../home:
+
+    ../tmp:
+    ");
+}
+
+#[test]
+fn what_is_configured_is_told_and_must_be_usable() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "gemini", "who knows", "plain");
+    let settings = "[agents.writer]\nkind = \"claude\"\nmodel = \"opus\"\n\n[agents.codex]\nkind = \"codex\"\n\n\
+                    [agents.mine]\nkind = \"command\"\ncommand = [\"./mine.sh\"]\n\n[agents.checks]\nkind = \"checks\"\n";
+    env.write("mine.sh", "#!/bin/sh\n");
+    configured(&env, settings);
+    insta::assert_snapshot!(shell(&env, "signoff agents"), @"
+    exit 1
+    --- stdout
+    ✓ checks: part of signoff
+    ✗ codex: not logged in
+        there is no program codex
+        hint: install it (`npm install -g @openai/codex`), or set [agents.codex] command in signoff.toml
+    ✗ mine: kind command, [ROOT]/work/./mine.sh, login cannot be told
+        ./mine.sh is not executable
+        hint: make it so: chmod +x ./mine.sh
+    ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
+    ! gemini: [ROOT]/agents/gemini, not logged in, not configured
+        it does not tell its version: who knows
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+    insta::assert_snapshot!(shell(&env, "signoff agents writer"), @"
+    exit 0
+    --- stdout
+    ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+    insta::assert_snapshot!(shell(&env, "signoff agents write"), @"
+    exit 2
+    --- stderr
+    error: there is no agent write
+    hint: configured or installed: checks, codex, mine, writer, gemini
+    ");
+}
+
+#[test]
+fn a_trial_tells_what_works_and_leaves_nothing_behind() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    configured(&env, CLAUDE);
+    let look = "signoff agents --check; echo exit $?; ls -a ../tmp; git status --short; ls .signoff 2> /dev/null || echo nothing";
+    insta::assert_snapshot!(shell(&env, look), @"
+    exit 0
+    --- stdout
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    exit 0
+    .
+    ..
+    nothing
+    ");
+    program(&env, "claude", "2.1.325 (Claude Code)", "no-login");
+    insta::assert_snapshot!(shell(&env, "signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        does not work: not logged in: Not logged in · Please run /login (N s, 0 tokens in, 0 out)
+        hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+    program(&env, "claude", "2.1.325 (Claude Code)", "status-404");
+    insta::assert_snapshot!(shell(&env, "signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        does not work: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model. (N s, 0 tokens in, 0 out)
+        hint: `[agents.claude] model` names the model
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+    env.write(
+        "../agents/claude",
+        "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n",
+    );
+    insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_TRIAL_MS=200 signoff agents --check; ls ../tmp"), @"
+    exit 0
+    --- stdout
+    ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        does not work: timed out (N s, 0 tokens in, 0 out)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
+}
+
+#[test]
+fn a_trial_that_is_interrupted_leaves_nothing_behind() {
+    let env = test_env();
+    env.write(
+        "../agents/claude",
+        "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\necho $$ > \"${0%/*}/../begun\"\nexec sleep 1000\n",
+    );
+    configured(&env, CLAUDE);
+    let interrupt = "mkfifo=$(PATH=/usr/bin:/bin command -v mkfifo); $mkfifo ../begun\n\
+                     \"$signoff\" agents --check & own=$!\nread agent < ../begun\nkill -TERM $own; wait $own; echo exit $?\n\
+                     kill -0 $agent 2> /dev/null && echo it lives; ls ../tmp";
+    insta::assert_snapshot!(shell(&env, interrupt), @"
+    exit 0
+    --- stdout
+    exit 130
+    --- stderr
+    error: interrupted
+    ");
+}
+
+#[test]
+fn the_report_is_as_its_schema_says() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "codex", "codex-cli 0.100.0", "work");
+    configured(&env, CLAUDE);
+    let report = shell(&env, "signoff agents --check --json").json();
+    let schema = include_str!("../../../../docs/schema/agents.schema.json");
+    let schema = serde_json::from_str(schema).expect("a schema");
+    jsonschema::validate(&schema, &report).unwrap_or_else(|error| panic!("{error}\n{report:#}"));
+    assert_eq!((&report["ok"], &report["agents"][0]["check"]["works"]), (&true.into(), &true.into()));
+    assert_eq!(report["agents"][1]["too_old"], true);
+}
+
+#[test]
+fn an_agent_that_cannot_work_is_named_before_the_run() {
+    let env = test_env();
+    configured(&env, CLAUDE);
+    let work = "signoff work; echo exit $?; signoff status";
+    insta::assert_snapshot!(shell(&env, &format!("signoff add T; {work}")), @"
+    exit 0
+    --- stdout
+    Added task #1: T
+    exit 2
+      · 1. implement T    pending
+    --- stderr
+    `signoff work` works it
+    error: agent claude: there is no program claude
+      --> signoff.toml:5
+    hint: install it (`npm install -g @anthropic-ai/claude-code`), or set [agents.claude] command in signoff.toml
+    ");
+    env.write("../agents/claude", "#!/bin/sh\necho env: node: not found >&2\nexit 127\n");
+    insta::assert_snapshot!(shell(&env, work), @"
+    exit 0
+    --- stdout
+    exit 2
+      · 1. implement T    pending
+    --- stderr
+    error: agent claude: it cannot be started: env: node: not found
+      --> signoff.toml:5
+    hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    ");
+    program(&env, "claude", "2.0.0 (Claude Code)", "work");
+    insta::assert_snapshot!(shell(&env, work), @"
+    exit 0
+    --- stdout
+    exit 2
+      · 1. implement T    pending
+    --- stderr
+    error: agent claude: version 2.0.0 is too old: it must be 2.1.0 or later
+      --> signoff.toml:5
+    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
+    ");
+    insta::assert_snapshot!(shell(&env, "chmod -x ../agents/claude; signoff work"), @"
+    exit 2
+    --- stderr
+    error: agent claude: [ROOT]/agents/claude is not executable
+      --> signoff.toml:5
+    hint: make it so: chmod +x [ROOT]/agents/claude
+    ");
+    // Once it is there, it is asked no more.
+    program(&env, "claude", "2.1.325 (Claude Code)", "no-login");
+    shell(&env, "rm ../asked; signoff work; signoff retry 1; signoff retry 1");
+    assert_eq!(shell(&env, "cat ../asked").stdout, "asked\n");
+}
+
+/// What is told of a task whose agent says this.
+fn failed(said: &str) -> String {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", said);
+    configured(&env, CLAUDE);
+    let worked = shell(&env, "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff work");
+    let shown = shell(&env, "signoff show 1; ls .signoff/worktrees").stdout;
+    let shown: Vec<&str> = shown.lines().filter(|line| line.contains("hint: ")).collect();
+    assert_eq!(shell(&env, "ls .signoff/worktrees").stdout.lines().count(), 1);
+    format!("{worked}\n{}", shown.join("\n"))
+}
+
+#[test]
+fn what_only_the_agent_knows_fails_the_attempt_with_its_words_and_the_next_step() {
+    insta::assert_snapshot!(failed("no-login"), @"
+    exit 1
+    --- stdout
+    Running task #1: T
+      Implementing...
+      Implementation failed: not logged in: Not logged in · Please run /login
+        hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    --- stderr
+    `signoff work` works it
+
+      a1  hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    ");
+    insta::assert_snapshot!(failed("status-404"), @"
+    exit 1
+    --- stdout
+    Running task #1: T
+      Implementing...
+      Implementation failed: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model.
+        hint: `[agents.claude] model` names the model
+    ✗ Task #1 failed: the implementer failed (implementer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    --- stderr
+    `signoff work` works it
+
+      a1  hint: `[agents.claude] model` names the model
+    ");
+}
+
+/// A team of one, whose reviewer reports with a tool.
+const REVIEWED: &str =
+    "[gate]\nreviewers = [\"code\"]\n\n[reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n\n";
+
+#[test]
+fn an_agent_that_does_not_reach_the_server_has_not_approved() {
+    let env = test_env();
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\ncat > /dev/null\n\
+         case $SIGNOFF_ROLE in review) cat {SAID}/claude/reports-down.stdout;;\n\
+         *) echo work > f.txt; cat {SAID}/claude/work.stdout;; esac\n"
+    );
+    env.write("../agents/claude", script);
+    configured(&env, &format!("{REVIEWED}{CLAUDE}"));
+    let work = "signoff add T --auto-review > /dev/null; ANTHROPIC_API_KEY=k signoff work --no-ask";
+    insta::assert_snapshot!(shell(&env, work), @r#"
+    exit 1
+    --- stdout
+    Running task #1: T
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool submit_review was offered]
+        hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+        Look at it: signoff show 1; go on: signoff retry 1
+    --- stderr
+    `signoff work` works it
+    "#);
+    assert_eq!(shell(&env, "cat .signoff/worktrees/*/f.txt").stdout, "work\n");
+}
+
+#[test]
+fn a_reviewer_that_must_report_with_a_tool_needs_a_server() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    configured(&env, &format!("{REVIEWED}{CLAUDE}"));
+    let work = "signoff add T --auto-review > /dev/null; SIGNOFF_TEST_LOOPBACK=192.0.2.1 signoff work";
+    insta::assert_snapshot!(shell(&env, work), @r#"
+    exit 2
+    --- stderr
+    `signoff work` works it
+    error: reviewer code reports with a tool, and agents cannot be served: no port of 127.0.0.1 is to be had: Cannot assign requested address (os error 99)
+    hint: see to the loopback interface, or set [reviewers.code] contract = "markdown"
+    "#);
+}
