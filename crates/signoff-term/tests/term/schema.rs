@@ -27,13 +27,13 @@ use crate::story::{Story, reviewed};
 
 /// A schema whose properties stand in the order of their names.
 fn sorted(schema: &impl Serialize) -> Value {
-    let mut schema = serde_json::to_value(schema).unwrap();
+    let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
     schema.sort_all_objects();
     schema
 }
 
 fn pretty(schema: &impl Serialize) -> String {
-    serde_json::to_string_pretty(schema).unwrap() + "\n"
+    serde_json::to_string_pretty(schema).expect("a schema is JSON") + "\n"
 }
 
 #[test]
