@@ -17,6 +17,7 @@ mod opencode;
 mod plain;
 mod qwen;
 mod refusal;
+mod session_file;
 pub(crate) mod set_up;
 
 use std::collections::BTreeSet;
@@ -109,6 +110,13 @@ impl Order<'_> {
     fn program(&self, usual: &str) -> (String, Vec<String>) {
         let mut words = self.agent.command.iter().cloned();
         (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+    }
+
+    /// The program with what it is told: its own arguments first, the person's last.
+    fn line(&self, usual: &str, arguments: impl IntoIterator<Item = String>) -> CommandLine {
+        let (program, first) = self.program(usual);
+        let arguments = first.into_iter().chain(arguments).chain(self.agent.args.iter().cloned());
+        CommandLine { program, arguments: arguments.collect(), ..CommandLine::default() }
     }
 
     /// Whether a variable has a value that its adapter does not give it.

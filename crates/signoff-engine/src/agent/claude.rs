@@ -13,14 +13,8 @@ pub struct Claude;
 
 impl Agent for Claude {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, first) = order.program("claude");
-        let arguments = first.into_iter().chain(arguments(order)).chain(order.agent.args.iter().cloned());
-        CommandLine {
-            program,
-            arguments: arguments.collect(),
-            environment: environment(order),
-            files: files(order),
-        }
+        let line = order.line("claude", arguments(order));
+        CommandLine { environment: environment(order), files: files(order), ..line }
     }
 
     fn keeps(&self) -> &'static [&'static str] {

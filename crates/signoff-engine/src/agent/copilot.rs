@@ -22,14 +22,8 @@ const USAGE: &str = "copilot-usage.json";
 
 impl Agent for Copilot {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, first) = order.program("copilot");
-        let arguments = first.into_iter().chain(arguments(order)).chain(order.agent.args.iter().cloned());
-        CommandLine {
-            program,
-            arguments: arguments.collect(),
-            environment: environment(order),
-            files: files(order),
-        }
+        let line = order.line("copilot", arguments(order));
+        CommandLine { environment: environment(order), files: files(order), ..line }
     }
 
     fn listener(&self) -> Box<dyn Listener> {

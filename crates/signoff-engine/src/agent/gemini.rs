@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::set_up::{self, Guarded};
-use super::{Agent, CommandLine, Duty, Laid, Listener, Order, SERVER};
+use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER};
 
 pub struct Gemini;
 
@@ -184,15 +184,19 @@ fn settings(order: &Order<'_>) -> Value {
         settings["security"] = json!({ "auth": auth });
     }
     if let Some(reporting) = order.reporting {
-        let token = format!("Bearer ${}", reporting.variable);
-        settings["mcpServers"] = json!({ SERVER: {
-            "httpUrl": reporting.url,
-            "headers": { "Authorization": token },
-            "trust": true,
-            "timeout": 30_000,
-        }});
+        settings["mcpServers"] = servers(&reporting);
     }
     settings
+}
+
+/// The server for reports. It puts the token in itself, out of its environment.
+pub fn servers(reporting: &Reporting<'_>) -> Value {
+    json!({ SERVER: {
+        "httpUrl": reporting.url,
+        "headers": { "Authorization": format!("Bearer ${}", reporting.variable) },
+        "trust": true,
+        "timeout": 30_000,
+    }})
 }
 
 #[derive(Deserialize, Default)]

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::gemini::servers;
 use super::set_up::{self, Guarded};
 use super::{Agent, CommandLine, Duty, Laid, Listener, Order, SERVER};
 
@@ -155,13 +156,7 @@ fn settings(order: &Order<'_>, theirs: &Theirs) -> Value {
         settings["permissions"] = json!({ "deny": WRITING });
     }
     if let Some(reporting) = order.reporting {
-        let token = format!("Bearer ${}", reporting.variable);
-        settings["mcpServers"] = json!({ SERVER: {
-            "httpUrl": reporting.url,
-            "headers": { "Authorization": token },
-            "trust": true,
-            "timeout": 30_000,
-        }});
+        settings["mcpServers"] = servers(&reporting);
     }
     settings
 }

@@ -4,8 +4,7 @@
 //! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use signoff_core::heard::{Denied, Spent};
 use super::SETTINGS;
 use super::end::is_refusal;
 use super::stream::Usage;
-use crate::agent::{Closing, glance};
+use crate::agent::{Closing, glance, session_file};
 
 /// What the files of an attempt say.
 #[derive(Debug, Default)]
@@ -28,12 +27,6 @@ pub struct Rollout {
     resets_at: Option<i64>,
 }
 
-/// Longer lines hold nothing that is looked for.
-const LONGEST: u64 = 4 * 1024 * 1024;
-
-/// So much of a file is read. The agent could have written anything there.
-const MOST: u64 = 512 * 1024 * 1024;
-
 /// So many files; each agent that it started has one.
 const FILES: usize = 256;
 
@@ -42,8 +35,9 @@ impl Rollout {
         let mut rollout = Self::default();
         for path in files(&closing.home.join(SETTINGS).join("sessions")) {
             let mut reading = Reading { since: closing.started_at, ..Reading::default() };
-            // What cannot be read says nothing.
-            reading.file(&path).ok();
+            session_file::lines(&path, |line| {
+                reading.line(line);
+            });
             rollout.take(reading);
         }
         rollout
@@ -75,8 +69,7 @@ fn files(sessions: &Path) -> Vec<PathBuf> {
         let below = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
         level = below.map(|entry| entry.path()).take(FILES).collect();
     }
-    // Anything but a file might never end.
-    level.retain(|path| fs::symlink_metadata(path).is_ok_and(|file| file.is_file()));
+    level.retain(|path| session_file::is_one(path));
     level.sort();
     level
 }
@@ -141,22 +134,6 @@ struct Window {
 }
 
 impl Reading {
-    fn file(&mut self, path: &Path) -> io::Result<()> {
-        let mut reader = BufReader::new(File::open(path)?.take(MOST));
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-                return Ok(());
-            }
-            if line.last() == Some(&b'\n') {
-                self.line(&line);
-            } else {
-                reader.skip_until(b'\n')?;
-            }
-        }
-    }
-
     /// Takes in a line; none if it says nothing, whatever the reason.
     fn line(&mut self, line: &[u8]) -> Option<()> {
         let Line { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;

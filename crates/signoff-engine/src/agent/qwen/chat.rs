@@ -4,8 +4,7 @@
 //! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -13,13 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::heard::{Spent, Tokens};
 
-use crate::agent::Closing;
-
-/// Longer lines hold nothing that is looked for.
-const LONGEST: u64 = 4 * 1024 * 1024;
-
-/// So much of the file is read. The agent could have written anything there.
-const MOST: u64 = 512 * 1024 * 1024;
+use crate::agent::{Closing, session_file};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -54,8 +47,11 @@ struct Event<'a> {
 pub fn spent(closing: &Closing<'_>, session: &str) -> Vec<Spent> {
     let mut spent = Vec::new();
     for path in files(&closing.home.join(".qwen/projects"), session) {
-        // What cannot be read says nothing.
-        read(&path, closing.started_at, &mut spent).ok();
+        session_file::lines(&path, |line| {
+            if let Some((model, tokens)) = answer(line, closing.started_at) {
+                add(&mut spent, model.as_deref(), tokens);
+            }
+        });
     }
     spent
 }
@@ -75,24 +71,7 @@ fn files(projects: &Path, session: &str) -> Vec<PathBuf> {
     }
     let below = fs::read_dir(projects).into_iter().flatten().flatten().take(16);
     let files = below.map(|entry| entry.path().join("chats").join(format!("{session}.jsonl")));
-    // Anything but a file might never end.
-    files.filter(|path| fs::symlink_metadata(path).is_ok_and(|file| file.is_file())).collect()
-}
-
-fn read(path: &Path, since: Timestamp, spent: &mut Vec<Spent>) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?.take(MOST));
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
-        if line.last() != Some(&b'\n') {
-            reader.skip_until(b'\n')?;
-        } else if let Some((model, tokens)) = answer(&line, since) {
-            add(spent, model.as_deref(), tokens);
-        }
-    }
+    files.filter(|path| session_file::is_one(path)).collect()
 }
 
 /// The model and the tokens of an answer.
