@@ -64,7 +64,7 @@ fn a_review_is_reported_once_and_about_its_own_loop() {
     refused: this token is for commit 3f2a, not 9999: send commit "3f2a", or none
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
-      {"arguments":{"commit":"3f2a","loopId":"7","passed":true,"taskId":"7"},"tool":"set_loop_review_result"}
+      {"tool":"set_loop_review_result","arguments":{"loopId":"7","taskId":"7","passed":true,"commit":"3f2a"}}
     refused: the result of this review was reported already, and counts: nothing more is to be reported
     "#);
 }
@@ -91,7 +91,7 @@ fn a_review_of_the_run_names_no_loop() {
     insta::assert_snapshot!(told, @r#"
     refused: this token is for set_review_result, not for set_loop_review_result: call set_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
-      {"arguments":{"intentSatisfied":true,"passed":true},"tool":"set_review_result"}
+      {"tool":"set_review_result","arguments":{"passed":true,"intentSatisfied":true}}
     "#);
 }
 
@@ -116,11 +116,11 @@ fn a_task_that_is_written_again_takes_its_own_place() {
     );
     insta::assert_snapshot!(told, @r#"
     taken: Task a is written; there are 1 now.
-      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First"}]}
+      {"tasks":[{"id":"a","title":"First","description":"","depends_on":[]}]}
     taken: Task 2 is written; there are 2 now.
-      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First"},{"depends_on":["a"],"description":"More","id":"2","title":"Second"}]}
+      {"tasks":[{"id":"a","title":"First","description":"","depends_on":[]},{"id":"2","title":"Second","description":"More","depends_on":["a"]}]}
     taken: Task a is replaced.
-      {"tasks":[{"depends_on":[],"description":"","id":"a","title":"First, better"},{"depends_on":["a"],"description":"More","id":"2","title":"Second"}]}
+      {"tasks":[{"id":"a","title":"First, better","description":"","depends_on":[]},{"id":"2","title":"Second","description":"More","depends_on":["a"]}]}
     refused: `id` is missing: a string is required. Nothing was recorded: call write_task again with that put right
     refused: `id` is empty: a task id is required. Nothing was recorded: call write_task again with that put right
     refused: `title` is missing: a string is required. Nothing was recorded: call write_task again with that put right
