@@ -106,149 +106,149 @@ mod tests {
             "name": "set_loop_review_result",
             "description": "Report review results for a specific loop",
             "inputSchema": {
+              "type": "object",
               "properties": {
-                "intentSatisfied": {
+                "passed": {
                   "type": "boolean"
                 },
                 "interpretedIntent": {
                   "type": "string"
                 },
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
                 "issues": {
+                  "type": "array",
                   "items": {
+                    "type": "object",
                     "properties": {
-                      "description": {
-                        "type": "string"
-                      },
                       "file": {
                         "type": "string"
                       },
                       "line": {
                         "type": "number"
                       },
-                      "suggestion": {
-                        "type": "string"
-                      },
                       "type": {
                         "type": "string"
+                      },
+                      "description": {
+                        "type": "string"
+                      },
+                      "suggestion": {
+                        "type": "string"
                       }
-                    },
-                    "type": "object"
-                  },
-                  "type": "array"
+                    }
+                  }
                 },
                 "loopId": {
-                  "description": "The loop being reviewed",
-                  "type": "string"
-                },
-                "passed": {
-                  "type": "boolean"
+                  "type": "string",
+                  "description": "The loop being reviewed"
                 },
                 "taskId": {
-                  "description": "The task that was reviewed (optional for checkpoint reviews)",
-                  "type": "string"
+                  "type": "string",
+                  "description": "The task that was reviewed (optional for checkpoint reviews)"
                 }
               },
               "required": [
                 "loopId",
                 "passed"
-              ],
-              "type": "object"
+              ]
             }
           },
           {
             "name": "set_review_result",
             "description": "Report review results for the run as a whole",
             "inputSchema": {
+              "type": "object",
               "properties": {
-                "intentSatisfied": {
+                "passed": {
                   "type": "boolean"
                 },
                 "interpretedIntent": {
                   "type": "string"
                 },
+                "intentSatisfied": {
+                  "type": "boolean"
+                },
                 "issues": {
+                  "type": "array",
                   "items": {
+                    "type": "object",
                     "properties": {
-                      "description": {
-                        "type": "string"
-                      },
                       "file": {
                         "type": "string"
                       },
                       "line": {
                         "type": "number"
                       },
-                      "suggestion": {
-                        "type": "string"
-                      },
                       "type": {
                         "type": "string"
+                      },
+                      "description": {
+                        "type": "string"
+                      },
+                      "suggestion": {
+                        "type": "string"
                       }
-                    },
-                    "type": "object"
-                  },
-                  "type": "array"
-                },
-                "passed": {
-                  "type": "boolean"
+                    }
+                  }
                 }
               },
               "required": [
                 "passed"
-              ],
-              "type": "object"
+              ]
             }
           },
           {
             "name": "write_task",
             "description": "Write one task of the specification. Writing a task with the same id again replaces it",
             "inputSchema": {
+              "type": "object",
               "properties": {
+                "id": {
+                  "type": "string",
+                  "description": "A short name of its own"
+                },
+                "title": {
+                  "type": "string",
+                  "description": "One line"
+                },
+                "description": {
+                  "type": "string",
+                  "description": "What to build and how to tell that it is done"
+                },
                 "depends_on": {
-                  "description": "The ids of the tasks that must be done before",
+                  "type": "array",
                   "items": {
                     "type": "string"
                   },
-                  "type": "array"
-                },
-                "description": {
-                  "description": "What to build and how to tell that it is done",
-                  "type": "string"
-                },
-                "id": {
-                  "description": "A short name of its own",
-                  "type": "string"
-                },
-                "title": {
-                  "description": "One line",
-                  "type": "string"
+                  "description": "The ids of the tasks that must be done before"
                 }
               },
               "required": [
                 "id",
                 "title"
-              ],
-              "type": "object"
+              ]
             }
           },
           {
             "name": "add_plan_group",
             "description": "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
             "inputSchema": {
+              "type": "object",
               "properties": {
                 "tasks": {
-                  "description": "The ids of the tasks",
+                  "type": "array",
                   "items": {
                     "type": "string"
                   },
                   "minItems": 1,
-                  "type": "array"
+                  "description": "The ids of the tasks"
                 }
               },
               "required": [
                 "tasks"
-              ],
-              "type": "object"
+              ]
             }
           }
         ]
@@ -263,8 +263,8 @@ mod tests {
             "name": "list_tasks",
             "description": "List all tasks with their status, verdict and cost, and the questions that wait for a person",
             "inputSchema": {
-              "properties": {},
-              "type": "object"
+              "type": "object",
+              "properties": {}
             },
             "annotations": {
               "readOnlyHint": true,
@@ -275,16 +275,16 @@ mod tests {
             "name": "show_task",
             "description": "Show one task: its reviews cycle by cycle, attempts, findings, costs and files",
             "inputSchema": {
+              "type": "object",
               "properties": {
                 "id": {
-                  "description": "The task's number",
-                  "type": "integer"
+                  "type": "integer",
+                  "description": "The task's number"
                 }
               },
               "required": [
                 "id"
-              ],
-              "type": "object"
+              ]
             },
             "annotations": {
               "readOnlyHint": true,
@@ -295,16 +295,16 @@ mod tests {
             "name": "read_findings",
             "description": "Read what reviewers found in one task over all cycles, each finding with its state and who decided it",
             "inputSchema": {
+              "type": "object",
               "properties": {
                 "id": {
-                  "description": "The task's number",
-                  "type": "integer"
+                  "type": "integer",
+                  "description": "The task's number"
                 }
               },
               "required": [
                 "id"
-              ],
-              "type": "object"
+              ]
             },
             "annotations": {
               "readOnlyHint": true,

@@ -10,21 +10,39 @@ fn sarif_of_the_example() {
     insta::assert_snapshot!(sarif, @r#"
     {
       "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+      "version": "2.1.0",
       "runs": [
         {
+          "tool": {
+            "driver": {
+              "name": "signoff",
+              "version": "VERSION",
+              "rules": [
+                {
+                  "id": "extra_feature"
+                },
+                {
+                  "id": "missing_requirement"
+                },
+                {
+                  "id": "note"
+                }
+              ]
+            }
+          },
           "invocations": [
             {
               "executionSuccessful": true,
               "toolExecutionNotifications": []
             }
           ],
-          "properties": {
-            "action": "FIX_AND_REREVIEW",
-            "overallVerdict": "SPEC_CRITICAL"
-          },
           "results": [
             {
+              "ruleId": "missing_requirement",
               "level": "error",
+              "message": {
+                "text": "Missing OAuth flow implementation"
+              },
               "locations": [
                 {
                   "physicalLocation": {
@@ -37,23 +55,23 @@ fn sarif_of_the_example() {
                   }
                 }
               ],
-              "message": {
-                "text": "Missing OAuth flow implementation"
-              },
               "partialFingerprints": {
                 "signoff/v1": "Missing OAuth flow implementation@src/auth.ts:45"
               },
               "properties": {
-                "group": null,
-                "priority": 1,
                 "sources": [
                   "spec"
-                ]
-              },
-              "ruleId": "missing_requirement"
+                ],
+                "priority": 1,
+                "group": null
+              }
             },
             {
+              "ruleId": "extra_feature",
               "level": "warning",
+              "message": {
+                "text": "Extra feature not in spec"
+              },
               "locations": [
                 {
                   "physicalLocation": {
@@ -66,23 +84,23 @@ fn sarif_of_the_example() {
                   }
                 }
               ],
-              "message": {
-                "text": "Extra feature not in spec"
-              },
               "partialFingerprints": {
                 "signoff/v1": "Extra feature not in spec@src/auth.ts:78"
               },
               "properties": {
-                "group": null,
-                "priority": 3,
                 "sources": [
                   "spec"
-                ]
-              },
-              "ruleId": "extra_feature"
+                ],
+                "priority": 3,
+                "group": null
+              }
             },
             {
+              "ruleId": "note",
               "level": "note",
+              "message": {
+                "text": "Magic number could be constant"
+              },
               "locations": [
                 {
                   "physicalLocation": {
@@ -95,38 +113,20 @@ fn sarif_of_the_example() {
                   }
                 }
               ],
-              "message": {
-                "text": "Magic number could be constant"
-              },
               "properties": {
-                "priority": 5,
                 "sources": [
                   "code"
-                ]
-              },
-              "ruleId": "note"
+                ],
+                "priority": 5
+              }
             }
           ],
-          "tool": {
-            "driver": {
-              "name": "signoff",
-              "rules": [
-                {
-                  "id": "extra_feature"
-                },
-                {
-                  "id": "missing_requirement"
-                },
-                {
-                  "id": "note"
-                }
-              ],
-              "version": "VERSION"
-            }
+          "properties": {
+            "overallVerdict": "SPEC_CRITICAL",
+            "action": "FIX_AND_REREVIEW"
           }
         }
-      ],
-      "version": "2.1.0"
+      ]
     }
     "#);
 }

@@ -54,23 +54,23 @@ fn side_requests_are_answered() {
     let model = model();
     insta::assert_snapshot!(pretty(get(&model, "/v1/models").json()), @r#"
     {
+      "object": "list",
+      "has_more": false,
       "data": [
         {
-          "created_at": "2026-01-01T00:00:00Z",
-          "display_name": "scripted",
           "id": "scripted",
           "object": "model",
-          "type": "model"
+          "type": "model",
+          "display_name": "scripted",
+          "created_at": "2026-01-01T00:00:00Z"
         }
       ],
-      "has_more": false,
       "models": [
         {
           "name": "models/scripted",
           "slug": "scripted"
         }
-      ],
-      "object": "list"
+      ]
     }
     "#);
     let [(_, body), _, _, _] = dialects();

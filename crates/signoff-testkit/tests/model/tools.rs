@@ -56,7 +56,7 @@ fn table(name: &str) -> String {
 #[test]
 fn claude() {
     insta::assert_snapshot!(table("claude"), @r#"
-    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Write {"file_path":"/w/a.txt","content":"one\n{two}"}
     Read {"file_path":"/etc/it's"}
     Bash {"command":"git push"}
     mcp__signoff__set_loop_review_result {"passed":true}
@@ -80,10 +80,10 @@ fn claude_as_reviewer() {
 #[test]
 fn claude_that_defers_tools() {
     insta::assert_snapshot!(table("claude-deferring"), @r#"
-    Write {"content":"one\n{two}","file_path":"/w/a.txt"}
+    Write {"file_path":"/w/a.txt","content":"one\n{two}"}
     Read {"file_path":"/etc/it's"}
     Bash {"command":"git push"}
-    ToolSearch {"max_results":1,"query":"set_loop_review_result"}
+    ToolSearch {"query":"set_loop_review_result","max_results":1}
     undeclared: Nonsense
     Nonsense {"deep":["/w"]}
     "#);
@@ -116,7 +116,7 @@ fn codex_with_patches_and_deferred_tools() {
 #[test]
 fn gemini() {
     insta::assert_snapshot!(table("gemini"), @r#"
-    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    write_file {"file_path":"/w/a.txt","content":"one\n{two}"}
     read_file {"file_path":"/etc/it's"}
     run_shell_command {"command":"git push"}
     mcp_signoff_set_loop_review_result {"passed":true}
@@ -128,7 +128,7 @@ fn gemini() {
 #[test]
 fn gemini_with_a_newer_model() {
     insta::assert_snapshot!(table("gemini-3"), @r#"
-    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    write_file {"file_path":"/w/a.txt","content":"one\n{two}"}
     read_file {"file_path":"/etc/it's"}
     run_shell_command {"command":"git push"}
     mcp_signoff_set_loop_review_result {"passed":true}
@@ -140,7 +140,7 @@ fn gemini_with_a_newer_model() {
 #[test]
 fn gemini_that_plans() {
     insta::assert_snapshot!(table("gemini-plan"), @r#"
-    write_file {"content":"one\n{two}","file_path":"/w/a.txt"}
+    write_file {"file_path":"/w/a.txt","content":"one\n{two}"}
     read_file {"file_path":"/etc/it's"}
     undeclared: shell: git push
     undeclared: mcp: set_loop_review_result
@@ -152,7 +152,7 @@ fn gemini_that_plans() {
 #[test]
 fn opencode() {
     insta::assert_snapshot!(table("opencode"), @r#"
-    write {"content":"one\n{two}","filePath":"/w/a.txt"}
+    write {"filePath":"/w/a.txt","content":"one\n{two}"}
     read {"filePath":"/etc/it's"}
     bash {"command":"git push"}
     signoff_set_loop_review_result {"passed":true}

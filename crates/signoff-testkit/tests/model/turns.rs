@@ -140,7 +140,7 @@ fn a_side_request_for_data_gets_data() {
     });
     let format = json!({ "type": "json_schema", "json_schema": { "schema": schema } });
     let body = json!({ "messages": conversation(&[("user", "build it")]), "response_format": format });
-    insta::assert_snapshot!(said_to(&model, body), @r#"{"sure":false,"title":"scripted"}"#);
+    insta::assert_snapshot!(said_to(&model, body), @r#"{"title":"scripted","sure":false}"#);
 }
 
 #[test]

@@ -389,7 +389,7 @@ fn an_answer_that_does_not_fit_names_the_choices() {
     error: there is no open question 7
     hint: open are q1
     ");
-    insta::assert_snapshot!(project.run(&["answer", "q1", "proceed", "--json"]).json(), @r#"{"choice":"proceed","question":"q1","task_id":1,"version":1}"#);
+    insta::assert_snapshot!(project.run(&["answer", "q1", "proceed", "--json"]).json(), @r#"{"version":1,"question":"q1","task_id":1,"choice":"proceed"}"#);
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
     exit 2
     --- stderr

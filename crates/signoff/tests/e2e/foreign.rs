@@ -55,7 +55,7 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     let told = project.run(&["config", "--json"]).json();
     let rows = told["settings"].as_array().unwrap();
     let row = rows.iter().find(|row| row["key"] == "presets.phases.fail_on").unwrap();
-    insta::assert_snapshot!(row["origin"], @r#"{"file":".claude/iterate-config.local.json","from":"foreign","line":4}"#);
+    insta::assert_snapshot!(row["origin"], @r#"{"from":"foreign","file":".claude/iterate-config.local.json","line":4}"#);
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn three_iterations_to_the_last_look() {
     Write bye.txt. Put both on the list.
     ");
     let shown = project.run(&["show", "1", "--json"]).json();
-    insta::assert_snapshot!(shown["task"]["place"], @r#"{"max_passes":10,"pass":3,"phase":9,"phases":9}"#);
+    insta::assert_snapshot!(shown["task"]["place"], @r#"{"phase":9,"phases":9,"pass":3,"max_passes":10}"#);
     assert_eq!(project.checkout(), before);
 }
 
