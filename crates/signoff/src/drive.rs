@@ -16,7 +16,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
-use signoff_engine::process::Keeper;
+use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
 use signoff_store::{Lease, Store, StoreError};
@@ -86,6 +86,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let (git, commits) = (shop.repository.git().processes(), commits.commits());
     console
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
     Ok(Came { bench: shop, store, summary })
 }
 
