@@ -94,8 +94,8 @@ url=$(head -n 1 "$place/model")
 
 # repository NAME PROGRAM [MORE-CONFIGURATION]: a repository whose tasks are worked by a program of kind claude.
 repository() {
-    mkdir "$place/$1"
-    cd "$place/$1"
+    mkdir -p "$place/repositories/$1"
+    cd "$place/repositories/$1"
     git init -q -b main .
     git config user.name Ann
     git config user.email ann@example.org
@@ -156,10 +156,10 @@ exec "$claude" "\$@"
 RECORDER
 chmod +x "$place/recorder/claude"
 env | sed 's/=.*//' >"$place/names"
-repository recorded-work "$place/recorder/claude" "sandbox_write = [\"caches\", \"$place/recorded\"]"
+repository recorded "$place/recorder/claude" "sandbox_write = [\"caches\", \"$place/recorded\"]"
 add 1
 "$signoff" work >"$place/said" 2>&1 || { cat "$place/said"; fail 'the first attempt did not end well'; }
-attempt=$place/recorded-work/.signoff/runs/1/1/a1
+attempt=$place/repositories/recorded/.signoff/runs/1/1/a1
 cp "$attempt/stdout" "$place/recorded/stdout"
 {
     printf 'unset'
@@ -169,16 +169,16 @@ cp "$attempt/stdout" "$place/recorded/stdout"
 } >"$place/recorded/alone"
 
 # 2. Processor time around the real program: of one attempt with the program's start and end, and of many in a row.
-: >"$place/once"
+: >"$place/once-took"
 repository once "$claude"
 for number in 1 2 3 4 5; do
     add "$number"
     "$signoff" -v work >/dev/null 2>"$place/said"
     worked "$number" 1 || fail 'an attempt did not end well'
-    over_all "$(own "$place/said")" "$(keepers "$number")" 1 >>"$place/once"
-    echo >>"$place/once"
+    over_all "$(own "$place/said")" "$(keepers "$number")" 1 >>"$place/once-took"
+    echo >>"$place/once-took"
 done
-row 'own processor time of one attempt, with the whole program' "$(median "$place/once")" 20 ms
+row 'own processor time of one attempt, with the whole program' "$(median "$place/once-took")" 20 ms
 repository row "$claude"
 for number in $(seq 10); do add "$number"; done
 "$signoff" -v work --jobs 1 >/dev/null 2>"$place/said"
@@ -225,7 +225,7 @@ note "own processor time of one attempt that says $(($(wc -c <"$place/long") / 1
 
 # 4. Pairs.
 repository pairs "$claude"
-original=$place/recorded-work
+original=$place/repositories/recorded
 alone() {
     mkdir "$place/alone"
     cp -r "$place/recorded/attempt" "$place/alone/attempt"
