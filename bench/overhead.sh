@@ -122,6 +122,7 @@ add() {
 }
 
 now() { date +%s%N; }
+milliseconds() { awk -v us="$1" 'BEGIN { print us / 1000 }'; }
 
 # The middle of what stands in a file, one number a line; of two in the middle, between them.
 median() {
@@ -212,6 +213,19 @@ bare=$(cpu sh "$place/bare.sh" "$tasks")
 row "own processor time of an attempt, $tasks tasks, agent of no time" "$itself" 20 ms
 note '  with git, which makes the worktree, the branch and the commit' \
     "$(awk -v all="$all" -v bare="$bare" -v n="$tasks" 'BEGIN { printf "%.1f", (all - bare) / n }')" ms
+# How long it takes, without the moods of Claude Code.
+number=$tasks
+while [ "$number" -lt $((2 * tasks)) ]; do
+    number=$((number + 1))
+    add "$number"
+    before=$(now)
+    "$signoff" work >/dev/null 2>&1
+    between=$(now)
+    (exec "$place/again" >"$place/answer")
+    after=$(now)
+    milliseconds $((((between - before) - (after - between)) / 1000)) >>"$place/again-over"
+done
+row "all of signoff work, over an agent of no time, median of $tasks" "$(median "$place/again-over")" 50 ms
 # The same with so much to read: one line many times.
 awk -v bytes=10000000 '
     /"type":"assistant"/ && !said { while (length($0) * n++ < bytes) print; said = 1 }
@@ -255,7 +269,6 @@ inside() {
     worked "$1" 1 || fail 'an attempt did not end well'
     took=$(((after - before) / 1000))
 }
-milliseconds() { awk -v us="$1" 'BEGIN { print us / 1000 }'; }
 # From the record that an attempt begins to the record of how it ended, and what the keeper saw of it.
 attempt_took() {
     awk '

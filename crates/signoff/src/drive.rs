@@ -66,6 +66,9 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let answers = Answers::default();
     let mut shown = Shown::new(console, naming, attended.then(|| answers.clone()));
     let drive = Drive { attended, ..wanted.drive };
+    let first_look = shop.clone();
+    // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
+    runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), drive, &mut shown);
