@@ -138,7 +138,8 @@ own() { sed -n 's/^processor: \([0-9.]*\) ms of its own$/\1/p' "$1"; }
 keepers() { cat .signoff/runs/"$1"/*/a*/result.json | tr ',}' '\n\n' | awk -F: '/"keeper_cpu_us"/ { sum += $2 } END { printf "%.3f", sum / 1000 }'; }
 over_all() { awk -v own="$1" -v kept="$2" -v n="$3" 'BEGIN { printf "%.1f", (own + kept) / n }'; }
 
-worked() { [ "$(ls -d .signoff/runs/"$1"/*/a1 | wc -l)" -eq "$2" ] && grep -q '"code":0' .signoff/runs/"$1"/*/a1/result.json; }
+# Whether so many attempts of a run ended, and all well: worked RUN NUMBER.
+worked() { [ "$(cat .signoff/runs/"$1"/*/a*/result.json | grep -o '"code":0' | wc -l)" -eq "$2" ] && [ "$(ls -d .signoff/runs/"$1"/*/a* | wc -l)" -eq "$2" ]; }
 
 printf 'signoff: %s\nclaude:  %s\nmachine: %s, %s processors; %s\nplace:   %s\n\n' "$("$signoff" --version)" \
     "$("$claude" --version </dev/null)" "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo unknown)" \
