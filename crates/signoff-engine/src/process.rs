@@ -27,6 +27,7 @@ use crate::confine::Held;
 pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;
+pub use door::processor_time;
 pub(crate) use door::variables;
 pub use keep::keep;
 pub use keeper::Keeper;
@@ -112,4 +113,7 @@ pub struct Ended {
     pub stderr_bytes: u64,
     /// Processes that would have outlived the agent.
     pub strays_ended: u32,
+    /// What keeping it took of the processor, without the agent; 0 where nobody can tell.
+    #[serde(default)]
+    pub keeper_cpu_us: u64,
 }

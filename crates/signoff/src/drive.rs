@@ -16,7 +16,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
-use signoff_engine::process::Keeper;
+use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
 use signoff_store::{Lease, Store, StoreError};
@@ -66,6 +66,9 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let answers = Answers::default();
     let mut shown = Shown::new(console, naming, attended.then(|| answers.clone()));
     let drive = Drive { attended, ..wanted.drive };
+    let first_look = shop.clone();
+    // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
+    runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), drive, &mut shown);
@@ -86,6 +89,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let (git, commits) = (shop.repository.git().processes(), commits.commits());
     console
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
     Ok(Came { bench: shop, store, summary })
 }
 

@@ -28,6 +28,12 @@ pub fn time_of_day() -> Timestamp {
     Timestamp::now()
 }
 
+/// What this process has taken of the processor, in all its threads and without what it started.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
+}
+
 /// The variables of this process, as far as they are text.
 pub fn variables() -> Vec<(String, String)> {
     let text = |value: OsString| value.to_string_lossy().into_owned();

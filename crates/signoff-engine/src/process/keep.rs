@@ -137,6 +137,7 @@ fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secret
         stdout_bytes: outcome.stdout_bytes,
         stderr_bytes: outcome.stderr_bytes,
         strays_ended: outcome.strays_ended,
+        keeper_cpu_us: u64::try_from(door::processor_time().as_micros()).unwrap_or(u64::MAX),
     };
     (ended, live)
 }

@@ -118,6 +118,7 @@ impl Running {
             stdout_bytes: length(&self.dir.stdout()),
             stderr_bytes: length(&self.dir.stderr()),
             strays_ended: strays,
+            keeper_cpu_us: 0,
         }
     }
 }
