@@ -126,6 +126,11 @@ pub trait Agent: Send + Sync {
         &[]
     }
 
+    /// The files below its home that its account is read from when it has ended, besides those.
+    fn accounts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Who takes in what it says.
     fn listener(&self) -> Box<dyn Listener>;
 

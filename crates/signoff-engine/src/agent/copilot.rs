@@ -32,6 +32,10 @@ impl Agent for Copilot {
         }
     }
 
+    fn accounts(&self) -> &'static [&'static str] {
+        &[USAGE]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

@@ -186,6 +186,7 @@ fn prepare_review(
         ReviewWorkspace::Copy => Some(copied::make(shop, task, (name, commit))?),
         ReviewWorkspace::Shared => None,
     };
+    let whole = task;
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
     let prompt = brief::reviewer(task, &material, (assigned.contract, &ask));
     write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
@@ -196,7 +197,10 @@ fn prepare_review(
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
     match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
         Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &room)?, dir))),
-        Err(unstarted) => Ok(Err(unstarted)),
+        Err(unstarted) => {
+            copied::discard(shop, whole, name);
+            Ok(Err(unstarted))
+        }
     }
 }
 
