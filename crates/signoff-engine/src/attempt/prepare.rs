@@ -129,6 +129,7 @@ fn prepare_work(
         previous_message,
         diff: diff.transpose()?.map(Arc::new),
         reports: research::reports(shop, task),
+        instructions: instructions(worktree.path()),
         ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
     };
     document::put_back(shop, task, &worktree)?;
@@ -147,6 +148,14 @@ fn prepare_work(
         }
         Err(unstarted) => Ok(Err(unstarted)),
     }
+}
+
+/// In which projects say how they are worked on. Agents are kept from reading them by themselves.
+const INSTRUCTIONS: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONTRIBUTING.md"];
+
+/// Those that lie at the root of a worktree.
+fn instructions(worktree: &Path) -> Vec<&'static str> {
+    INSTRUCTIONS.into_iter().filter(|name| worktree.join(name).is_file()).collect()
 }
 
 fn prepare_review(
@@ -173,6 +182,9 @@ fn prepare_review(
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
+    if let Some(file) = steering.iter().find(|file| agent::runs(&assigned.agent, file)) {
+        return Ok(Err(Unstarted::Failed(would_run(&assigned, file))));
+    }
     let digest = Some(diff.digest.clone());
     let memo =
         Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
@@ -202,6 +214,15 @@ fn prepare_review(
             Ok(Err(unstarted))
         }
     }
+}
+
+/// Why a reviewer is not started that would run what it is to review.
+fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, file: &str) -> String {
+    format!(
+        "{} would run `{file}`, which is part of the work, with its own login; take the file out of the work, or let \
+         another agent review it: `[reviewers.{name}] agent`",
+        agent.name
+    )
 }
 
 /// The files of all the work, not of the last fix alone, that agents would take for their settings, and those that hold
