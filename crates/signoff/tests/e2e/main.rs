@@ -34,6 +34,8 @@ mod iterate_killed;
 mod killed;
 #[cfg(test)]
 mod landing;
+#[cfg(all(test, unix))]
+mod left_behind;
 #[cfg(test)]
 mod limits;
 mod looking;
