@@ -221,6 +221,9 @@ mod tests {
         assert_eq!(denied("").shown(), "[bash] (not allowed)");
         assert_eq!(denied("touch x").shown(), "[bash] touch x (not allowed)");
         let tool = |about: &str| Said::Tool { name: "read".to_owned(), about: about.to_owned() };
-        assert_eq!((tool("").shown(), tool("a.txt").shown()), ("[read]".to_owned(), "[read] a.txt".to_owned()));
+        assert_eq!(
+            (tool("").shown(), tool("a.txt").shown()),
+            ("[read]".to_owned(), "[read] a.txt".to_owned())
+        );
     }
 }

@@ -65,7 +65,8 @@ const HOOKS: [&str; 14] = [
 ];
 
 /// Directories with words alone.
-const WORDS: [&str; 4] = [".github/instructions/", ".github/prompts/", ".github/agents/", ".signoff/prompts/"];
+const WORDS: [&str; 4] =
+    [".github/instructions/", ".github/prompts/", ".github/agents/", ".signoff/prompts/"];
 
 const INSTRUCTIONS: [&str; 9] = [
     "claude.md",

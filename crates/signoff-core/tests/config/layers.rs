@@ -219,12 +219,14 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     let person = |text: &str| Layer::person("~/.config/signoff/config.toml", text);
     let loose = Layer::repository(
         "signoff.toml",
-        "sandbox = false\nsandbox_writers = false\nsandbox_write = [\"/\", \"caches\"]\n",
+        "sandbox = false\nsandbox_writers = false\nsandbox_write = [\"/srv\", \"caches\"]\n",
     );
     let told = |layers: &[Layer], environment: &[(&str, &str)]| {
         let settings = read(layers, &variables(environment), &[]).unwrap();
         let rows = settings.origins().into_iter().filter(|row| row.key.starts_with("sandbox"));
-        rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin)).collect::<Vec<_>>().join("\n")
+        rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     let required = person("# mine\nsandbox = \"required\"\n");
     insta::assert_snapshot!(told(&[required.clone(), loose.clone()], &[]), @"");

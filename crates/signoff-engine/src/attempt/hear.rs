@@ -55,7 +55,8 @@ impl Closed {
 pub fn hear(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<(), EngineError> {
     let Some(agent) = adapter(shop, task).filter(|agent| !agent.is_plain()) else { return Ok(()) };
     let account = listen(agent.as_ref(), dir, (ended, task.launch.resumes.is_some()));
-    keep(shop, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+    keep(shop, dir, account)
+        .map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
 fn adapter(shop: &Workshop, task: &Assignment) -> Option<Box<dyn Agent>> {

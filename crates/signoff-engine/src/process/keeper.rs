@@ -28,7 +28,8 @@ impl Keeper {
         let live = std::path::absolute(&self.live)?;
         let environment: BTreeMap<_, _> = launch.environment.iter().cloned().collect();
         // Whoever is not given a key may come across it all the same.
-        let is_withheld = |(name, value): &(&String, &Option<String>)| value.is_none() && is_secret_name(name);
+        let is_withheld =
+            |(name, value): &(&String, &Option<String>)| value.is_none() && is_secret_name(name);
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
         let order = Order { launch: Launch { directory, ..launch.clone() }, live, withheld };
         dir.write_order(&order)?;

@@ -19,7 +19,7 @@ if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit; fi
 cat > /dev/null
 root=$(cd ../../../.. && pwd)
 kept="$CODEX_HOME/sessions/2099/01/01/rollout-s1.jsonl"
-said() { echo "{\"timestamp\":\"2099-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{$1}}" >> "$kept"; }
+said() { printf '%s\n' "{\"timestamp\":\"2099-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{$1}}" >> "$kept"; }
 echo '{"type":"thread.started","thread_id":"s1"}'
 case "$*" in
 *resume*) [ -f "$kept" ] && echo resumed >> "$root/asked" ;;
@@ -100,7 +100,10 @@ fn assert_only_the_session_is_left(project: &Project) {
     for line in session.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
-    assert!(session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"), "{session}");
+    assert!(
+        session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"),
+        "{session}"
+    );
     let heard = project.read(&format!(".signoff/runs/{}", left[0].replace(SESSION, "heard.json")));
     assert!(heard.contains("echo [redacted]"), "{heard}");
     assert_no_key(project);
@@ -142,9 +145,7 @@ fn a_killed_program_leaves_a_home_to_the_next_one() {
 fn the_copy_of_a_reviewer_that_was_killed_does_not_stay() {
     let copy = "review_workspace = \"copy\"\n";
     let project = Project::with_agent(PROGRAM, |script| {
-        script
-            .rule(Rule::role("implement").write("a.txt", "hello\n"))
-            .rule(Rule::role("review").hang())
+        script.rule(Rule::role("implement").write("a.txt", "hello\n")).rule(Rule::role("review").hang())
     });
     project.configure(copy);
     project.run(&["add", "Greet", "-a"]);
@@ -182,9 +183,12 @@ fn opencode_does_not_review_what_it_would_run() {
         project.run(&["add", "Add a plugin", "-a"]);
         let worked = project.run(&["work"]);
         assert!(!ran.exists(), "{worked}");
-        let told = format!("opencode would run `{file}`, which is part of the work, with its own login");
-        assert!(worked.to_string().contains(&told), "{worked}");
-        assert!(worked.to_string().contains("[reviewers.general] agent"), "{worked}");
+        assert!(
+            worked.stdout.contains(&format!("could not be started: opencode would run `{file}`")),
+            "{worked}"
+        );
+        let shown = project.run(&["show", "1"]);
+        assert!(shown.stdout.contains("let another agent review it: `[reviewers.general] agent`"), "{shown}");
         assert_ne!(worked.code, Some(0), "{worked}");
     }
 }
@@ -223,10 +227,11 @@ fn checks_get_no_keys_of_agents_and_tell_none() {
     });
     let found = project.env.root().join("found");
     fs::write(&found, format!("{KEY}\n")).unwrap();
-    let command = format!("echo \"key=$OPENAI_API_KEY.\"; echo \"other=$MY_API_KEY.\"; cat {}; false", found.display());
+    let command =
+        format!("echo \"key=$OPENAI_API_KEY.\"; echo \"other=$MY_API_KEY.\"; cat {}; false", found.display());
     project.configure(&format!(
-        "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.checks]\nagent = \"checks\"\n\
-         [gate]\nreviewers = [\"checks\"]\nmax_cycles = 1\n[checks]\ntest = {command:?}\n"
+        "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+         [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n[checks]\ntest = {command:?}\n"
     ));
     let variables = [("OPENAI_API_KEY", KEY), ("MY_API_KEY", OTHER)];
     project.env.run_with(&["add", "Greet", "-a"], &variables);
