@@ -88,7 +88,7 @@ pub fn steers(path: &str) -> Option<Steers> {
     let inside = parts.iter().any(|part| DIRECTORIES.contains(part));
     let within = |directory: &&str| path.starts_with(directory) || path.contains(&format!("/{directory}"));
     if INSTRUCTIONS.contains(&name)
-        || WORDS.iter().any(|one| within(one))
+        || WORDS.iter().any(&within)
         || inside && above.contains(&"rules") && (name.ends_with(".md") || name.ends_with(".mdc"))
         || path == "signoff.toml"
     {
@@ -96,7 +96,7 @@ pub fn steers(path: &str) -> Option<Steers> {
     }
     let ends = ENDS.iter().any(|end| path == *end || path.ends_with(&format!("/{end}")));
     let is_hook = HOOKS.contains(&name) && above.last().is_some_and(|above| above.ends_with("hooks"));
-    let runs = inside || ends || is_hook || WITHIN.iter().any(|one| within(one)) || FILES.contains(&name);
+    let runs = inside || ends || is_hook || WITHIN.iter().any(within) || FILES.contains(&name);
     runs.then_some(Steers::Runs)
 }
 

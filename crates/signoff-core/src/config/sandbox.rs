@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
-use super::origin::Setting;
+use super::origin::{Origin, Setting};
 use super::tables::Written;
 use super::value::Text;
 use crate::workflow::value::{Value, Written as Read};
@@ -36,8 +36,11 @@ impl Demanded {
     /// Undoes what a file of the repository loosened of what the person wrote.
     pub fn uphold(self, written: &mut Written) {
         let Self { sandbox, writers, write } = self;
+        if !matches!(sandbox.origin, Origin::Person { .. }) {
+            return;
+        }
         let required = sandbox.value == Sandbox::Required;
-        if sandbox.written().is_some() && written.sandbox.value < sandbox.value {
+        if written.sandbox.value < sandbox.value {
             written.sandbox = sandbox;
         }
         if !required {

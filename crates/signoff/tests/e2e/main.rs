@@ -34,7 +34,7 @@ mod iterate_killed;
 mod killed;
 #[cfg(test)]
 mod landing;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod left_behind;
 #[cfg(test)]
 mod limits;
