@@ -219,8 +219,7 @@ fn prepare_review(
 /// Why a reviewer is not started that would run what it is to review.
 fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, file: &str) -> String {
     format!(
-        "{} would run `{file}`, which is part of the work, with its own login; take the file out of the work, or let \
-         another agent review it: `[reviewers.{name}] agent`",
+        "{} would run `{file}` of the work: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
         agent.name
     )
 }
