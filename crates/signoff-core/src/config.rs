@@ -1,7 +1,7 @@
 //! The configuration: texts in, settings out, each with its origin.
 //!
 //! Layers are laid over each other: what is built in, the person's file, files of other programs, the repository's
-//! file, the environment, flags; later ones win, key by key. All of them go through the same reader, so that an unknown
+//! file, the environment, flags; later ones win, key by key, but for what the person demands of the sandbox. All of them go through the same reader, so that an unknown
 //! key or a bad value is an error with its place wherever it stands. What a task or a gate finally gets is
 //! decided here too, and nowhere else.
 
@@ -50,6 +50,7 @@ use crate::session::Resuming;
 use crate::workflow::{PRESETS, Workflow, resolve};
 use layer::Reading;
 use origin::Setting;
+use sandbox::Demanded;
 use tables::{Prompts, Written};
 use value::{Amount, Dollars};
 
@@ -98,7 +99,11 @@ pub fn read(
     let readings: Vec<_> = all.iter().map(Reading::new).collect();
     let mut settings = Settings { written: Written::default(), workflows: BTreeMap::new() };
     for reading in &readings {
+        let demanded = Demanded::of(&settings.written);
         settings.lay(reading).map_err(|error| reading.layer.error(error))?;
+        if reading.layer.is_of_the_repository() {
+            demanded.uphold(&mut settings.written);
+        }
     }
     for reading in &readings {
         settings.take_workflows(reading).map_err(|error| reading.layer.error(error))?;

@@ -202,10 +202,28 @@ impl Said {
             Self::Text(text) => text.clone(),
             Self::Tool { name, about } if about.is_empty() => format!("[{name}]"),
             Self::Tool { name, about } => format!("[{name}] {about}"),
+            Self::Denied(Denied { tool, about }) if about.is_empty() => format!("[{tool}] (not allowed)"),
             Self::Denied(Denied { tool, about }) => format!("[{tool}] {about} (not allowed)"),
             Self::Waits { why, delay: Some(delay) } => format!("(waits {} s: {why})", delay.as_secs()),
             Self::Waits { why, delay: None } => format!("(waits: {why})"),
             Self::Error(message) => format!("(error: {message})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_hole_where_an_agent_says_nothing() {
+        let denied = |about: &str| Said::Denied(Denied { tool: "bash".to_owned(), about: about.to_owned() });
+        assert_eq!(denied("").shown(), "[bash] (not allowed)");
+        assert_eq!(denied("touch x").shown(), "[bash] touch x (not allowed)");
+        let tool = |about: &str| Said::Tool { name: "read".to_owned(), about: about.to_owned() };
+        assert_eq!(
+            (tool("").shown(), tool("a.txt").shown()),
+            ("[read]".to_owned(), "[read] a.txt".to_owned())
+        );
     }
 }

@@ -43,7 +43,32 @@ const FILES: [&str; 6] = [".mcp.json", ".env", ".envrc", "opencode.json", "openc
 /// Files of which only the end of the path tells what they are.
 const ENDS: [&str; 3] = [".vscode/mcp.json", ".github/mcp.json", ".github/copilot/settings.json"];
 
-const INSTRUCTIONS: [&str; 8] = [
+/// Directories of which only the end of the path tells what they are.
+const WITHIN: [&str; 1] = [".github/hooks/"];
+
+/// What git runs by itself, from whatever directory of hooks somebody set up.
+const HOOKS: [&str; 14] = [
+    "pre-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-merge-commit",
+    "post-merge",
+    "pre-rebase",
+    "post-rewrite",
+    "pre-push",
+    "post-checkout",
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "reference-transaction",
+];
+
+/// Directories with words alone.
+const WORDS: [&str; 4] =
+    [".github/instructions/", ".github/prompts/", ".github/agents/", ".signoff/prompts/"];
+
+const INSTRUCTIONS: [&str; 9] = [
     "claude.md",
     "claude.local.md",
     "agents.md",
@@ -51,19 +76,37 @@ const INSTRUCTIONS: [&str; 8] = [
     "gemini.md",
     "qwen.md",
     ".cursorrules",
+    ".windsurfrules",
     "copilot-instructions.md",
 ];
 
 /// What a file does to agents, if anything. Systems that do not tell large letters from small ones know it under both.
 pub fn steers(path: &str) -> Option<Steers> {
     let path = path.replace('\\', "/").to_ascii_lowercase();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    if INSTRUCTIONS.contains(&name) || path.contains(".github/instructions/") || path == "signoff.toml" {
+    let parts: Vec<&str> = path.split('/').collect();
+    let (name, above) = parts.split_last().map_or(("", [].as_slice()), |(name, above)| (*name, above));
+    let inside = parts.iter().any(|part| DIRECTORIES.contains(part));
+    let within = |directory: &&str| path.starts_with(directory) || path.contains(&format!("/{directory}"));
+    if INSTRUCTIONS.contains(&name)
+        || WORDS.iter().any(&within)
+        || inside && above.contains(&"rules") && (name.ends_with(".md") || name.ends_with(".mdc"))
+        || path == "signoff.toml"
+    {
         return Some(Steers::Instructs);
     }
-    let inside = path.split('/').any(|part| DIRECTORIES.contains(&part));
     let ends = ENDS.iter().any(|end| path == *end || path.ends_with(&format!("/{end}")));
-    (inside || ends || FILES.contains(&name)).then_some(Steers::Runs)
+    let is_hook = HOOKS.contains(&name) && above.last().is_some_and(|above| above.ends_with("hooks"));
+    let runs = inside || ends || is_hook || WITHIN.iter().any(within) || FILES.contains(&name);
+    runs.then_some(Steers::Runs)
+}
+
+/// Whether opencode runs what a file says, or the file itself, whatever it is told: plugins of the repository, in the
+/// process that has its login.
+pub fn runs_in_opencode(path: &str) -> bool {
+    let path = path.replace('\\', "/").to_ascii_lowercase();
+    let is_settings = matches!(path.rsplit('/').next(), Some("opencode.json" | "opencode.jsonc"));
+    // A link of that name counts as well.
+    is_settings || path.split('/').any(|part| part == ".opencode")
 }
 
 /// The files whose new lines hold a secret.
@@ -166,6 +209,14 @@ mod tests {
             ".env",
             ".vscode/mcp.json",
             "web/.husky/pre-commit",
+            "tools/git-hooks/pre-push",
+            "hooks/post-checkout",
+            ".github/hooks/start.json",
+            ".qwen/.env",
+            ".qwen/agents/x.md",
+            ".cursor/mcp.json",
+            ".opencode/opencode.jsonc",
+            "sub/.env",
         ] {
             assert_eq!(steers(path), Some(Steers::Runs), "{path}");
         }
@@ -174,14 +225,50 @@ mod tests {
             "docs/AGENTS.md",
             ".github/copilot-instructions.md",
             ".claude/CLAUDE.md",
+            "GEMINI.md",
+            "QWEN.md",
+            ".qwen/rules/style.md",
+            ".cursor/rules/style.mdc",
+            ".claude/rules/style.md",
+            ".github/instructions/rust.instructions.md",
+            ".github/agents/tester.agent.md",
+            ".signoff/prompts/review.md",
             "signoff.toml",
         ] {
             assert_eq!(steers(path), Some(Steers::Instructs), "{path}");
         }
-        for path in
-            ["src/main.rs", ".github/workflows/ci.yml", "claude.rs", ".env.example", "x.mcp.json", "env", ""]
-        {
+        for path in [
+            "src/main.rs",
+            ".github/workflows/ci.yml",
+            "claude.rs",
+            ".env.example",
+            "x.mcp.json",
+            "env",
+            "",
+            "src/hooks/useThing.ts",
+            "src/hooks/index.ts",
+            "docs/pre-commit",
+            "rules/style.md",
+            "CONTRIBUTING.md",
+        ] {
             assert_eq!(steers(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn opencode_runs_plugins_and_what_names_them() {
+        for path in [
+            ".opencode/plugin/x.ts",
+            "sub/.OPENCODE/plugins/x.js",
+            ".opencode/package.json",
+            "opencode.json",
+            "sub/opencode.jsonc",
+            ".opencode",
+        ] {
+            assert!(runs_in_opencode(path), "{path}");
+        }
+        for path in ["src/opencode.rs", "opencode/plugin/x.ts", "x.opencode.json", ""] {
+            assert!(!runs_in_opencode(path), "{path}");
         }
     }
 

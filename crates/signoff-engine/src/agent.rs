@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
 pub use signoff_core::hold::Hold;
+use signoff_core::steering::runs_in_opencode;
 
 /// What an agent is asked for, as far as its command line depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -134,6 +135,11 @@ pub trait Agent: Send + Sync {
         &[]
     }
 
+    /// The files below its home that its account is read from when it has ended, besides those.
+    fn accounts(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Who takes in what it says.
     fn listener(&self) -> Box<dyn Listener>;
 
@@ -220,6 +226,24 @@ fn words(text: &str) -> String {
 /// A listener that shows what was written as it is.
 pub fn verbatim() -> Box<dyn Listener> {
     Box::new(plain::Plain)
+}
+
+/// Whether an agent runs a file of the directory that it works in, or what the file says, whatever it is told.
+pub fn runs(agent: &config::Agent, path: &str) -> bool {
+    let program = agent.command.first().and_then(|program| Path::new(program).file_name());
+    let is_opencode = match agent.kind {
+        AgentKind::Opencode => true,
+        AgentKind::Acp => program.is_some_and(|program| program == "opencode"),
+        AgentKind::Command
+        | AgentKind::Demo
+        | AgentKind::Checks
+        | AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Qwen
+        | AgentKind::Copilot => false,
+    };
+    is_opencode && runs_in_opencode(path)
 }
 
 /// The translator for a kind of agent; none for those that cannot be driven yet.

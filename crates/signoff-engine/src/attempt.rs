@@ -6,12 +6,13 @@
 mod carried;
 mod checks;
 mod conclude;
-mod copied;
+pub(crate) mod copied;
 mod document;
 mod environment;
 mod found;
 mod hear;
 mod held;
+pub(crate) mod home;
 mod inherited;
 mod items;
 mod limited;
@@ -133,6 +134,11 @@ impl Workshop {
     /// How the cost of an attempt is known.
     fn priced<'a>(&'a self, task: &'a Assignment) -> Priced<'a> {
         Priced { settings: &self.settings, model: task.launch.model.as_deref() }
+    }
+
+    /// What must be in nothing that an attempt leaves: its token is its own.
+    fn secrets_of(&self, dir: &AttemptDir) -> Secrets {
+        self.secrets.and(&self.reports.tokens_of(dir))
     }
 
     /// The tracker that a run takes its tasks from.
@@ -287,6 +293,7 @@ pub async fn conclude(
         let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);
         concluding.0.reports.forget(&dir);
         held::sweep(&dir);
+        home::tidy(&concluding.0, &concluding.1.launch.agent, &dir);
         concluded
     })
     .await;

@@ -39,6 +39,8 @@ pub struct Material {
     /// The final message of the attempt before.
     pub previous_message: Option<String>,
     pub author_output: Option<String>,
+    /// The files at the root of the worktree in which the project says how it is worked on.
+    pub instructions: Vec<&'static str>,
     /// The design and the plan on the branch, where they are written.
     pub design: Option<String>,
     pub plan: Option<String>,
@@ -173,6 +175,7 @@ fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> S
         opening: material.opening.as_deref(),
         task: brief(task, &called),
         worktree: &task.place.worktree,
+        instructions: &material.instructions,
         other_loops: &others(task),
         agents_at_once: task.at_once,
         attempt: task.state.tally.iteration.max(1),
@@ -205,6 +208,7 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         opening: material.opening.as_deref(),
         task: brief(task, &called),
         worktree: &task.place.worktree,
+        instructions: &material.instructions,
         findings,
         conflicts: &conflicts,
         follow_up: follow_up(task).filter(|_| !shared),

@@ -395,6 +395,7 @@ impl<'r> Dispatcher<'r> {
         }
         self.give_up_worktree(run, &loop_id);
         self.clear_apart(run, &loop_id)?;
+        self.forget_homes(run, &loop_id);
         let usage = usage.at_least(self.known_usage(run, &loop_id, attempt));
         self.settle_usage(run, &loop_id, (attempt, usage))?;
         for note in notes.iter().filter(|note| *note != NOTHING_TO_CHECK) {

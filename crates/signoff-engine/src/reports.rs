@@ -7,7 +7,7 @@
 
 mod seal;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -38,7 +38,8 @@ pub struct Reports {
 #[derive(Debug, Default)]
 struct Tokens {
     good: HashMap<String, Arc<Open>>,
-    ended: HashSet<String>,
+    /// With the file of what was reported by each.
+    ended: HashMap<String, PathBuf>,
 }
 
 /// A token of an attempt that has not ended.
@@ -119,7 +120,7 @@ impl Reports {
         let report = dir.report();
         let mut tokens = lock(&self.tokens);
         let closed: Vec<_> = tokens.good.extract_if(|_, open| open.report == report).collect();
-        tokens.ended.extend(closed.iter().map(|(token, _)| token.clone()));
+        tokens.ended.extend(closed.iter().map(|(token, open)| (token.clone(), open.report.clone())));
         // Others need not wait for a report that is still being kept.
         drop(tokens);
         for (_, open) in closed {
@@ -150,6 +151,13 @@ impl Reports {
         taken
     }
 
+    /// The tokens of the attempt in this directory, which has ended.
+    pub fn tokens_of(&self, dir: &AttemptDir) -> Secrets {
+        let (tokens, report) = (lock(&self.tokens), dir.report());
+        let own = tokens.ended.iter().filter(|(_, of)| **of == report);
+        Secrets::of_values(own.map(|(token, _)| token.as_str()))
+    }
+
     /// The attempt in this directory is concluded.
     pub fn forget(&self, dir: &AttemptDir) {
         lock(&self.taken).remove(&dir.report());
@@ -166,7 +174,7 @@ impl Reports {
         let tokens = lock(&self.tokens);
         match tokens.good.get(token) {
             Some(open) => Ok(open.clone()),
-            None if tokens.ended.contains(token) => Err(Refusal::Ended),
+            None if tokens.ended.contains_key(token) => Err(Refusal::Ended),
             None => Err(Refusal::UnknownToken),
         }
     }

@@ -44,6 +44,7 @@ impl Demo {
 
     fn implement(&mut self) -> String {
         let prompt = prompt::implement(&ImplementContext {
+            instructions: &[],
             opening: None,
             task: self.brief(),
             worktree: "worktree",
@@ -86,6 +87,7 @@ impl Demo {
 
     fn fix(&mut self, findings: &[&Finding]) -> String {
         let prompt = prompt::fix(&FixContext {
+            instructions: &[],
             opening: None,
             rest: None,
             task: self.brief(),

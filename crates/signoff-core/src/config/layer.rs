@@ -70,6 +70,14 @@ impl Layer {
         Self { kind, file: file.into(), text: text.into(), spots: Vec::new() }
     }
 
+    /// Whether it lies in the repository.
+    pub(super) fn is_of_the_repository(&self) -> bool {
+        match self.kind {
+            Kind::Foreign | Kind::Repository => true,
+            Kind::Person | Kind::Environment | Kind::Flag => false,
+        }
+    }
+
     /// The TOML of the layer.
     pub fn text(&self) -> &str {
         &self.text

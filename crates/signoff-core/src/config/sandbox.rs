@@ -3,17 +3,60 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
+use super::origin::{Origin, Setting};
+use super::tables::Written;
 use super::value::Text;
-use crate::workflow::value::{Value, Written};
+use crate::workflow::value::{Value, Written as Read};
 
 /// Whether agents are kept from writing where they have no business.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sandbox {
     Off,
     /// Where the system can.
     On,
     /// And where it cannot, nothing is started.
     Required,
+}
+
+/// What holds before a file of the repository is laid over it. Whoever works on a repository that they do not trust is not
+/// to be let loose by it: the stricter of both holds.
+#[derive(Debug, Clone)]
+pub(super) struct Demanded {
+    sandbox: Setting<Sandbox>,
+    writers: Setting<bool>,
+    write: Setting<Writable>,
+}
+
+impl Demanded {
+    pub fn of(written: &Written) -> Self {
+        let (sandbox, writers) = (written.sandbox.clone(), written.sandbox_writers.clone());
+        Self { sandbox, writers, write: written.sandbox_write.clone() }
+    }
+
+    /// Undoes what a file of the repository loosened of what the person wrote.
+    pub fn uphold(self, written: &mut Written) {
+        let Self { sandbox, writers, write } = self;
+        if !matches!(sandbox.origin, Origin::Person { .. }) {
+            return;
+        }
+        let required = sandbox.value == Sandbox::Required;
+        if written.sandbox.value < sandbox.value {
+            written.sandbox = sandbox;
+        }
+        if !required {
+            return;
+        }
+        if writers.value && !written.sandbox_writers.value {
+            written.sandbox_writers = writers;
+        }
+        let is_new = |path: &String| !write.value.0.contains(path);
+        if written.sandbox_write.value.0.iter().any(is_new) {
+            written.sandbox_write.value.0.retain(|path| !is_new(path));
+            if written.sandbox_write.value.0.len() == write.value.0.len() {
+                written.sandbox_write = write;
+            }
+        }
+    }
 }
 
 impl Value for Sandbox {
@@ -25,7 +68,7 @@ impl Value for Sandbox {
         json!({ "enum": [true, false, "required"] })
     }
 
-    fn read<'v, 'i>(_: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+    fn read<'v, 'i>(_: &str, written: &'v Read<'i>) -> Result<Self, &'v Read<'i>> {
         match (written.get_ref().as_bool(), written.get_ref().as_str()) {
             (Some(true), _) => Ok(Self::On),
             (Some(false), _) => Ok(Self::Off),
@@ -70,9 +113,9 @@ impl Value for Writable {
         json!({ "type": "array", "items": { "type": "string", "pattern": "^(caches|~/.+|/.+)$" } })
     }
 
-    fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
+    fn read<'v, 'i>(key: &str, written: &'v Read<'i>) -> Result<Self, &'v Read<'i>> {
         let list = written.get_ref().as_array().ok_or(written)?;
-        let one = |written: &'v Written<'i>| {
+        let one = |written: &'v Read<'i>| {
             let path = Text::read(key, written)?.as_str().to_owned();
             let below = path.strip_prefix("~/").or(path.strip_prefix('/'));
             let is_one = path == Self::CACHES || below.is_some_and(|below| !below.is_empty());

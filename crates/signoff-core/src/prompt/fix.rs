@@ -3,7 +3,7 @@
 use crate::ledger::Entry;
 use crate::prompt::brainstorm::refused;
 use crate::prompt::material::{fenced, one_line, plain};
-use crate::prompt::pieces::{Pieces, paths};
+use crate::prompt::pieces::{Pieces, paths, project_instructions};
 use crate::prompt::{DiffContext, TaskBrief, finding_list, text};
 use crate::review::Finding;
 
@@ -14,6 +14,8 @@ pub struct FixContext<'a> {
     pub opening: Option<&'a str>,
     pub task: TaskBrief<'a>,
     pub worktree: &'a str,
+    /// The files at its root in which the project says how it is worked on.
+    pub instructions: &'a [&'a str],
     pub findings: &'a [&'a Finding],
     /// Findings of different reviewers that ask for opposite things.
     pub conflicts: &'a [(&'a Finding, &'a Finding)],
@@ -57,6 +59,7 @@ pub fn fix(context: &FixContext<'_>) -> String {
     pieces.add_some(context.task.plan_to_follow());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);
+    pieces.add_some(project_instructions(context.instructions));
     pieces.add_some(context.diff.map(|diff| text::DiffSoFar { diff: &diff.render() }.fill()));
     history(&mut pieces, context);
     wanted(&mut pieces, context);

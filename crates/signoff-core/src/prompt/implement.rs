@@ -2,7 +2,7 @@
 
 use crate::prompt::material::{fenced, one_line};
 use crate::prompt::other_loops::{self, OtherLoop};
-use crate::prompt::pieces::Pieces;
+use crate::prompt::pieces::{Pieces, project_instructions};
 use crate::prompt::{Item, TaskBrief, finding_list, text};
 use crate::review::Finding;
 
@@ -13,6 +13,8 @@ pub struct ImplementContext<'a> {
     pub opening: Option<&'a str>,
     pub task: TaskBrief<'a>,
     pub worktree: &'a str,
+    /// The files at its root in which the project says how it is worked on.
+    pub instructions: &'a [&'a str],
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work at once in this repository, this one included.
     pub agents_at_once: usize,
@@ -39,6 +41,7 @@ pub fn implement(context: &ImplementContext<'_>) -> String {
     pieces.add(text::OtherLoops { summary: &other_loops::summary(context.other_loops) }.fill());
     pieces.add(text::WorkingDirectory { worktree: &one_line(context.worktree) }.fill());
     pieces.add(text::WORKPLACE);
+    pieces.add_some(project_instructions(context.instructions));
     pieces.add_some(parallel(context.agents_at_once));
     earlier(&mut pieces, context);
     pieces.add_some(context.may_stop_picking.then(|| text::STOP_MARKER.to_owned()));

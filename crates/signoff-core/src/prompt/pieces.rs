@@ -1,6 +1,7 @@
 //! A prompt in the making: pieces, each one a section, put together in order.
 
 use crate::prompt::material::one_line;
+use crate::prompt::text;
 
 #[derive(Default)]
 pub(super) struct Pieces(Vec<String>);
@@ -24,6 +25,12 @@ impl Pieces {
         let pieces: Vec<String> = self.0.into_iter().filter(|piece| !piece.trim().is_empty()).collect();
         pieces.join("\n\n") + "\n"
     }
+}
+
+/// That these files are to be read first; nothing where there are none. Agents do not read them by themselves.
+pub(super) fn project_instructions(files: &[&str]) -> Option<String> {
+    let named: Vec<String> = files.iter().map(|file| format!("`{}`", one_line(file))).collect();
+    (!named.is_empty()).then(|| text::ProjectInstructions { files: &named.join(", ") }.fill())
 }
 
 /// Paths, one on each line.

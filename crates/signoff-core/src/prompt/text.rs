@@ -128,6 +128,7 @@ templates! {
     OtherLoops = "other_loops" { summary }
     Repository = "repository" { path }
     WorkingDirectory = "working_directory" { worktree }
+    ProjectInstructions = "project_instructions" { files }
     ParallelWarning = "parallel_warning" { count }
     ParallelWork = "parallel_work" { count }
     AuthorOutput = "author_output" { output }

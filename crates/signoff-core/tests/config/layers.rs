@@ -213,3 +213,57 @@ fn the_gates_of_the_preset_in_use_are_shown() {
     presets.task.gates.review.max_noop_fixes = 0  # preset task
     "#);
 }
+
+#[test]
+fn a_repository_does_not_loosen_what_the_person_demands() {
+    let person = |text: &str| Layer::person("~/.config/signoff/config.toml", text);
+    let loose = Layer::repository(
+        "signoff.toml",
+        "sandbox = false\nsandbox_writers = false\nsandbox_write = [\"/srv\", \"caches\"]\n",
+    );
+    let told = |layers: &[Layer], environment: &[(&str, &str)]| {
+        let settings = read(layers, &variables(environment), &[]).unwrap();
+        let rows = settings.origins().into_iter().filter(|row| row.key.starts_with("sandbox"));
+        rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let required = person("# mine\nsandbox = \"required\"\n");
+    insta::assert_snapshot!(told(&[required.clone(), loose.clone()], &[]), @r#"
+    sandbox = "required"  # ~/.config/signoff/config.toml:2
+    sandbox_writers = true  # built in
+    sandbox_write = ["caches"]  # built in
+    "#);
+    // What is stricter holds, whoever says it.
+    let strict = Layer::repository("signoff.toml", "sandbox = true\nsandbox_write = []\n");
+    insta::assert_snapshot!(told(&[required.clone(), strict], &[]), @r#"
+    sandbox = "required"  # ~/.config/signoff/config.toml:2
+    sandbox_writers = true  # built in
+    sandbox_write = []  # signoff.toml:2
+    "#);
+    // Of a longer list, what the person allows.
+    let other = person("sandbox = \"required\"\nsandbox_write = [\"caches\", \"~/.sbt\"]\n");
+    insta::assert_snapshot!(told(&[other, loose.clone()], &[]), @r#"
+    sandbox = "required"  # ~/.config/signoff/config.toml:1
+    sandbox_writers = true  # built in
+    sandbox_write = ["caches"]  # signoff.toml:3
+    "#);
+    // The person may, for one machine or one call.
+    let variables = [("SIGNOFF_SANDBOX", "false"), ("SIGNOFF_SANDBOX_WRITERS", "false")];
+    insta::assert_snapshot!(told(&[required, loose.clone()], &variables), @r#"
+    sandbox = false  # SIGNOFF_SANDBOX
+    sandbox_writers = false  # SIGNOFF_SANDBOX_WRITERS
+    sandbox_write = ["caches"]  # built in
+    "#);
+    insta::assert_snapshot!(told(&[person("sandbox = true\n"), loose.clone()], &[]), @r#"
+    sandbox = true  # ~/.config/signoff/config.toml:1
+    sandbox_writers = false  # signoff.toml:2
+    sandbox_write = ["/srv","caches"]  # signoff.toml:3
+    "#);
+    // Who demands nothing gets what the repository says.
+    insta::assert_snapshot!(told(&[loose], &[]), @r#"
+    sandbox = false  # signoff.toml:1
+    sandbox_writers = false  # signoff.toml:2
+    sandbox_write = ["/srv","caches"]  # signoff.toml:3
+    "#);
+}

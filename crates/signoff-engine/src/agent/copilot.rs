@@ -26,6 +26,10 @@ impl Agent for Copilot {
         CommandLine { environment: environment(order), files: files(order), ..line }
     }
 
+    fn accounts(&self) -> &'static [&'static str] {
+        &[USAGE]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

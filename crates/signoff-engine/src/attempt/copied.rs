@@ -35,6 +35,20 @@ pub fn make(
     Ok((moved, copy))
 }
 
+/// Takes away all copies of a worktree that a killed program left.
+pub fn clear(shop: &Workshop, worktree: &str) {
+    let own = Path::new(worktree);
+    let begins = format!("{}-copy-", own.file_name().unwrap_or_default().to_string_lossy());
+    let is_copy = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&begins) && path.parent() == own.parent()
+    };
+    for copy in shop.repository.worktree_paths().iter().filter(|path| is_copy(path)) {
+        // What cannot be taken away is in nobody's way, and is made anew when it is needed.
+        shop.repository.clear_apart(copy).ok();
+    }
+}
+
 /// Takes it away, with all that was done there.
 pub fn discard(shop: &Workshop, task: &Assignment, reviewer: &ReviewerName) {
     let path = path(&task.place.worktree, reviewer);

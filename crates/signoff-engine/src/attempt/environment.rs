@@ -6,6 +6,7 @@ use signoff_core::machine::JobKind;
 use signoff_core::redact::Secrets;
 
 use super::inherited::inherits;
+use crate::agent::credentials::is_credential;
 use crate::assignment::Assignment;
 use crate::process::{AttemptDir, variables};
 use crate::reports::Access;
@@ -57,6 +58,12 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
 pub fn withheld(agent: &Agent) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
     names.filter(|name| !inherits(agent, name)).map(|name| (name, None)).collect()
+}
+
+/// What the project's own commands do not inherit: the keys of agents.
+pub fn withheld_from_checks() -> Vec<(String, Option<String>)> {
+    let names = variables().into_iter().map(|(name, _)| name);
+    names.filter(|name| is_credential(name)).map(|name| (name, None)).collect()
 }
 
 /// The secrets that agents may know: of the person's variables and of those that the configuration gives them.

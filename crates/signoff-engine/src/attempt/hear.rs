@@ -55,7 +55,8 @@ impl Closed {
 pub fn hear(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Result<(), EngineError> {
     let Some(agent) = adapter(shop, task).filter(|agent| !agent.is_plain()) else { return Ok(()) };
     let account = listen(agent.as_ref(), dir, (ended, task.launch.resumes.is_some()));
-    keep(dir, &account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+    keep(shop, dir, account)
+        .map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
 fn adapter(shop: &Workshop, task: &Assignment) -> Option<Box<dyn Agent>> {
@@ -70,9 +71,10 @@ pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Opti
     let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
     let closing = Closing { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
     let account = told(agent.as_ref(), dir).ended(&closing);
+    let session = account.heard.session.clone();
     // Without it what it used is unknown, and nothing else.
-    keep(dir, &account).ok();
-    account.heard.session
+    keep(shop, dir, account).ok();
+    session
 }
 
 /// What the transcript comes to.
@@ -117,9 +119,21 @@ fn lines(mut reader: impl BufRead, listener: &mut dyn Listener) -> io::Result<()
     }
 }
 
-fn keep(dir: &AttemptDir, account: &Account) -> io::Result<()> {
-    write(&dir.message(), account.message.as_bytes())?;
-    write(&dir.heard(), &serde_json::to_vec(&account.heard)?)
+/// Its keeper took the secrets out of what it printed; what it left in its home went by nobody yet.
+fn keep(shop: &Workshop, dir: &AttemptDir, account: Account) -> io::Result<()> {
+    let secrets = shop.secrets_of(dir);
+    let Account { message, mut heard } = account;
+    if let Some(trouble) = &mut heard.trouble {
+        trouble.message = secrets.redact_text(&trouble.message);
+    }
+    for Denied { tool, about } in &mut heard.denied {
+        (*tool, *about) = (secrets.redact_text(tool), secrets.redact_text(about));
+    }
+    for spent in &mut heard.spent {
+        spent.model = spent.model.as_deref().map(|model| secrets.redact_text(model));
+    }
+    write(&dir.message(), secrets.redact_text(&message).as_bytes())?;
+    write(&dir.heard(), &serde_json::to_vec(&heard)?)
 }
 
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {

@@ -129,6 +129,7 @@ fn prepare_work(
         previous_message,
         diff: diff.transpose()?.map(Arc::new),
         reports: research::reports(shop, task),
+        instructions: instructions(worktree.path()),
         ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
     };
     document::put_back(shop, task, &worktree)?;
@@ -147,6 +148,14 @@ fn prepare_work(
         }
         Err(unstarted) => Ok(Err(unstarted)),
     }
+}
+
+/// In which projects say how they are worked on. Agents are kept from reading them by themselves.
+const INSTRUCTIONS: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONTRIBUTING.md"];
+
+/// Those that lie at the root of a worktree.
+fn instructions(worktree: &Path) -> Vec<&'static str> {
+    INSTRUCTIONS.into_iter().filter(|name| worktree.join(name).is_file()).collect()
 }
 
 fn prepare_review(
@@ -173,6 +182,9 @@ fn prepare_review(
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
+    if let Some(file) = steering.iter().find(|file| agent::runs(&assigned.agent, file)) {
+        return Ok(Err(Unstarted::Failed(would_run(&assigned, file))));
+    }
     let digest = Some(diff.digest.clone());
     let memo =
         Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
@@ -186,6 +198,7 @@ fn prepare_review(
         ReviewWorkspace::Copy => Some(copied::make(shop, task, (name, commit))?),
         ReviewWorkspace::Shared => None,
     };
+    let whole = task;
     let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
     let prompt = brief::reviewer(task, &material, (assigned.contract, &ask));
     write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
@@ -196,8 +209,19 @@ fn prepare_review(
         Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
     match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
         Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &room)?, dir))),
-        Err(unstarted) => Ok(Err(unstarted)),
+        Err(unstarted) => {
+            copied::discard(shop, whole, name);
+            Ok(Err(unstarted))
+        }
     }
+}
+
+/// Why a reviewer is not started that would run what it is to review.
+fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, file: &str) -> String {
+    format!(
+        "{} would run `{file}` of the work: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
+        agent.name
+    )
 }
 
 /// The files of all the work, not of the last fix alone, that agents would take for their settings, and those that hold

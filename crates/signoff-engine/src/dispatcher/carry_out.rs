@@ -6,7 +6,7 @@ use std::sync::Arc;
 use signoff_core::config::Place;
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{Effect, Event, Hold, Job, JobKind, Loop, Subject};
+use signoff_core::machine::{Again, Effect, Event, Hold, Job, JobKind, Loop, Stage, Subject};
 use signoff_core::session::Sessions;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::Status;
@@ -52,7 +52,10 @@ impl Dispatcher<'_> {
             Effect::Spawn(job) => return self.spawn(run, loop_id, job),
             Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
             Effect::Wait { hold } => self.wait(run, loop_id, hold),
-            Effect::Finish(_) => self.forget(run, loop_id),
+            Effect::Finish(_) => {
+                self.forget(run, loop_id);
+                self.forget_homes(run, loop_id);
+            }
             // The question is in the log; whoever shows it shows it from there.
             Effect::Ask(_) | Effect::AwaitLanding => {}
         }
@@ -64,6 +67,22 @@ impl Dispatcher<'_> {
         let board = self.runs.get(&run).map(|driven| &driven.board);
         if let Some(place) = board.and_then(|board| board.loops.get(loop_id)?.place.as_ref()) {
             self.shop.readings.forget(Path::new(&place.worktree));
+        }
+    }
+
+    /// Nobody goes on with a session of a loop that is done for good, once all of its agents have ended. What failed may be
+    /// tried again.
+    pub(super) fn forget_homes(&mut self, run: RunId, loop_id: &LoopId) {
+        let Some(driven) = self.runs.get(&run) else { return };
+        let stage = driven.board.loops.get(loop_id).map(|worked| &worked.state.stage);
+        let Some(Stage::Done(ending)) = stage else { return };
+        let is_over = match ending.again {
+            Again::Nothing | Again::Restart | Again::Land { .. } => true,
+            Again::Resume(_) | Again::Fix => false,
+        };
+        if is_over && !driven.at_work.keys().any(|(other, _)| other == loop_id) {
+            let attempts = self.shop.layout.attempts(run, loop_id);
+            self.chores.spawn_blocking(move || attempt::home::forget(&attempts));
         }
     }
 

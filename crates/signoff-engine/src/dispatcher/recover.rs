@@ -20,6 +20,8 @@ impl Dispatcher<'_> {
             if !self.notice_foreign_commits(run, loop_id)? {
                 self.recover_loop(run, loop_id)?;
             }
+            self.clear_copies(run, loop_id);
+            self.forget_homes(run, loop_id);
             self.tidy(run, loop_id);
             self.look_for_apart(run, loop_id)?;
         }
@@ -27,6 +29,14 @@ impl Dispatcher<'_> {
         let wishes = group::outstanding(&self.runs[&run].board.machine);
         self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
         Ok(())
+    }
+
+    /// The copies of reviewers that were killed together with the program. Whoever is asked again gets a new one.
+    fn clear_copies(&self, run: RunId, loop_id: &LoopId) {
+        let place = self.runs[&run].board.loops.get(loop_id).and_then(|worked| worked.place.as_ref());
+        if let Some(place) = place {
+            attempt::copied::clear(&self.shop, &place.worktree);
+        }
     }
 
     /// Whether somebody is there to answer belongs to this drive, not to the one before.
@@ -151,6 +161,8 @@ impl Dispatcher<'_> {
     fn told_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
         let launched = self.runs.get(&run)?.board.loops.get(loop_id)?.launched.get(&attempt)?;
         let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
-        attempt::hear_lost(&self.shop, launched, &dir)
+        let session = attempt::hear_lost(&self.shop, launched, &dir);
+        attempt::home::tidy(&self.shop, &launched.launch.agent, &dir);
+        session
     }
 }

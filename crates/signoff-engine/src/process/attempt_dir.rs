@@ -27,6 +27,9 @@ pub(super) struct Order {
     pub launch: Launch,
     /// The directory of links to the attempts that have a keeper.
     pub live: PathBuf,
+    /// The names of variables that the keeper has, to know what nobody may read, and the agent has not.
+    #[serde(default)]
+    pub withheld: Vec<String>,
 }
 
 /// Who keeps the attempt. Written before the agent is started, and again after.
@@ -47,7 +50,7 @@ impl Order {
     pub fn without(&self, secrets: &Secrets) -> Option<Self> {
         let arguments: Vec<_> = self.launch.arguments.iter().map(|word| secrets.redact_text(word)).collect();
         (arguments != self.launch.arguments)
-            .then(|| Self { launch: Launch { arguments, ..self.launch.clone() }, live: self.live.clone() })
+            .then(|| Self { launch: Launch { arguments, ..self.launch.clone() }, ..self.clone() })
     }
 }
 

@@ -53,13 +53,13 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
         return Err(io::Error::other("the attempt was given up before it was started"));
     }
     let order = dir.order()?;
-    // The agent gets our environment: what it could give away is in there.
+    // The agent gets our environment, but for what is withheld: what it could give away is in there.
     let secrets = secrets();
     if let Some(open) = order.without(&secrets) {
         dir.write_order(&open)?;
     }
     let kept = announce(dir, &order)?;
-    let (ended, live) = run_agent(dir, &order.launch, (&kept, &secrets));
+    let (ended, live) = run_agent(dir, &order, (&kept, &secrets));
     dir.redact_usage(&secrets);
     dir.write_ended(&ended)?;
     fs::remove_file(&kept.link).ok();
@@ -117,9 +117,9 @@ fn link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
 }
 
 /// Runs the agent to its end, and gives what is left of its output to be told.
-fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secrets)) -> (Ended, Option<Live>) {
+fn run_agent(dir: &AttemptDir, order: &Order, (kept, secrets): (&Kept, &Secrets)) -> (Ended, Option<Live>) {
     let (started_at, started) = (door::time_of_day(), door::now());
-    let (outcome, live) = match start(dir, launch, secrets) {
+    let (outcome, live) = match start(dir, order, secrets) {
         Ok(mut supervisor) => {
             let kept = Kept { agent: supervisor.agent(), ..kept.clone() };
             if let Err(error) = dir.write_kept(&kept) {
@@ -130,7 +130,7 @@ fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secret
         Err(exit) => (Outcome::not_started(exit), None),
     };
     let ended = Ended {
-        exit: if wrapped(launch).is_some() { seen_through(dir, outcome.exit) } else { outcome.exit },
+        exit: if wrapped(&order.launch).is_some() { seen_through(dir, outcome.exit) } else { outcome.exit },
         started_at,
         ended_at: door::time_of_day(),
         duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -143,7 +143,8 @@ fn run_agent(dir: &AttemptDir, launch: &Launch, (kept, secrets): (&Kept, &Secret
 }
 
 /// Starts the agent; how the attempt ended if that fails.
-fn start(dir: &AttemptDir, launch: &Launch, secrets: &Secrets) -> Result<Supervisor, Exit> {
+fn start(dir: &AttemptDir, order: &Order, secrets: &Secrets) -> Result<Supervisor, Exit> {
+    let launch = &order.launch;
     let prompt = File::open(dir.prompt()).map_err(|error| unready("read", &dir.prompt(), &error))?;
     let transcript =
         |path: &Path| Transcript::create(path, secrets).map_err(|error| unready("write", path, &error));
@@ -156,6 +157,9 @@ fn start(dir: &AttemptDir, launch: &Launch, secrets: &Secrets) -> Result<Supervi
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
+    for name in &order.withheld {
+        agent.env_remove(name);
+    }
     let started = match &launch.held {
         Some(Held { by: Hold::Landlock, writable }) => {
             confine::within(writable.clone(), move || agent.spawn())

@@ -1,8 +1,11 @@
 //! Starts keepers.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
+
+use signoff_core::redact::is_secret_name;
 
 use super::attempt_dir::Order;
 use super::{AttemptDir, KEEP, Launch, Running, door};
@@ -23,13 +26,20 @@ impl Keeper {
     pub async fn start(&self, launch: &Launch, dir: &AttemptDir) -> io::Result<Running> {
         let directory = std::path::absolute(&launch.directory)?;
         let live = std::path::absolute(&self.live)?;
-        dir.write_order(&Order { launch: Launch { directory, ..launch.clone() }, live })?;
+        let environment: BTreeMap<_, _> = launch.environment.iter().cloned().collect();
+        // Whoever is not given a key may come across it all the same.
+        let is_withheld =
+            |(name, value): &(&String, &Option<String>)| value.is_none() && is_secret_name(name);
+        let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
+        let order = Order { launch: Launch { directory, ..launch.clone() }, live, withheld };
+        dir.write_order(&order)?;
         let mut command = tokio::process::Command::from(door::command(&self.program));
         command.arg(KEEP).arg(dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (name, value) in &launch.environment {
+        for (name, value) in environment {
             match value {
                 Some(value) => command.env(name, value),
+                None if order.withheld.contains(&name) => &mut command,
                 None => command.env_remove(name),
             };
         }

@@ -35,6 +35,8 @@ mod killed;
 #[cfg(test)]
 mod landing;
 #[cfg(test)]
+mod left_behind;
+#[cfg(test)]
 mod limits;
 mod looking;
 mod manual;

@@ -1,0 +1,246 @@
+//! What stays on the disk when an agent has ended, and what of the repository reaches agents and checks.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+
+/// A key of the agent, which it writes wherever it can.
+const KEY: &str = "sk-canary-0f9e8d7c6b5a";
+
+/// Says what Codex says: hangs at first, and goes on if it finds its session.
+const CODEX: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit; fi
+cat > /dev/null
+root=$(cd ../../../.. && pwd)
+kept="$CODEX_HOME/sessions/2099/01/01/rollout-s1.jsonl"
+said() { printf '%s\n' "{\"timestamp\":\"2099-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{$1}}" >> "$kept"; }
+echo '{"type":"thread.started","thread_id":"s1"}'
+case "$*" in
+*resume*) [ -f "$kept" ] && echo resumed >> "$root/asked" ;;
+*)
+    mkdir -p "${kept%/*}" "$CODEX_HOME/cache"
+    head -c 100000 /dev/zero > "$CODEX_HOME/state.sqlite"
+    echo "$OPENAI_API_KEY" > "$CODEX_HOME/cache/key"
+    said '"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"echo '"$OPENAI_API_KEY"'\"}","call_id":"c1"'
+    said '"type":"function_call_output","call_id":"c1","output":"Process exited with code 1\nOutput:\nPermission denied '"$OPENAI_API_KEY"'"'
+    : > "$root/hangs"
+    exec sleep 100 ;;
+esac
+echo hello > a.txt
+echo '{"type":"turn.started"}'
+echo '{"type":"item.completed","item":{"id":"i1","type":"agent_message","text":"Done."}}'
+echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}'
+"#;
+
+fn program(project: &Project, name: &str, script: &str) -> PathBuf {
+    let program = project.env.root().join(name);
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+fn codex(more: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    let program = program(&project, "codex", CODEX);
+    let text = format!(
+        "sandbox = false\n{more}\n[roles]\nimplement = \"codex\"\n[agents.codex]\ncommand = [{:?}]\n",
+        program.display().to_string()
+    );
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    project.run(&["add", "Greet people"]);
+    project
+}
+
+/// Every file and link below a directory, from there.
+fn files(directory: &Path) -> Vec<String> {
+    fn below(directory: &Path, root: &Path, all: &mut Vec<String>) {
+        for path in fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() && !path.is_symlink() {
+                below(&path, root, all);
+            } else {
+                all.push(path.strip_prefix(root).unwrap().display().to_string());
+            }
+        }
+    }
+    let mut all = Vec::new();
+    below(directory, directory, &mut all);
+    all.sort();
+    all
+}
+
+/// What is left in the homes of all attempts.
+fn homes(project: &Project) -> Vec<String> {
+    let all = files(&project.env.work().join(".signoff/runs"));
+    all.into_iter().filter(|file| file.contains("/home/")).collect()
+}
+
+fn assert_no_key(project: &Project) {
+    let root = project.env.work().join(".signoff");
+    for file in files(&root).iter().filter(|file| !file.starts_with("worktrees/")) {
+        let text = fs::read(root.join(file)).unwrap_or_default();
+        assert!(!text.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "{file}");
+    }
+}
+
+/// Where its session is in the directory of an attempt.
+const SESSION: &str = "home/codex/sessions/2099/01/01/rollout-s1.jsonl";
+
+fn assert_only_the_session_is_left(project: &Project) {
+    let left = homes(project);
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].ends_with(SESSION), "{left:?}");
+    let session = project.read(&format!(".signoff/runs/{}", left[0]));
+    for line in session.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    assert!(
+        session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"),
+        "{session}"
+    );
+    let heard = project.read(&format!(".signoff/runs/{}", left[0].replace(SESSION, "heard.json")));
+    assert!(heard.contains("echo [redacted]"), "{heard}");
+    assert_no_key(project);
+}
+
+#[test]
+fn of_a_home_only_the_session_stays_and_that_until_the_end() {
+    let project = codex("[limits]\nattempt = \"1s\"\n");
+    let login = project.env.root().join("home/.codex/auth.json");
+    fs::create_dir_all(login.parent().unwrap()).unwrap();
+    fs::write(&login, "{}").unwrap();
+    let variables = [("OPENAI_API_KEY", KEY)];
+    assert_eq!(project.env.run_with(&["work"], &variables).code, Some(1));
+    assert_only_the_session_is_left(&project);
+    project.run(&["retry", "1"]);
+    let worked = project.env.run_with(&["work"], &variables);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(fs::read_to_string(project.env.root().join("asked")).unwrap(), "resumed\n");
+    assert_eq!(homes(&project), Vec::<String>::new());
+    assert_no_key(&project);
+    assert_eq!(fs::read_to_string(&login).unwrap(), "{}");
+}
+
+#[test]
+fn a_killed_program_leaves_a_home_to_the_next_one() {
+    let project = codex("");
+    let mut child = project.env.start_with(&["work"], &[("OPENAI_API_KEY", KEY)]);
+    until("it hangs", || project.env.root().join("hangs").exists());
+    child.kill().unwrap();
+    project.env.finish(child);
+    let worked = project.env.run_with(&["work"], &[("OPENAI_API_KEY", KEY)]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(fs::read_to_string(project.env.root().join("asked")).unwrap(), "resumed\n");
+    assert_eq!(homes(&project), Vec::<String>::new());
+    assert_no_key(&project);
+}
+
+#[test]
+fn the_copy_of_a_reviewer_that_was_killed_does_not_stay() {
+    let copy = "review_workspace = \"copy\"\n";
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").write("a.txt", "hello\n")).rule(Rule::role("review").hang())
+    });
+    project.configure(copy);
+    project.run(&["add", "Greet", "-a"]);
+    let mut child = project.env.start(&["work"]);
+    until("it reviews", || project.calls().of_role("review").count() > 0);
+    child.kill().unwrap();
+    project.env.finish(child);
+    assert_eq!(project.list(".signoff/worktrees"), ["task-1", "task-1-copy-general"]);
+    // Whoever reviews next needs no copy.
+    project.configure("");
+    project.set_agent(|script| script.rule(Rule::role("review").say("**Verdict: APPROVED**\n")));
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
+    assert_eq!(project.git("worktree list --porcelain | grep -c ^worktree"), "2\n");
+}
+
+#[test]
+fn opencode_does_not_review_what_it_would_run() {
+    for file in [".opencode/plugin/x.js", "opencode.json"] {
+        let project = Project::with_agent(PROGRAM, |script| {
+            script.rule(Rule::role("implement").write(file, "{}\n").say("Done.\n"))
+        });
+        let ran = project.env.root().join("ran");
+        let script = format!(
+            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.18.33; exit; fi\ncat > /dev/null\n: > {:?}\n",
+            ran.display().to_string()
+        );
+        let program = program(&project, "opencode", &script);
+        project.configure(&format!(
+            "[roles]\nimplement = \"scripted\"\n[agents.opencode]\ncommand = [{:?}]\n\
+             [reviewers.general]\nkind = \"general\"\nagent = \"opencode\"\n[gate]\nreviewers = [\"general\"]\n",
+            program.display().to_string()
+        ));
+        project.run(&["add", "Add a plugin", "-a"]);
+        let worked = project.run(&["work"]);
+        assert!(!ran.exists(), "{worked}");
+        assert!(
+            worked.stdout.contains(&format!("could not be started: opencode would run `{file}`")),
+            "{worked}"
+        );
+        let shown = project.run(&["show", "1", "--json"]);
+        let next = "let another agent review it (`[reviewers.general] agent`), or take the file out";
+        assert!(shown.stdout.contains(next), "{shown}");
+        assert_ne!(worked.code, Some(0), "{worked}");
+    }
+}
+
+#[test]
+fn writers_are_told_of_the_projects_own_instructions() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("a.txt", "hello\n"))
+            .rule(Rule::role("fix").append("a.txt", "name\n"))
+            .rule(Rule::role("review").cycle(1).say("- a.txt:1 no name\n\n**Verdict: CHANGES_REQUESTED**\n"))
+            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+    });
+    project.env.write("AGENTS.md", "Use tabs.\n");
+    project.env.write("CONTRIBUTING.md", "Sign your commits.\n");
+    project.commit("Instruct");
+    project.run(&["add", "Greet", "-a"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let line = "Read first what the project asks of whoever changes it: `AGENTS.md`, `CONTRIBUTING.md`.";
+    let calls = project.calls();
+    for role in ["implement", "fix"] {
+        let prompt = &calls.of_role(role).next().expect("a call").prompt;
+        assert!(prompt.contains(line) && !prompt.contains("Use tabs"), "{prompt}");
+    }
+    assert!(calls.of_role("review").all(|call| !call.prompt.contains("Read first what the project")));
+}
+
+#[test]
+fn checks_get_no_keys_of_agents_and_tell_none() {
+    const OTHER: &str = "tok-canary-1a2b3c4d5e";
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("a.txt", "hello\n"))
+            .rule(Rule::role("fix").say("Nothing to fix.\n"))
+    });
+    let found = project.env.root().join("found");
+    fs::write(&found, format!("{KEY}\n")).unwrap();
+    let command =
+        format!("echo \"key=$OPENAI_API_KEY.\"; echo \"other=$MY_API_KEY.\"; cat {}; false", found.display());
+    project.configure(&format!(
+        "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+         [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n[checks]\ntest = {command:?}\n"
+    ));
+    let variables = [("OPENAI_API_KEY", KEY), ("MY_API_KEY", OTHER)];
+    project.env.run_with(&["add", "Greet", "-a"], &variables);
+    let worked = project.env.run_with(&["work"], &variables);
+    let shown = project.run(&["show", "1", "--json"]);
+    for text in [worked.to_string(), shown.to_string()] {
+        assert!(!text.contains("canary"), "{text}");
+    }
+    assert!(shown.stdout.contains("key=.") && shown.stdout.contains("other=[redacted]."), "{shown}");
+    assert_no_key(&project);
+}
