@@ -214,7 +214,7 @@ pub fn verbatim() -> Box<dyn Listener> {
     Box::new(plain::Plain)
 }
 
-/// The translator for a kind of agent; none for those that cannot be driven yet.
+/// The translator for a kind of agent; none for the project's checks, which nobody is asked for.
 pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
     match kind {
         AgentKind::Command => Some(Box::new(command::Command)),

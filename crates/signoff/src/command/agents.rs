@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use signoff_core::config::{AgentKind, Sandbox, Settings};
 use signoff_core::hold::Hold;
+use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_engine::trial::{Trial, Tried};
 use signoff_term::agents::{AgentsReport, Checked};
@@ -132,7 +133,10 @@ fn tried(
         limit,
     };
     let Tried { answer, usage, duration } = runtime.block_on(outcome(&trial))?;
-    let answer = answer.map_err(|failure| (failure.to_string(), failure.hint(&one.agent.name)));
+    let secrets = secrets(settings);
+    let answer = answer.map(|said| secrets.redact_text(&said)).map_err(|failure| {
+        (secrets.redact_text(&failure.to_string()), failure.hint(&one.agent.name))
+    });
     Ok(Checked::of(answer, usage, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
 }
 

@@ -1,5 +1,7 @@
 //! `signoff agents`, and agents that cannot do their work: missing, too old, not logged in, with a model that is not there.
 
+mod unable;
+
 use signoff_testkit::{Output, TestEnv};
 
 use crate::test_env;
@@ -9,10 +11,10 @@ const SAID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testd
 
 /// A program that tells its version, and says what a real one said to whatever it is asked.
 fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
-    let code = if said.is_empty() { String::new() } else { format!("cat {SAID}/{name}/{said}.stdout\n") };
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in --version) echo '{version}'; echo asked >> \"${{0%/*}}/../asked\"; exit;; esac\n\
-         cat > /dev/null\n{code}read code < {SAID}/{name}/{said}.code; exit ${{code:-0}}\n"
+         cat > /dev/null\nit={SAID}/{name}/{said}\n[ ! -f $it.stdout ] || cat $it.stdout\n\
+         [ ! -f $it.stderr ] || cat $it.stderr >&2\n[ ! -f $it.code ] || read code < $it.code\nexit ${{code:-0}}\n"
     );
     env.write(&format!("../agents/{name}"), script);
 }
@@ -22,7 +24,7 @@ fn shell(env: &TestEnv, script: &str) -> Output {
     let out = env.shell(&format!(
         "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
          for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
-         for made in claude codex gemini; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
+         for made in claude codex gemini opencode; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
          export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));

@@ -224,6 +224,53 @@ fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
     assert_eq!(project.env.finish(program).code, Some(130));
 }
 
+/// A program that is refused the first time, as a real one was, and works the second time.
+fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+    let script = format!(
+        "cat > /dev/null; echo {kind} >> ../../../../asked\n\
+         if [ $(grep -c {kind} ../../../../asked) = 1 ]; then {refusal}; exit 1; fi\n\
+         echo hi > a.txt; cat {testdata}/{kind}/{well}.stdout"
+    );
+    format!("[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n")
+        .replace("TESTDATA", testdata)
+}
+
+#[test]
+fn so_long_as_the_agent_says_is_waited_and_no_longer() {
+    let project = Project::new(PROGRAM);
+    let refusal = "sed 's/retry in 4s/retry in 1s/' TESTDATA/gemini/status_429.stdout";
+    let gemini = refused_once("gemini", refusal, "tools");
+    // Without a word of the agent it would be an hour.
+    let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
+    project.env.write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+    assert_eq!(asked(&project), "gemini gemini ");
+    assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
+}
+
+#[test]
+fn who_falls_in_does_not_wait_and_nothing_has_failed() {
+    let project = Project::new(PROGRAM);
+    let claude = refused_once("claude", "cat TESTDATA/claude/status-429.stdout", "work");
+    let codex = refused_once("codex", "echo hi > a.txt; cat TESTDATA/codex/work.stdout", "work");
+    let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
+    let roles = "[roles]\nimplement = \"claude\"\n";
+    project.env.write(
+        "signoff.toml",
+        format!("sandbox = false\n{limits}{roles}{claude}fallback = \"codex\"\n{codex}"),
+    );
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+    assert_eq!(asked(&project), "claude codex ");
+    let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!((&status["status"], &status["wait"]), (&"completed".into(), &Value::Null));
+    assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
+}
+
 #[test]
 fn nobody_waits_for_longer_than_a_day() {
     let project = chain(&[("one", "echo '429 Too Many Requests: retry after 200000 s'; exit 1")]);
