@@ -52,7 +52,9 @@ mod tests {
         let given: Vec<_> =
             given.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect();
         let told = direct(&inherited, &given).into_iter();
-        told.map(|(name, value)| format!("{name}={}", value.unwrap_or_default())).collect::<Vec<_>>().join(" ")
+        told.map(|(name, value)| format!("{name}={}", value.unwrap_or_default()))
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]

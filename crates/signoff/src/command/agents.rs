@@ -8,7 +8,7 @@ use signoff_core::hold::Hold;
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_engine::trial::{Trial, Tried};
-use signoff_term::agents::{AgentsReport, Checked};
+use signoff_term::agents::{AgentRow, AgentsReport, Checked};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -45,7 +45,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let seen = wanted(agents::all(&settings, &checkout)?, &args.names)?;
     let power = preflight::power();
     let hold = if settings.sandbox() == Sandbox::Off { Hold::Nobody } else { power.by };
-    let mut rows: Vec<_> = seen.iter().map(Seen::row).collect();
+    let secrets = secrets(&settings);
+    let mut rows: Vec<_> = seen.iter().map(|one| one.row().without(&secrets)).collect();
     if args.check {
         let runtime = drive::runtime()?;
         let any_configured = seen.iter().any(|one| one.configured);
@@ -53,7 +54,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             let asked_for = one.configured || !any_configured || !args.names.is_empty();
             if asked_for && row.problem.is_none() && is_tried(one.agent.kind) {
                 console.detail(&format!("Trying {}", one.agent.name));
-                row.check = Some(tried(&runtime, one, (&settings, &checkout, hold))?);
+                let check = Some(tried(&runtime, one, (&settings, &checkout, hold))?);
+                *row = AgentRow { check, ..row.clone() }.without(&secrets);
             }
         }
     }
@@ -133,10 +135,7 @@ fn tried(
         limit,
     };
     let Tried { answer, usage, duration } = runtime.block_on(outcome(&trial))?;
-    let secrets = secrets(settings);
-    let answer = answer.map(|said| secrets.redact_text(&said)).map_err(|failure| {
-        (secrets.redact_text(&failure.to_string()), failure.hint(&one.agent.name))
-    });
+    let answer = answer.map_err(|failure| (failure.to_string(), failure.hint(&one.agent.name)));
     Ok(Checked::of(answer, usage, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
 }
 

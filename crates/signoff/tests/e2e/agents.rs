@@ -242,7 +242,7 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
     exit 2
       · 1. implement T    pending
     --- stderr
-    error: agent claude: version 2.0.0 is too old: it must be 2.1.0 or later
+    error: agent claude: version 2.0.0 is too old: it must be 2.0.44 or later
       --> signoff.toml:5
     hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
     ");

@@ -19,11 +19,13 @@ fn every_setting_is_shown_with_its_origin() {
     no_ask = false                                             # built in
     landing = "merge"                                          # built in
     review_workspace = "shared"                                # built in
+    sessions = "retry"                                         # built in
     sandbox = false                                            # ~/.config/signoff/config.toml:1
     sandbox_writers = true                                     # built in
     sandbox_write = ["caches"]                                 # built in
     agents.claude.model = "opus"                               # signoff.toml:4
     agents.claude.args = []                                    # built in
+    agents.claude.pass = []                                    # built in
     gate.fail_on = "HIGH"                                      # signoff.toml:7
     defaults.auto_review = false                               # built in
     defaults.max_review_cycles = 3                             # built in
@@ -67,9 +69,9 @@ fn settings_can_be_read_by_programs() {
     assert_eq!(shown["version"], 1);
     let settings = shown["settings"].as_array().unwrap();
     let find = |key: &str| settings.iter().find(|row| row["key"] == key).unwrap();
-    insta::assert_snapshot!(find("jobs"), @r#"{"key":"jobs","origin":{"file":"signoff.toml","from":"repository","line":1},"value":2}"#);
-    insta::assert_snapshot!(find("store"), @r#"{"key":"store","origin":{"from":"default"},"value":"sqlite"}"#);
-    insta::assert_snapshot!(find("presets.task.gates.review.fail_on"), @r#"{"key":"presets.task.gates.review.fail_on","origin":{"from":"preset","name":"task"},"value":"LOW"}"#);
+    insta::assert_snapshot!(find("jobs"), @r#"{"key":"jobs","value":2,"origin":{"from":"repository","file":"signoff.toml","line":1}}"#);
+    insta::assert_snapshot!(find("store"), @r#"{"key":"store","value":"sqlite","origin":{"from":"default"}}"#);
+    insta::assert_snapshot!(find("presets.task.gates.review.fail_on"), @r#"{"key":"presets.task.gates.review.fail_on","value":"LOW","origin":{"from":"preset","name":"task"}}"#);
 }
 
 #[test]

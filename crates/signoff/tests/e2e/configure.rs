@@ -242,50 +242,50 @@ fn every_phase_is_shown_in_a_line() {
     assert_eq!(json["phases"].as_array().unwrap().len(), 9);
     insta::assert_snapshot!(serde_json::to_string_pretty(&json["phases"][5]).unwrap(), @r#"
     {
-      "name": "Test",
       "number": 6,
+      "name": "Test",
       "settings": [
         {
           "name": "commands",
-          "origin": {
-            "from": "default"
-          },
           "value": [
             "test"
-          ]
+          ],
+          "origin": {
+            "from": "default"
+          }
         },
         {
           "name": "onFailure",
+          "value": "restart",
           "origin": {
             "from": "preset",
             "name": "phases"
-          },
-          "value": "restart"
+          }
         },
         {
           "name": "maxRetries",
+          "value": 10,
           "origin": {
             "from": "preset",
             "name": "phases"
-          },
-          "value": 10
+          }
         },
         {
           "name": "onMaxRetries",
+          "value": "ask",
           "origin": {
-            "file": "~/.config/signoff/config.toml",
             "from": "person",
+            "file": "~/.config/signoff/config.toml",
             "line": 4
-          },
-          "value": "ask"
+          }
         },
         {
           "name": "parallelFixes",
+          "value": true,
           "origin": {
             "from": "preset",
             "name": "phases"
-          },
-          "value": true
+          }
         }
       ]
     }

@@ -203,6 +203,9 @@ fn what_is_refused_is_told_in_the_words_of_the_agent() {
       Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
+    --- stderr
+    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
     ");
 }
 
@@ -217,7 +220,7 @@ fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
     until("it waits", || status()["status"] == "paused");
     let mut wait = status()["wait"].clone();
     wait["until"] = "(later)".into();
-    insta::assert_snapshot!(wait, @r#"{"agent":"claude","fell_in":["codex"],"overloaded":true,"until":"(later)","why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701)."}"#);
+    insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
     let told = project.run(&["status"]).stdout;
     insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
     processes::signal_group(program.id(), INT);
@@ -239,11 +242,14 @@ fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
 #[test]
 fn so_long_as_the_agent_says_is_waited_and_no_longer() {
     let project = Project::new(PROGRAM);
-    let refusal = "sed 's/retry in 4s/retry in 1s/' TESTDATA/gemini/status_429.stdout";
-    let gemini = refused_once("gemini", refusal, "tools");
+    let shorter = |end: &str| format!("sed s/4s/1s/ TESTDATA/gemini/status_429.{end}");
+    let refusal = format!("{}; {} >&2", shorter("stdout"), shorter("stderr"));
+    let gemini = refused_once("gemini", &refusal, "tools");
     // Without a word of the agent it would be an hour.
     let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
-    project.env.write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
+    project
+        .env
+        .write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
     project.commit("Configure");
     project.run(&["add", "Try"]);
     insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");

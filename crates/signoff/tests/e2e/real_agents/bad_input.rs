@@ -82,12 +82,17 @@ fn work(team: &Team, env: &[(&str, &str)]) -> Output {
 fn who_has_no_key() {
     let none = |cli: Cli| {
         let team = team(cli, reports());
-        set(&team, &[match cli {
-            Cli::Claude => ("ANTHROPIC_API_KEY = \"sk-ant-scripted-key\", ", ""),
-            Cli::Codex => ("env = { OPENAI_API_KEY = \"sk-scripted-key\" }\n", ""),
-            Cli::Gemini => (", GEMINI_API_KEY = \"scripted-key-of-gemini\"", ""),
-            Cli::Opencode | Cli::GeminiAcp | Cli::OpencodeAcp => ("\"scripted/m1\"", "\"anthropic/claude-sonnet-4-5\""),
-        }]);
+        set(
+            &team,
+            &[match cli {
+                Cli::Claude => ("ANTHROPIC_API_KEY = \"sk-ant-scripted-key\", ", ""),
+                Cli::Codex => ("env = { OPENAI_API_KEY = \"sk-scripted-key\" }\n", ""),
+                Cli::Gemini => (", GEMINI_API_KEY = \"scripted-key-of-gemini\"", ""),
+                Cli::Opencode | Cli::GeminiAcp | Cli::OpencodeAcp => {
+                    ("\"scripted/m1\"", "\"anthropic/claude-sonnet-4-5\"")
+                }
+            }],
+        );
         let worked = work(&team, &[]);
         let warned: String = worked.stderr.lines().filter(|line| line.contains("warning")).collect();
         assert_eq!(team.project.git("log --format=%s main..signoff/task-1-greet-people"), "");
@@ -163,7 +168,8 @@ fn a_trial_with_each_program() {
 #[ignore = "needs real agents: scripts/agents"]
 fn a_trial_that_the_provider_refuses() {
     let refused = |cli: Cli| {
-        let refusal = Rule::named("trial").asked_for("Answer with the one word").turn(Turn::say("").refuse(401));
+        let refusal =
+            Rule::named("trial").asked_for("Answer with the one word").turn(Turn::say("").refuse(401));
         let team = Team::alone(cli, "", Script::new().rule(refusal));
         let checked = team.project.run(&["agents", "--check", "--json"]);
         assert_eq!(checked.code, Some(1), "{checked}");
