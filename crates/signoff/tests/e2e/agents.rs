@@ -208,6 +208,37 @@ fn the_report_is_as_its_schema_says() {
 }
 
 #[test]
+fn what_init_writes_is_valid_and_uses_all_that_are_there() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "codex", "codex-cli 0.166.0", "work");
+    env.write("../home/.codex/auth.json", "{}");
+    let look = "git init -q -b main; ANTHROPIC_API_KEY=k signoff init; signoff config > /dev/null; echo config $?\n\
+                ANTHROPIC_API_KEY=k signoff agents --check; echo agents $?\n\
+                signoff config | while read line; do case $line in roles.*|*.agent*) echo ${line%%#*};; esac; done";
+    insta::assert_snapshot!(shell(&env, look), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
+    agent claude: 2.1.325, logged in (key in ANTHROPIC_API_KEY)
+    agent codex: 0.166.0, logged in (~/.codex)
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    config 0
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    ✓ codex: 0.166.0, [ROOT]/agents/codex, logged in (~/.codex)
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    agents 0
+    roles.implement = "claude"
+    reviewers.code.agent = "codex"
+    reviewers.spec.agent = "claude"
+    "#);
+}
+
+#[test]
 fn an_agent_that_cannot_work_is_named_before_the_run() {
     let env = test_env();
     configured(&env, CLAUDE);

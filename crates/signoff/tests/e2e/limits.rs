@@ -240,19 +240,29 @@ fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
 }
 
 #[test]
-fn so_long_as_the_agent_says_is_waited_and_no_longer() {
+fn who_told_how_long_goes_on_when_that_is_over() {
     let project = Project::new(PROGRAM);
-    let shorter = |end: &str| format!("sed s/4s/1s/ TESTDATA/gemini/status_429.{end}");
+    let shorter = |end: &str| format!("sed s/4s/1s/g TESTDATA/gemini/status_429.{end}");
     let refusal = format!("{}; {} >&2", shorter("stdout"), shorter("stderr"));
     let gemini = refused_once("gemini", &refusal, "tools");
-    // Without a word of the agent it would be an hour.
-    let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
+    let limits = "[limits]\nbackoff = \"0s\"\n";
     project
         .env
         .write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
     project.commit("Configure");
     project.run(&["add", "Try"]);
-    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
+    exit 0
+    --- stdout
+    Running task #1: Try
+      Implementing...
+      Rate limited (Rate limit reached. Please retry in 1s.): waiting
+      Going on: the wait is over
+      Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    ");
     assert_eq!(asked(&project), "gemini gemini ");
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
 }
@@ -270,7 +280,19 @@ fn who_falls_in_does_not_wait_and_nothing_has_failed() {
     );
     project.commit("Configure");
     project.run(&["add", "Try"]);
-    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"");
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @r#"
+    exit 0
+    --- stdout
+    Running task #1: Try
+      Implementing...
+      Rate limited (API Error: Request rejected (429) · scripted 429): another agent takes over
+      Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
+    codex does not say which model it used, so that counts as nothing: [agents.codex] model can name it
+    "#);
     assert_eq!(asked(&project), "claude codex ");
     let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&status["status"], &status["wait"]), (&"completed".into(), &Value::Null));

@@ -133,12 +133,39 @@ fn told(kind: &str, said: &str) -> String {
     for place in [&worked.stdout, &text] {
         assert_eq!(place.contains(&format!("hint: {hint}")), hint != "none", "{place}");
     }
+    let status = shell(&env, "signoff status").stdout;
+    assert!(status.contains("failed") && status.contains("reviewer_failed"), "{status}");
     format!("{kind} {said}: {}\n  {}\n", reviewer["outcome"].as_str().unwrap_or_default(), lines.join("\n  "))
 }
 
 #[test]
 fn who_is_not_logged_in_says_so_itself() {
     let all = [("claude", "no-login"), ("codex", "no-login"), ("gemini", "no_key"), ("opencode", "401")];
+    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    claude no-login: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: Not logged in · Please run /login
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    codex no-login: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: Missing environment variable: `OPENAI_API_KEY`.
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
+    gemini no_key: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: When using Gemini API, you must specify the GEMINI_API_KEY environment variabl…
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
+    opencode 401: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: invalid api key
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check opencode`
+    ");
+}
+
+#[test]
+fn a_model_that_is_not_there() {
+    let all = [
+        ("claude", "status-404"),
+        ("codex", "unknown-model"),
+        ("gemini", "status_404"),
+        ("opencode", "404"),
+        ("opencode", "wrong_model"),
+    ];
     insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
     claude status-404: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It ma…
@@ -159,13 +186,12 @@ fn who_is_not_logged_in_says_so_itself() {
 }
 
 #[test]
-fn a_model_that_is_not_there() {
+fn who_does_not_reach_the_server_has_not_approved() {
     let all = [
-        ("claude", "status-404"),
-        ("codex", "unknown-model"),
-        ("gemini", "status_404"),
-        ("opencode", "404"),
-        ("opencode", "wrong_model"),
+        ("claude", "reports-down"),
+        ("codex", "reports-down"),
+        ("gemini", "server_unreachable"),
+        ("opencode", "reports_unreachable"),
     ];
     insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @r#"
     claude reports-down: agent_trouble
@@ -181,17 +207,6 @@ fn a_model_that_is_not_there() {
       [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool report_finding was offered]
       hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
     "#);
-}
-
-#[test]
-fn who_does_not_reach_the_server_has_not_approved() {
-    let all = [
-        ("claude", "reports-down"),
-        ("codex", "reports-down"),
-        ("gemini", "server_unreachable"),
-        ("opencode", "reports_unreachable"),
-    ];
-    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"");
 }
 
 #[test]

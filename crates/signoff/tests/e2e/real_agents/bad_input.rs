@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use signoff_testkit::Output;
-use signoff_testkit::model::{Rule, Script, Turn};
+use signoff_testkit::model::{Fault, Refusal, Rule, Script, Turn};
 
 use super::{Cli, Team};
 
@@ -97,21 +97,60 @@ fn who_has_no_key() {
         let warned: String = worked.stderr.lines().filter(|line| line.contains("warning")).collect();
         assert_eq!(team.project.git("log --format=%s main..signoff/task-1-greet-people"), "");
         assert!(team.project.env.work().join(".signoff/worktrees/task-1").is_dir());
+        let warned = if warned.is_empty() { "(no warning)" } else { &warned };
         format!("{}  {warned}\n", told(&team, cli, &worked))
     };
-    insta::assert_snapshot!(ALL.map(none).concat(), @"");
+    insta::assert_snapshot!(ALL.map(none).concat(), @"
+    claude: agent_trouble
+      [1/3] Implementation failed: not logged in: Not logged in · Please run /login
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+      warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    codex: agent_trouble
+      [1/3] Implementation failed: not logged in: Missing environment variable: `OPENAI_API_KEY`.
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
+      (no warning)
+    gemini: agent_trouble
+      [1/3] Implementation failed: not logged in: exit code 41, Invalid auth method selected.
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
+      warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    opencode: agent_trouble
+      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
+      hint: `signoff agents --check opencode` tries it by itself
+    ");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn a_model_that_the_provider_does_not_know() {
     let unknown = |cli: Cli| {
-        let team = team(cli, Turn::say("").refuse(404));
+        // In the words of each provider.
+        let message = match cli {
+            Cli::Claude => "model: nope",
+            Cli::Codex | Cli::Opencode | Cli::OpencodeAcp => {
+                "The model `nope` does not exist or you do not have access to it."
+            }
+            Cli::Gemini | Cli::GeminiAcp => "models/nope is not found for API version v1beta",
+        };
+        let refusal = Refusal { message: Some(message.to_owned()), ..Refusal::new(404) };
+        let team = team(cli, Turn::say("").fault(Fault::Status(refusal)));
         let worked = work(&team, &[]);
         kept(&team);
         told(&team, cli, &worked)
     };
-    insta::assert_snapshot!(ALL.map(unknown).concat(), @"");
+    insta::assert_snapshot!(ALL.map(unknown).concat(), @"
+    claude: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It ma…
+      hint: `[agents.claude] model` names the model
+    codex: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: The model `nope` does not exist or you do not have access to it.
+      hint: `[agents.codex] model` names the model
+    gemini: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: models/nope is not found for API version v1beta
+      hint: `[agents.gemini] model` names the model
+    opencode: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: The model `nope` does not exist or you do not have access to it.
+      hint: `[agents.opencode] model` names the model
+    ");
 }
 
 #[test]
@@ -120,7 +159,11 @@ fn a_model_that_the_program_does_not_know() {
     let team = team(Cli::Opencode, reports());
     set(&team, &[("\"scripted/m1\"", "\"scripted/none\"")]);
     let worked = work(&team, &[]);
-    insta::assert_snapshot!(told(&team, Cli::Opencode, &worked), @"");
+    insta::assert_snapshot!(told(&team, Cli::Opencode, &worked), @"
+    opencode: agent_trouble
+      [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
+      hint: `signoff agents --check opencode` tries it by itself
+    ");
 }
 
 #[test]
@@ -132,7 +175,20 @@ fn a_server_for_reports_that_is_not_reached() {
         kept(&team);
         told(&team, cli, &worked)
     };
-    insta::assert_snapshot!(ALL.map(unreached).concat(), @"");
+    insta::assert_snapshot!(ALL.map(unreached).concat(), @r#"
+    claude: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: [no tool was declared for mcp: set_loop_review_res…
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    codex: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: required MCP servers failed to initialize: Client…
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    gemini: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: [no tool was declared for mcp: set_loop_review_res…
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    opencode: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: [no tool was declared for mcp: set_loop_review_res…
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    "#);
 }
 
 /// A proxy that the person needs for everybody else does not stand between an agent and this machine.
@@ -178,5 +234,14 @@ fn a_trial_that_the_provider_refuses() {
         let said = check["message"].as_str().unwrap().replace(team.model.url(), "(model)");
         format!("{}: {said}\n  {}\n", cli.name(), check["hint"].as_str().unwrap_or("none"))
     };
-    insta::assert_snapshot!(ALL.map(refused).concat(), @"");
+    insta::assert_snapshot!(ALL.map(refused).concat(), @"
+    claude: not logged in: Failed to authenticate. API Error: 401 scripted 401
+      log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    codex: not logged in: unexpected status 401 Unauthorized: scripted 401, url: (model)/v1/responses
+      log in with the agent itself, or give it its key; then `signoff agents --check codex`
+    gemini: not logged in: scripted 401
+      log in with the agent itself, or give it its key; then `signoff agents --check gemini`
+    opencode: not logged in: scripted 401
+      log in with the agent itself, or give it its key; then `signoff agents --check opencode`
+    ");
 }
