@@ -152,13 +152,14 @@ impl Trouble {
                 "the agent must reach 127.0.0.1; with `contract = \"markdown\"` it needs no server"
                     .to_owned(),
             ),
+            TroubleKind::NoEnd | TroubleKind::Other => {
+                Some(format!("`signoff agents --check {agent}` tries it by itself"))
+            }
             TroubleKind::Limited { .. }
             | TroubleKind::Overloaded
             | TroubleKind::Bound
             | TroubleKind::Broken
-            | TroubleKind::Session
-            | TroubleKind::NoEnd
-            | TroubleKind::Other => None,
+            | TroubleKind::Session => None,
         }
     }
 }

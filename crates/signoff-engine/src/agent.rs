@@ -246,7 +246,7 @@ pub fn runs(agent: &config::Agent, path: &str) -> bool {
     is_opencode && runs_in_opencode(path)
 }
 
-/// The translator for a kind of agent; none for those that cannot be driven yet.
+/// The translator for a kind of agent; none for the project's checks, which nobody is asked for.
 pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
     match kind {
         AgentKind::Command => Some(Box::new(command::Command)),

@@ -19,6 +19,7 @@ mod limited;
 mod once;
 mod planner;
 mod prepare;
+mod proxy;
 mod reading;
 mod research;
 mod reviewed;
@@ -37,6 +38,7 @@ pub(crate) use inherited::{inherited, inherits};
 pub(crate) use items::{Lies, found_changed, is_first};
 pub use once::Once;
 pub(crate) use prepare::{lay, make_directory};
+pub(crate) use proxy::past_proxies;
 pub use reading::Readings;
 pub use usage::{Priced, told_usage};
 

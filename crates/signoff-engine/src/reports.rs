@@ -33,6 +33,8 @@ pub struct Reports {
     tokens: Mutex<Tokens>,
     /// What was taken for each attempt that this program began and did not conclude yet, by the file it is kept in.
     taken: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
+    /// Those of them from which the server was reached.
+    reached: Mutex<HashSet<PathBuf>>,
 }
 
 #[derive(Debug, Default)]
@@ -62,8 +64,9 @@ pub struct Access {
 impl Reports {
     /// Reports of a repository, whose things are below `root`.
     pub fn new(root: &Path) -> Self {
-        let (url, tokens, taken) = (OnceLock::new(), Mutex::default(), Mutex::default());
-        Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, taken }
+        let (url, tokens) = (OnceLock::new(), Mutex::default());
+        let (taken, reached) = (Mutex::default(), Mutex::default());
+        Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, taken, reached }
     }
 
     /// The same, keeping none of these.
@@ -100,7 +103,16 @@ impl Reports {
 
     /// The tool that a token is good for. Waits for nothing.
     pub fn tool(&self, token: &str) -> Result<ReportTool, Refusal> {
-        Ok(self.open(token)?.tool)
+        let open = self.open(token)?;
+        lock(&self.reached).insert(open.report.clone());
+        Ok(open.tool)
+    }
+
+    /// Whether anybody came from the attempt in this directory; unknown for one that another program began.
+    pub fn was_reached(&self, dir: &AttemptDir) -> Option<bool> {
+        let (listening, report) = (self.is_listening(), dir.report());
+        let begun_here = lock(&self.taken).contains_key(&report);
+        (listening && begun_here).then(|| lock(&self.reached).contains(&report))
     }
 
     /// Keeps what is reported, and says so.
@@ -161,6 +173,7 @@ impl Reports {
     /// The attempt in this directory is concluded.
     pub fn forget(&self, dir: &AttemptDir) {
         lock(&self.taken).remove(&dir.report());
+        lock(&self.reached).remove(&dir.report());
     }
 
     fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {

@@ -16,7 +16,7 @@ use signoff_core::review::Usage;
 
 use crate::agent::{self, Duty, Order};
 use crate::attempt::{
-    Priced, failure, inherited, lay, listen, start_of, told_usage, trial_environment, withheld,
+    Priced, failure, inherited, lay, listen, past_proxies, start_of, told_usage, trial_environment, withheld,
 };
 use crate::confine::Held;
 use crate::error::EngineError;
@@ -112,6 +112,7 @@ impl Trial<'_> {
         environment.extend(line.environment);
         environment.extend(self.agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
         environment.extend(trial_environment(dir));
+        past_proxies(&mut environment);
         let held = match self.hold {
             Hold::Nobody => None,
             by @ (Hold::Landlock | Hold::Bubblewrap) => Some(Held { by, writable: own.into() }),

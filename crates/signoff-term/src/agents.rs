@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::config::AgentKind;
 use signoff_core::hold::Hold;
+use signoff_core::redact::Secrets;
 use signoff_core::review::Usage;
 
 use crate::fit::cut;
@@ -95,6 +96,14 @@ impl Checked {
 const WORDS: usize = 300;
 
 impl AgentRow {
+    /// The same with nothing of these in the words of programs.
+    #[must_use]
+    pub fn without(self, secrets: &Secrets) -> Self {
+        let clean = |said: Option<String>| said.map(|said| secrets.redact_text(&said));
+        let check = self.check.map(|check| Checked { message: secrets.redact_text(&check.message), ..check });
+        Self { problem: clean(self.problem), note: clean(self.note), check, ..self }
+    }
+
     /// Whether it can be used, as far as was looked.
     pub fn works(&self) -> bool {
         self.problem.is_none() && self.check.as_ref().is_none_or(|check| check.works)

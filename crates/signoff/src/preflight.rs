@@ -12,7 +12,6 @@ use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
-use signoff_engine::agent;
 use signoff_engine::board::Board;
 use signoff_engine::confine::Power;
 use signoff_engine::dispatcher::ready;
@@ -312,15 +311,6 @@ fn check_agent(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
 fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
     if agent.kind == AgentKind::Checks {
         return Ok(());
-    }
-    if agent::of(agent.kind).is_none() {
-        let failure = Failure::usage(format!(
-            "agent {} is of kind {}, which cannot be driven yet",
-            agent.name,
-            agent.kind.word()
-        ))
-        .hint("use an agent of kind \"command\" in signoff.toml");
-        return Err(located(bench, failure, (agent, "kind")));
     }
     let Some(program) = scout::program(agent) else { return Ok(()) };
     let checkout = bench.repository.checkout();

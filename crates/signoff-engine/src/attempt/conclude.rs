@@ -98,8 +98,14 @@ pub fn conclude(
 
 /// The models that nobody knows the price of, each told once.
 fn unknown_prices(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<String> {
-    let said = |model: &String| {
-        format!("what {model} costs is not known, so it counts as nothing: [prices.{model:?}] can say it")
+    let agent = &task.launch.agent;
+    let said = |model: &Option<String>| match model {
+        Some(model) => {
+            format!("what {model} costs is not known, so it counts as nothing: [prices.{model:?}] can say it")
+        }
+        None => format!(
+            "{agent} does not say which model it used, so that counts as nothing: [agents.{agent}] model can name it"
+        ),
     };
     let notes = unpriced(shop.priced(task), dir);
     notes.iter().map(said).filter(|note| shop.once.is_new(note)).collect()

@@ -23,6 +23,7 @@ use super::document::{self, Kind};
 use super::environment::{self, Told};
 use super::held::{Room, held};
 use super::inherited::inherited;
+use super::proxy::past_proxies;
 use super::{Unstarted, Workshop, carried, checks, copied, directory, items, research};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::artifact;
@@ -356,6 +357,7 @@ pub(super) fn launch(
     line.environment.splice(0..0, environment::withheld(agent));
     line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
     line.environment.extend(environment::of(task, dir, told));
+    past_proxies(&mut line.environment);
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 

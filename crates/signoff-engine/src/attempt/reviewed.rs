@@ -44,7 +44,7 @@ pub fn review(
     let memo = memo(dir);
     let reviews = shop.layout.reviews();
     let reported = shop.reports.of(dir, reviewer.as_str(), notes).map(reports::arguments);
-    if let Some(trouble) = unserved(&assigned, dir, (&text, reported.as_deref())) {
+    if let Some(trouble) = unserved(shop, &assigned, dir, (&text, reported.as_deref())) {
         return Ok(failed(task, Failure::Trouble(trouble)));
     }
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
@@ -70,12 +70,15 @@ pub fn review(
 
 /// Who can answer with a tool alone, and did not find it, has not answered: that is nothing a fixer could mend.
 fn unserved(
+    shop: &Workshop,
     assigned: &AssignedReviewer,
     dir: &AttemptDir,
     (text, reported): (&[u8], Option<&[u8]>),
 ) -> Option<Trouble> {
     let without = assigned.contract == Contract::Tool && reported.is_none();
-    let lost = without && heard(dir)?.found_reports == Some(false);
+    // Some do not say whether they found it; whoever was never here did not.
+    let found = || heard(dir).map(|heard| heard.found_reports.or(shop.reports.was_reached(dir)));
+    let lost = without && found()? == Some(false);
     let text = String::from_utf8_lossy(text);
     let words: String = text.trim().chars().take(LONGEST).collect();
     lost.then(|| Trouble::new(TroubleKind::Reports, words))

@@ -38,11 +38,11 @@ pub fn told_usage(priced: Priced<'_>, dir: &AttemptDir) -> Usage {
 }
 
 /// The models whose price nobody knows, although they were used.
-pub fn unpriced(priced: Priced<'_>, dir: &AttemptDir) -> Vec<String> {
+pub fn unpriced(priced: Priced<'_>, dir: &AttemptDir) -> Vec<Option<String>> {
     let spent = heard(dir).map(|heard| heard.spent).unwrap_or_default();
     let costs = |spent: &&Spent| spent.cost_micro_usd.is_none() && spent.tokens != Tokens::default();
     let unknown = spent.iter().filter(costs).filter(|spent| priced.price(spent.model.as_deref()).is_none());
-    unknown.map(|spent| priced.model_of(spent.model.as_deref()).unwrap_or("its model").to_owned()).collect()
+    unknown.map(|spent| priced.model_of(spent.model.as_deref()).map(str::to_owned)).collect()
 }
 
 impl<'a> Priced<'a> {

@@ -10,7 +10,7 @@ pub struct Known {
     pub kind: AgentKind,
     /// What its program is called.
     pub program: &'static str,
-    /// The first version that understands all it is told; none where none is known that does not.
+    /// What is older does not understand all it is told; none where no such version is known.
     pub least: Option<Version>,
     /// Variables that hold a key or a token: one of them is enough.
     pub keys: &'static [&'static str],
@@ -31,8 +31,8 @@ pub const KINDS: [Known; 6] = [
     Known {
         kind: AgentKind::Claude,
         program: "claude",
-        // `--permission-mode dontAsk`
-        least: Some(Version(2, 1, 0)),
+        // 2.0.42 does not know `--permission-mode dontAsk`.
+        least: Some(Version(2, 0, 44)),
         keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         logins: &[(".claude/.credentials.json", "~/.claude")],
         variables: &[],
@@ -44,7 +44,7 @@ pub const KINDS: [Known; 6] = [
     Known {
         kind: AgentKind::Codex,
         program: "codex",
-        // `--ignore-rules`
+        // 0.121.0 does not know `--ignore-rules`.
         least: Some(Version(0, 122, 0)),
         keys: &["CODEX_API_KEY"],
         logins: &[(".codex/auth.json", "~/.codex")],
@@ -56,7 +56,7 @@ pub const KINDS: [Known; 6] = [
     Known {
         kind: AgentKind::Gemini,
         program: "gemini",
-        // `--skip-trust`
+        // 0.39.0 does not know `--skip-trust`.
         least: Some(Version(0, 39, 1)),
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         logins: &[
@@ -71,7 +71,8 @@ pub const KINDS: [Known; 6] = [
     Known {
         kind: AgentKind::Opencode,
         program: "opencode",
-        least: Some(Version(1, 0, 0)),
+        // 1.17.11 does not know `--auto`.
+        least: Some(Version(1, 17, 12)),
         keys: &[],
         logins: &[(".local/share/opencode/auth.json", "~/.local/share/opencode")],
         variables: &[],

@@ -405,6 +405,8 @@ fn the_command_line_of_a_writer() {
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
     QWEN_CODE_UNATTENDED_RETRY=false
+    GIT_CONFIG_COUNT=0
+    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.qwen/system.json:
     {
       "privacy": {
@@ -485,6 +487,8 @@ fn the_command_line_of_a_reviewer() {
     QWEN_SANDBOX=false
     QWEN_TELEMETRY_ENABLED=false
     QWEN_CODE_UNATTENDED_RETRY=false
+    GIT_CONFIG_COUNT=0
+    GIT_SSH_COMMAND=ssh
     /work/attempt/home/.qwen/system.json:
     {
       "privacy": {
@@ -535,11 +539,6 @@ fn the_command_line_of_a_reviewer() {
       },
       "agents": {
         "crossSessionMessaging": false
-      },
-      "model": {
-        "generationConfig": {
-          "maxRetries": 0
-        }
       },
       "permissions": {
         "deny": [

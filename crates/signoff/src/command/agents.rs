@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use signoff_core::config::{AgentKind, Sandbox, Settings};
 use signoff_core::hold::Hold;
+use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_engine::trial::{Trial, Tried};
-use signoff_term::agents::{AgentsReport, Checked};
+use signoff_term::agents::{AgentRow, AgentsReport, Checked};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -44,7 +45,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let seen = wanted(agents::all(&settings, &checkout)?, &args.names)?;
     let power = preflight::power();
     let hold = if settings.sandbox() == Sandbox::Off { Hold::Nobody } else { power.by };
-    let mut rows: Vec<_> = seen.iter().map(Seen::row).collect();
+    let secrets = secrets(&settings);
+    let mut rows: Vec<_> = seen.iter().map(|one| one.row().without(&secrets)).collect();
     if args.check {
         let runtime = drive::runtime()?;
         let any_configured = seen.iter().any(|one| one.configured);
@@ -52,7 +54,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             let asked_for = one.configured || !any_configured || !args.names.is_empty();
             if asked_for && row.problem.is_none() && is_tried(one.agent.kind) {
                 console.detail(&format!("Trying {}", one.agent.name));
-                row.check = Some(tried(&runtime, one, (&settings, &checkout, hold))?);
+                let check = Some(tried(&runtime, one, (&settings, &checkout, hold))?);
+                *row = AgentRow { check, ..row.clone() }.without(&secrets);
             }
         }
     }

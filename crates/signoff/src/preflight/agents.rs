@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use signoff_core::config::{Agent, AgentKind, Settings};
-use signoff_engine::agent;
+use signoff_core::config::{Agent, Settings};
 use signoff_engine::layout::DIRECTORY;
 use signoff_engine::scout::{self, Known, Login, Program, Remembered, Unversioned, Version};
 use signoff_term::agents::AgentRow;
@@ -84,10 +83,6 @@ impl Seen {
 
     /// Why it cannot be used, and what to do about it.
     pub fn problem(&self) -> Option<(String, String)> {
-        if self.agent.kind != AgentKind::Checks && agent::of(self.agent.kind).is_none() {
-            let said = format!("agents of kind {} cannot be driven yet", self.agent.kind.word());
-            return Some((said, "use an agent of kind \"command\" in signoff.toml".to_owned()));
-        }
         match self.program.as_ref()? {
             Program::Startable(path) => match self.version.as_ref()? {
                 Ok(version) => too_old(&self.agent, version),

@@ -1,5 +1,7 @@
 //! `signoff agents`, and agents that cannot do their work: missing, too old, not logged in, with a model that is not there.
 
+mod unable;
+
 use signoff_testkit::{Output, TestEnv};
 
 use crate::test_env;
@@ -9,10 +11,10 @@ const SAID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testd
 
 /// A program that tells its version, and says what a real one said to whatever it is asked.
 fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
-    let code = if said.is_empty() { String::new() } else { format!("cat {SAID}/{name}/{said}.stdout\n") };
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in --version) echo '{version}'; echo asked >> \"${{0%/*}}/../asked\"; exit;; esac\n\
-         cat > /dev/null\n{code}read code < {SAID}/{name}/{said}.code; exit ${{code:-0}}\n"
+         cat > /dev/null\nit={SAID}/{name}/{said}\n[ ! -f $it.stdout ] || cat $it.stdout\n\
+         [ ! -f $it.stderr ] || cat $it.stderr >&2\n[ ! -f $it.code ] || read code < $it.code\nexit ${{code:-0}}\n"
     );
     env.write(&format!("../agents/{name}"), script);
 }
@@ -22,7 +24,7 @@ fn shell(env: &TestEnv, script: &str) -> Output {
     let out = env.shell(&format!(
         "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
          for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
-         for made in claude codex gemini; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
+         for made in claude codex gemini opencode; do if [ -f ../agents/$made ]; then chmod +x ../agents/$made; fi; done\n\
          export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));
@@ -206,6 +208,37 @@ fn the_report_is_as_its_schema_says() {
 }
 
 #[test]
+fn what_init_writes_is_valid_and_uses_all_that_are_there() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "codex", "codex-cli 0.166.0", "work");
+    env.write("../home/.codex/auth.json", "{}");
+    let look = "git init -q -b main; ANTHROPIC_API_KEY=k signoff init; signoff config > /dev/null; echo config $?\n\
+                ANTHROPIC_API_KEY=k signoff agents --check; echo agents $?\n\
+                signoff config | while read line; do case $line in roles.*|*.agent*) echo ${line%%#*};; esac; done";
+    insta::assert_snapshot!(shell(&env, look), @r#"
+    exit 0
+    --- stdout
+    wrote signoff.toml
+    wrote .signoff/.gitignore
+    wrote .signoff/signoff.schema.json
+    agent claude: 2.1.325, logged in (key in ANTHROPIC_API_KEY)
+    agent codex: 0.166.0, logged in (~/.codex)
+    next: `signoff agents --check` tries them; `signoff config` shows every setting
+    config 0
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    ✓ codex: 0.166.0, [ROOT]/agents/codex, logged in (~/.codex)
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    agents 0
+    roles.implement = "claude"
+    reviewers.code.agent = "codex"
+    reviewers.spec.agent = "claude"
+    "#);
+}
+
+#[test]
 fn an_agent_that_cannot_work_is_named_before_the_run() {
     let env = test_env();
     configured(&env, CLAUDE);
@@ -240,7 +273,7 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
     exit 2
       · 1. implement T    pending
     --- stderr
-    error: agent claude: version 2.0.0 is too old: it must be 2.1.0 or later
+    error: agent claude: version 2.0.0 is too old: it must be 2.0.44 or later
       --> signoff.toml:5
     hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
     ");

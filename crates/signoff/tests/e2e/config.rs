@@ -70,8 +70,8 @@ fn settings_can_be_read_by_programs() {
     let settings = shown["settings"].as_array().unwrap();
     let find = |key: &str| settings.iter().find(|row| row["key"] == key).unwrap();
     insta::assert_snapshot!(find("jobs"), @r#"{"key":"jobs","value":2,"origin":{"from":"repository","file":"signoff.toml","line":1}}"#);
-    insta::assert_snapshot!(find("store"), @r#"{"key":"store","origin":{"from":"default"},"value":"sqlite"}"#);
-    insta::assert_snapshot!(find("presets.task.gates.review.fail_on"), @r#"{"key":"presets.task.gates.review.fail_on","origin":{"from":"preset","name":"task"},"value":"LOW"}"#);
+    insta::assert_snapshot!(find("store"), @r#"{"key":"store","value":"sqlite","origin":{"from":"default"}}"#);
+    insta::assert_snapshot!(find("presets.task.gates.review.fail_on"), @r#"{"key":"presets.task.gates.review.fail_on","value":"LOW","origin":{"from":"preset","name":"task"}}"#);
 }
 
 #[test]

@@ -203,6 +203,9 @@ fn what_is_refused_is_told_in_the_words_of_the_agent() {
       Implementation failed: its provider refused it 4 times in a row (rate limited: exceeded retry limit, last status: 429 Too Many Requests)
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
+    --- stderr
+    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
     ");
 }
 
@@ -217,11 +220,83 @@ fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
     until("it waits", || status()["status"] == "paused");
     let mut wait = status()["wait"].clone();
     wait["until"] = "(later)".into();
-    insta::assert_snapshot!(wait, @r#"{"agent":"claude","fell_in":["codex"],"overloaded":true,"until":"(later)","why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701)."}"#);
+    insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
     let told = project.run(&["status"]).stdout;
     insta::assert_snapshot!(told.split_once("UTC ").unwrap().1, @"(overload: API Error: 529 Overloaded. This is a server-side issue, usually temporary — try…; codex was refused too)");
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
+}
+
+/// A program that is refused the first time, as a real one was, and works the second time.
+fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+    let script = format!(
+        "cat > /dev/null; echo {kind} >> ../../../../asked\n\
+         if [ $(grep -c {kind} ../../../../asked) = 1 ]; then {refusal}; exit 1; fi\n\
+         echo hi > a.txt; cat {testdata}/{kind}/{well}.stdout"
+    );
+    format!("[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n")
+        .replace("TESTDATA", testdata)
+}
+
+#[test]
+fn who_told_how_long_goes_on_when_that_is_over() {
+    let project = Project::new(PROGRAM);
+    let shorter = |end: &str| format!("sed s/4s/1s/g TESTDATA/gemini/status_429.{end}");
+    let refusal = format!("{}; {} >&2", shorter("stdout"), shorter("stderr"));
+    let gemini = refused_once("gemini", &refusal, "tools");
+    let limits = "[limits]\nbackoff = \"0s\"\n";
+    project
+        .env
+        .write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
+    exit 0
+    --- stdout
+    Running task #1: Try
+      Implementing...
+      Rate limited (Rate limit reached. Please retry in 1s.): waiting
+      Going on: the wait is over
+      Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    ");
+    assert_eq!(asked(&project), "gemini gemini ");
+    assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
+}
+
+#[test]
+fn who_falls_in_does_not_wait_and_nothing_has_failed() {
+    let project = Project::new(PROGRAM);
+    let claude = refused_once("claude", "cat TESTDATA/claude/status-429.stdout", "work");
+    let codex = refused_once("codex", "echo hi > a.txt; cat TESTDATA/codex/work.stdout", "work");
+    let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
+    let roles = "[roles]\nimplement = \"claude\"\n";
+    project.env.write(
+        "signoff.toml",
+        format!("sandbox = false\n{limits}{roles}{claude}fallback = \"codex\"\n{codex}"),
+    );
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @r#"
+    exit 0
+    --- stdout
+    Running task #1: Try
+      Implementing...
+      Rate limited (API Error: Request rejected (429) · scripted 429): another agent takes over
+      Implementation complete
+    ✓ Task #1 completed (not reviewed)
+    --- stderr
+    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
+    codex does not say which model it used, so that counts as nothing: [agents.codex] model can name it
+    "#);
+    assert_eq!(asked(&project), "claude codex ");
+    let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!((&status["status"], &status["wait"]), (&"completed".into(), &Value::Null));
+    assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
 }
 
 #[test]

@@ -52,9 +52,8 @@ fn every_json_has_its_version_and_its_keys() {
     }
     let shown = project.run(&["show", "1", "--json"]).json();
     let keys: Vec<_> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-    let known =
-        ["approved_commit", "artifacts", "attempts", "cycles", "decisions", "ledger", "question", "task"];
-    assert_eq!(keys, [known.as_slice(), &["version", "voided"]].concat());
+    let first = ["version", "task", "cycles", "ledger", "attempts", "artifacts", "decisions"];
+    assert_eq!(keys, [first.as_slice(), &["approved_commit", "voided", "question"]].concat());
     assert_eq!(shown["cycles"].as_array().unwrap().len(), 3);
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 6);
     assert_eq!(shown["artifacts"].as_array().unwrap().len(), 3);
@@ -198,15 +197,15 @@ fn logs_as_json_are_lines() {
     assert_eq!(lines.len(), 6);
     insta::assert_snapshot!(format!("{:#}", lines[1]), @r#"
     {
-      "agent": "scripted",
-      "attempt": 2,
-      "cycle": 1,
-      "reviewer": "general",
-      "role": "review",
-      "stream": "stdout",
+      "version": 1,
       "task_id": 1,
-      "text": "- auth.txt:1 missing input validation\n\n**Verdict: CHANGES_REQUESTED**\n",
-      "version": 1
+      "attempt": 2,
+      "role": "review",
+      "reviewer": "general",
+      "agent": "scripted",
+      "cycle": 1,
+      "stream": "stdout",
+      "text": "- auth.txt:1 missing input validation\n\n**Verdict: CHANGES_REQUESTED**\n"
     }
     "#);
 }

@@ -78,17 +78,17 @@ fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
     insta::assert_json_snapshot!(first["findings"], @r#"
     [
       {
-        "description": "nobody is named",
-        "file": "task-1.txt",
         "id": "f-298044079d",
-        "kind": "missing-error-handling",
-        "line": 1,
-        "requirement": null,
         "severity": "critical",
+        "kind": "missing-error-handling",
+        "file": "task-1.txt",
+        "line": 1,
+        "description": "nobody is named",
+        "requirement": null,
+        "suggestion": "name somebody",
         "sources": [
           "general"
-        ],
-        "suggestion": "name somebody"
+        ]
       }
     ]
     "#);

@@ -2,6 +2,7 @@
 //!
 //! They are installed by `scripts/agents prepare`, and these tests run with `scripts/agents`.
 
+mod bad_input;
 mod faults;
 mod read_only;
 mod sessions;

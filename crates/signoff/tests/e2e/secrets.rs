@@ -216,9 +216,9 @@ fn settings_of_agents_in_the_work_are_a_finding_until_they_are_gone() {
     insta::assert_json_snapshot!(shown["cycles"][0]["reviews"][0]["minor"], @r#"
     [
       {
-        "description": "`CLAUDE.md` is read by agents as instructions: the work would change what they are told",
         "file": "CLAUDE.md",
-        "line": null
+        "line": null,
+        "description": "`CLAUDE.md` is read by agents as instructions: the work would change what they are told"
       }
     ]
     "#);

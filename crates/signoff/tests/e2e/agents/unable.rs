@@ -1,0 +1,266 @@
+//! Agents of every kind that cannot do their work: what is said before a run, and what becomes of it otherwise.
+
+use signoff_testkit::TestEnv;
+
+use super::{configured, program, shell};
+use crate::test_env;
+
+/// Each kind with a version that is recent enough, and a recording in which it works well.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("claude", "2.1.325 (Claude Code)", "work"),
+    ("codex", "codex-cli 0.166.0", "work"),
+    ("gemini", "0.61.0", "tools"),
+    ("opencode", "1.18.33", "tools"),
+];
+
+/// Settings with one agent, whose reviewer reports with a tool.
+fn settings(kind: &str) -> String {
+    format!(
+        "[roles]\nimplement = \"{kind}\"\n\n[gate]\nreviewers = [\"code\"]\non_reviewer_failure = [\"stop\"]\n\n\
+         [reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n\n[agents.{kind}]\nkind = \"{kind}\"\n"
+    )
+}
+
+#[test]
+fn who_is_missing_or_too_old_is_named_before_the_run() {
+    let mut told = String::new();
+    for (kind, ..) in KINDS {
+        let env = test_env();
+        configured(&env, &settings(kind));
+        let work = "signoff work; echo exit $?; ls .signoff/worktrees 2> /dev/null";
+        told += &shell(&env, &format!("signoff add T -q > /dev/null; {work}")).to_string();
+        program(&env, kind, "0.1.0", "work");
+        told += &shell(&env, work).to_string();
+    }
+    insta::assert_snapshot!(told, @"
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent claude: there is no program claude
+      --> signoff.toml:13
+    hint: install it (`npm install -g @anthropic-ai/claude-code`), or set [agents.claude] command in signoff.toml
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent claude: version 0.1.0 is too old: it must be 2.0.44 or later
+      --> signoff.toml:13
+    hint: update it (`npm install -g @anthropic-ai/claude-code@latest`, or as you installed it)
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent codex: there is no program codex
+      --> signoff.toml:13
+    hint: install it (`npm install -g @openai/codex`), or set [agents.codex] command in signoff.toml
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent codex: version 0.1.0 is too old: it must be 0.122.0 or later
+      --> signoff.toml:13
+    hint: update it (`npm install -g @openai/codex@latest`, or as you installed it)
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent gemini: there is no program gemini
+      --> signoff.toml:13
+    hint: install it (`npm install -g @google/gemini-cli`), or set [agents.gemini] command in signoff.toml
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent gemini: version 0.1.0 is too old: it must be 0.39.1 or later
+      --> signoff.toml:13
+    hint: update it (`npm install -g @google/gemini-cli@latest`, or as you installed it)
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent opencode: there is no program opencode
+      --> signoff.toml:13
+    hint: install it (`npm install -g opencode-ai`), or set [agents.opencode] command in signoff.toml
+    exit 2
+    --- stdout
+    exit 2
+    --- stderr
+    error: agent opencode: version 0.1.0 is too old: it must be 1.17.12 or later
+      --> signoff.toml:13
+    hint: update it (`npm install -g opencode-ai@latest`, or as you installed it)
+    ");
+}
+
+/// An agent that writes as it should, and says this when it is to review.
+fn reviews(env: &TestEnv, kind: &str, said: &str) {
+    let (_, version, well) = KINDS.into_iter().find(|(name, ..)| *name == kind).unwrap();
+    program(env, kind, version, "$said");
+    let chosen =
+        format!("case $SIGNOFF_ROLE in review) said={said};; *) said={well}; echo work > f.txt;; esac\n");
+    let script = std::fs::read_to_string(env.work().join(format!("../agents/{kind}"))).unwrap();
+    env.write(
+        &format!("../agents/{kind}"),
+        script.replace("cat > /dev/null\n", &format!("cat > /dev/null\n{chosen}")),
+    );
+    configured(env, &settings(kind));
+}
+
+/// What is told of a reviewer that says this, wherever people and programs look.
+fn told(kind: &str, said: &str) -> String {
+    let env = test_env();
+    reviews(&env, kind, said);
+    let worked = shell(&env, "signoff add T --auto-review > /dev/null; signoff work --no-ask");
+    assert_eq!(worked.code, Some(1), "{worked}");
+    let lines = worked.stdout.lines().skip_while(|line| !line.contains("Review: "));
+    let lines: Vec<&str> = lines.take_while(|line| !line.starts_with('✗')).map(str::trim).collect();
+    let shown = shell(&env, "signoff show 1 --json").json();
+    let attempts = shown["attempts"].as_array().unwrap();
+    let [writer, reviewer] = attempts.as_slice() else { panic!("{shown:#}") };
+    assert_eq!(
+        (&writer["outcome"], &shown["task"]["status"]),
+        (&"complete".into(), &"failed".into()),
+        "{worked}"
+    );
+    // Nothing passes, and what was done is there.
+    let task = &shell(&env, "signoff status --json").json()["tasks"][0];
+    assert_eq!((&task["status"], &task["reason"]), (&"failed".into(), &"reviewer_failed".into()));
+    let kept = shell(&env, "cat .signoff/worktrees/*/f.txt; git show signoff/task-1-t:f.txt").stdout;
+    assert_eq!(kept, "work\nwork\n", "{worked}");
+    // The next step is told the same everywhere.
+    let hint = reviewer["hint"].as_str().unwrap_or("none");
+    let text = shell(&env, "signoff show 1").stdout;
+    for place in [&worked.stdout, &text] {
+        assert_eq!(place.contains(&format!("hint: {hint}")), hint != "none", "{place}");
+    }
+    let status = shell(&env, "signoff status").stdout;
+    assert!(status.contains("failed") && status.contains("reviewer_failed"), "{status}");
+    format!("{kind} {said}: {}\n  {}\n", reviewer["outcome"].as_str().unwrap_or_default(), lines.join("\n  "))
+}
+
+#[test]
+fn who_is_not_logged_in_says_so_itself() {
+    let all = [("claude", "no-login"), ("codex", "no-login"), ("gemini", "no_key"), ("opencode", "401")];
+    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    claude no-login: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: Not logged in · Please run /login
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
+    codex no-login: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: Missing environment variable: `OPENAI_API_KEY`.
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
+    gemini no_key: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: When using Gemini API, you must specify the GEMINI_API_KEY environment variabl…
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
+    opencode 401: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: not logged in: invalid api key
+      hint: log in with the agent itself, or give it its key; then `signoff agents --check opencode`
+    ");
+}
+
+#[test]
+fn a_model_that_is_not_there() {
+    let all = [
+        ("claude", "status-404"),
+        ("codex", "unknown-model"),
+        ("gemini", "status_404"),
+        ("opencode", "404"),
+        ("opencode", "wrong_model"),
+    ];
+    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    claude status-404: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It ma…
+      hint: `[agents.claude] model` names the model
+    codex unknown-model: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: The requested model 'scripted-9' does not exist.
+      hint: `[agents.codex] model` names the model
+    gemini status_404: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: model not found: nope
+      hint: `[agents.gemini] model` names the model
+    opencode 404: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: the model cannot be used: model not found: nope
+      hint: `[agents.opencode] model` names the model
+    opencode wrong_model: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it ended with an error: Unexpected server error. Check server logs for details. (before its f…
+      hint: `signoff agents --check opencode` tries it by itself
+    ");
+}
+
+#[test]
+fn who_does_not_reach_the_server_has_not_approved() {
+    let all = [
+        ("claude", "reports-down"),
+        ("codex", "reports-down"),
+        ("gemini", "server_unreachable"),
+        ("opencode", "reports_unreachable"),
+    ];
+    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @r#"
+    claude reports-down: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool submit_review was offered]
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    codex reports-down: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: required MCP servers failed to initialize: Client…
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    gemini server_unreachable: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool report_finding was offered]
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    opencode reports_unreachable: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool report_finding was offered]
+      hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
+    "#);
+}
+
+#[test]
+fn what_does_not_understand_its_command_line() {
+    let all = [("claude", "too-old"), ("codex", "too-old"), ("gemini", "unknown_flag")];
+    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    claude too-old: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>…
+      hint: update the agent; `signoff agents` shows what is here of claude
+    codex too-old: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: error: unexpected argument '--ignore-rules' found
+      hint: update the agent; `signoff agents` shows what is here of codex
+    gemini unknown_flag: agent_trouble
+      [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: Unknown arguments: such-flag, suchFlag
+      hint: update the agent; `signoff agents` shows what is here of gemini
+    ");
+}
+
+/// Nobody is stopped by a login that cannot be seen, but everybody is told.
+#[test]
+fn who_seems_not_to_be_logged_in_is_warned_of() {
+    let mut said = String::new();
+    for (kind, version, well) in KINDS {
+        let env = test_env();
+        program(&env, kind, version, well);
+        configured(&env, &settings(kind));
+        let worked = shell(&env, "signoff add T -q > /dev/null; signoff work");
+        let warned = worked.stderr.lines().filter(|line| line.contains("warning")).collect::<String>();
+        said += &format!("{kind}: {warned}\n");
+    }
+    insta::assert_snapshot!(said, @"
+    claude: warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    codex: warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
+    gemini: warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    opencode:
+    ");
+}
+
+/// What an agent says of its provider may hold anything.
+#[test]
+fn a_trial_tells_no_secret_and_does_not_steer_the_terminal() {
+    let env = test_env();
+    let result = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"bad key sk-ant-canary-0123456789 \u001b[31mred\u001b]0;title\u0007"}"#;
+    let script = format!(
+        "#!/bin/sh\ncase $1 in --version) printf 'none sk-ant-canary-0123456789 \\033[31m'; exit;; esac\ncat > /dev/null\n\
+         echo '{result}'\nexit 1\n"
+    );
+    env.write("../agents/claude", script);
+    configured(&env, &settings("claude"));
+    let check = |how: &str| {
+        shell(&env, &format!("ANTHROPIC_API_KEY=sk-ant-canary-0123456789 signoff agents --check {how}"))
+    };
+    for told in [check("").stdout, check("--json").stdout] {
+        assert!(told.contains("bad key [redacted]") && told.contains("none [redacted]"), "{told}");
+        assert!(!told.contains("canary") && !told.contains('\u{1b}') && !told.contains('\u{7}'), "{told}");
+    }
+}
