@@ -194,6 +194,16 @@ impl Tokens {
             output: self.output.saturating_add(more.output),
         }
     }
+
+    /// What is left of a running total.
+    pub fn less(self, before: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            written: self.written.saturating_sub(before.written),
+            output: self.output.saturating_sub(before.output),
+        }
+    }
 }
 
 impl Said {

@@ -42,6 +42,15 @@ pub struct Sessions {
     wrote: Option<AttemptId>,
 }
 
+/// Whether an agent's word for a session can be given back to its program: it becomes an argument, and agents may have put
+/// it together themselves.
+fn is_name(word: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | ':');
+    word.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && word.len() <= 128
+        && word.chars().all(plain)
+}
+
 /// The same through all attempts at it.
 type Job = (Position, u32, Duty);
 
@@ -61,7 +70,9 @@ impl Sessions {
                 self.agents.insert(*attempt, launch.agent.clone());
             }
             LoopFact::Session { attempt, session } => {
-                self.known.insert(*attempt, session.clone());
+                if is_name(session) {
+                    self.known.insert(*attempt, session.clone());
+                }
             }
             LoopFact::Moved(event) => self.moved(event, this),
             LoopFact::Added { .. }
@@ -298,5 +309,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_session_is_no_flag_and_no_path() {
+        let names = ["ses_1", "0195-a1", "d73f950d-e581-44e1-9dbc-c61352909cd3", "sess:1.2"];
+        assert!(names.into_iter().all(is_name));
+        let others = ["", "--allow-all-tools", "../x", "/etc/passwd", "a b", "a\n", "é", &"a".repeat(129)];
+        assert!(!others.into_iter().any(is_name));
     }
 }

@@ -17,8 +17,14 @@ pub struct Copilot;
 /// Its directory below the home.
 const SETTINGS: &str = "copilot";
 
-/// Where it writes what it used, below the home.
+/// Its sessions, below the home: a directory each.
+const SESSIONS: &str = "copilot/session-state";
+
+/// Where it writes what its session used, below the home.
 const USAGE: &str = "copilot-usage.json";
+
+/// What the session had used before this attempt went on with it.
+const USED_BEFORE: &str = "copilot-usage-before.json";
 
 impl Agent for Copilot {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
@@ -26,8 +32,18 @@ impl Agent for Copilot {
         CommandLine { environment: environment(order), files: files(order), ..line }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &[
+            SESSIONS,
+            "copilot/session-store.db",
+            "copilot/session-store.db-wal",
+            "copilot/session-store.db-shm",
+            USAGE,
+        ]
+    }
+
     fn accounts(&self) -> &'static [&'static str] {
-        &[USAGE]
+        &[USED_BEFORE]
     }
 
     fn listener(&self) -> Box<dyn Listener> {
@@ -87,7 +103,9 @@ fn servers_file(order: &Order<'_>) -> PathBuf {
 fn files(order: &Order<'_>) -> Vec<Laid> {
     let servers =
         order.reporting.map(|reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) });
-    servers.into_iter().chain(login(order)).collect()
+    let before =
+        order.resumes.map(|_| Laid::Copy { path: order.home.join(USED_BEFORE), of: order.home.join(USAGE) });
+    servers.into_iter().chain(login(order)).chain(before).collect()
 }
 
 /// The server for reports. It puts the token in itself, out of its environment.

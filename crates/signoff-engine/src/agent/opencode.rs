@@ -27,6 +27,14 @@ impl Agent for Opencode {
         }
     }
 
+    fn keeps(&self) -> &'static [&'static str] {
+        &[
+            ".local/share/opencode/opencode.db",
+            ".local/share/opencode/opencode.db-wal",
+            ".local/share/opencode/opencode.db-shm",
+        ]
+    }
+
     fn listener(&self) -> Box<dyn Listener> {
         Box::new(stream::Stream::default())
     }

@@ -10,9 +10,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use super::USAGE;
+use super::{SESSIONS, USAGE, USED_BEFORE};
 use crate::agent::about::about;
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal, words};
+use crate::attempt::start_of;
 
 /// What was said so far.
 #[derive(Debug, Default)]
@@ -116,8 +117,8 @@ impl Listener for Stream {
         let trouble = self.trouble.take().or_else(|| self.unfinished(end));
         let message = if trouble.is_none() { self.message.clone() } else { String::new() };
         let heard = Heard {
-            session: self.session.clone(),
-            spent: spent(&end.home.join(USAGE)),
+            session: self.session.clone().or_else(|| begun(end.home)),
+            spent: spent(end.home),
             trouble,
             denied: self.denied.clone(),
             found_reports: self.found_reports,
@@ -207,6 +208,9 @@ impl Stream {
 fn without_a_word(end: &Closing<'_>) -> Trouble {
     let stderr = String::from_utf8_lossy(end.stderr);
     let first = glance(&stderr);
+    if first.starts_with("Error: No session") {
+        return Trouble::new(TroubleKind::Session, first);
+    }
     if first.contains("unknown option") {
         return Trouble::new(TroubleKind::Version, first);
     }
@@ -226,6 +230,16 @@ fn is_broken(message: &str) -> bool {
 fn glance_all(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
+
+/// The session that it did not get to name. Each has a directory of its own, and its home is new.
+fn begun(home: &Path) -> Option<String> {
+    let mut sessions = fs::read_dir(home.join(SESSIONS)).ok()?.flatten();
+    let session = sessions.next()?.file_name().into_string().ok()?;
+    sessions.next().is_none().then_some(session)
+}
+
+/// A longer file of what it used is none that it wrote.
+const LONGEST: u64 = 1024 * 1024;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -249,19 +263,28 @@ struct Usage {
     cache_write_tokens: u64,
 }
 
-/// What it used, by its own file. It tells no cost in money.
-fn spent(file: &Path) -> Vec<Spent> {
-    let used: Used =
-        fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-    let spent = |(model, Model { usage }): (String, Model)| Spent {
-        model: Some(model),
-        tokens: Tokens {
-            input: usage.input_tokens,
-            cached: usage.cache_read_tokens,
-            written: usage.cache_write_tokens,
-            output: usage.output_tokens,
-        },
-        cost_micro_usd: None,
+impl Usage {
+    fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input_tokens,
+            cached: self.cache_read_tokens,
+            written: self.cache_write_tokens,
+            output: self.output_tokens,
+        }
+    }
+}
+
+/// What it used, by its own file, which counts on from one attempt of a session to the next. It tells no cost in money.
+fn spent(home: &Path) -> Vec<Spent> {
+    let before = used(&home.join(USED_BEFORE));
+    let spent = |(model, Model { usage }): (String, Model)| {
+        let before = before.get(&model).map(|model| model.usage.tokens()).unwrap_or_default();
+        Spent { model: Some(model), tokens: usage.tokens().less(before), cost_micro_usd: None }
     };
-    used.model_metrics.into_iter().map(spent).collect()
+    used(&home.join(USAGE)).into_iter().map(spent).collect()
+}
+
+fn used(file: &Path) -> BTreeMap<String, Model> {
+    let used: Used = serde_json::from_slice(&start_of(file, LONGEST)).unwrap_or_default();
+    used.model_metrics
 }

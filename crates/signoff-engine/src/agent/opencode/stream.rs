@@ -270,12 +270,21 @@ impl Stream {
             Some("length") => {
                 Some(Trouble::new(TroubleKind::Bound, "its last answer was cut at its longest"))
             }
-            Some("tool-calls" | "") | None => Some(end.without_a_word()),
+            Some("tool-calls" | "") | None => Some(without_a_word(end)),
             Some(reason) => {
                 Some(Trouble::new(TroubleKind::Other, format!("its last step ended with {reason}")))
             }
         }
     }
+}
+
+/// Why it did not end: only its stderr tells that it does not know a session.
+fn without_a_word(end: &Closing<'_>) -> Trouble {
+    let trouble = end.without_a_word();
+    if trouble.message.contains("Session not found") {
+        return Trouble { kind: TroubleKind::Session, ..trouble };
+    }
+    trouble
 }
 
 fn kind_of(data: &FailureData, message: &str) -> TroubleKind {

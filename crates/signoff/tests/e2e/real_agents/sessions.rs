@@ -60,3 +60,15 @@ fn claude_code_goes_on() {
 fn codex_goes_on() {
     goes_on(Cli::Codex);
 }
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn gemini_cli_goes_on() {
+    goes_on(Cli::Gemini);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn opencode_goes_on() {
+    goes_on(Cli::Opencode);
+}
