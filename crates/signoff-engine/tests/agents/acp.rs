@@ -258,7 +258,7 @@ fn reviewers_that_try_to_write() {
     Pushing.
     [execute] git push origin HEAD (not allowed)
     Hook.
-    [edit]
+    [edit] Path not in workspace: Attempted path "/work/repo/.git/hooks/pre-commit" resolves outside the allowed workspace directories: /work/repo or the project temp dire… (not allowed)
     Ended after trying.
     ---
     message: Ended after trying.
@@ -266,6 +266,7 @@ fn reviewers_that_try_to_write() {
     spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
     denied: execute touch evil-touch.txt
     denied: execute git push origin HEAD
+    denied: edit Path not in workspace: Attempted path "/work/repo/.git/hooks/pre-commit" resolves outside the allowed workspace directories: /work/repo or the project temp dire…
     ended well
     "#);
 }
