@@ -321,6 +321,7 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
     "#);
+    insta::assert_snapshot!(held("opencode_401_bare", writer()), @"");
     insta::assert_snapshot!(held("gemini_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
