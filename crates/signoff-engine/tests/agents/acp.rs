@@ -321,15 +321,23 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
     "#);
-    insta::assert_snapshot!(held("opencode_401_bare", writer()), @"");
+    insta::assert_snapshot!(held("opencode_401_bare", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: scripted 401)
+    ---
+    message: 
+    session: ses_1
+    trouble: not logged in: Internal error: scripted 401 (NotLoggedIn)
+    "#);
     insta::assert_snapshot!(held("gemini_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
-    (error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}})
+    (error: invalid api key)
     ---
     message: 
     session: session-1
-    trouble: not logged in: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}} (NotLoggedIn)
+    trouble: not logged in: invalid api key (NotLoggedIn)
     "#);
     insta::assert_snapshot!(held("gemini_429", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}

@@ -233,12 +233,16 @@ fn unavailable(fields: &ToolCallUpdateFields) -> Option<String> {
 fn forbidden(fields: &ToolCallUpdateFields) -> Option<String> {
     const WORDS: [&str; 2] = ["denied by policy", "Path not in workspace"];
     fields.status.filter(|status| *status == ToolCallStatus::Failed)?;
-    let texts = fields.content.iter().flatten().filter_map(|content| match content {
-        ToolCallContent::Content(Content { content: ContentBlock::Text(text), .. }) => Some(&text.text),
-        _ => None,
-    });
+    let texts = fields.content.iter().flatten().filter_map(text);
     let first = texts.filter_map(|text| text.lines().next());
     first.into_iter().find(|line| WORDS.iter().any(|word| line.contains(word))).map(glance)
+}
+
+fn text(content: &ToolCallContent) -> Option<&str> {
+    let ToolCallContent::Content(Content { content: ContentBlock::Text(text), .. }) = content else {
+        return None;
+    };
+    Some(&text.text)
 }
 
 /// What a tool is called: by its name, or by its kind.

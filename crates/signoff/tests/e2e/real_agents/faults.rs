@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 
 use jiff::Timestamp;
-use signoff_testkit::model::{Fault, Rule, Script, Turn};
+use signoff_testkit::model::{Fault, Refusal, Rule, Script, Turn};
 use signoff_testkit::processes;
 
 use super::{Cli, Team};
@@ -22,6 +22,10 @@ fn faulty(fault: &str) -> Turn {
         "500" => turn.refuse(500),
         "429" => turn.limit(1),
         "429 later" => turn.limit(TOLD),
+        "429 in words" => turn.fault(Fault::Told(Refusal {
+            message: Some(format!("Rate limit reached for this model. Please try again in {TOLD}s.")),
+            ..Refusal::new(429)
+        })),
         "401" => turn.refuse(401),
         "cut" => turn.fault(Fault::Cut),
         "malformed" => turn.fault(Fault::Malformed),
@@ -72,8 +76,8 @@ fn steady(said: &str, url: &str) -> String {
 }
 
 /// Whether the wait is that which the provider told the agent, or our own choice. It is the same for `status`.
-pub fn waits(cli: Cli) -> &'static str {
-    let team = Team::alone(cli, &limits("429 later", 9), script("429 later"));
+pub fn waits(cli: Cli, fault: &str) -> &'static str {
+    let team = Team::alone(cli, &limits(fault, 9), script(fault));
     team.project.run(&["add", "Greet people"]);
     let mut child = team.project.env.start_group(&["work"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -181,22 +185,23 @@ fn opencode_and_its_provider() {
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_is_cancelled_and_waits() {
     cancelled(Cli::Claude);
-    assert_eq!(waits(Cli::Claude), "as told");
+    assert_eq!(waits(Cli::Claude, "429 later"), "as told");
 }
 
-/// It obeys a delay without a word about it.
+/// It obeys a delay without a word about it, but tells the words of its provider.
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_is_cancelled_and_waits() {
     cancelled(Cli::Codex);
-    assert_eq!(waits(Cli::Codex), "our own choice");
+    assert_eq!(waits(Cli::Codex, "429 later"), "our own choice");
+    assert_eq!(waits(Cli::Codex, "429 in words"), "as told");
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_is_cancelled_and_waits() {
     cancelled(Cli::Gemini);
-    assert_eq!(waits(Cli::Gemini), "as told");
+    assert_eq!(waits(Cli::Gemini, "429 later"), "as told");
 }
 
 #[test]

@@ -112,23 +112,23 @@ fn told(team: &Team, stderr: &str) -> String {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Claude), @r#"spec tried what a reader may not: Write ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), Bash (touch planted-by-touch.txt), Bash (touch ~/planted), Bash (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), Bash (mkdir -p "$(git rev-parse --git-dir)/hooks"; echo 'touch planted' > "$(git rev-p) and 1 more"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Claude), @r#"spec tried what a reader may not: Write ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), Bash (touch planted-by-touch.txt), Bash (touch ~/planted), Bash (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), Bash (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), shell (mkdir -p "$(git rev-parse --git-dir)/hooks"; echo 'touch planted' > "$(git rev-p) and 1 more"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), shell (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (echo 'touch planted' > "$(git rev-parse --git-common-dir)/hooks/pre-commit"), run_shell_command (mkdir -p "$(git rev-parse --git-dir)/hooks"; echo 'touch planted' > "$(git rev-p) and 1 more"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Gemini), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec tried what a reader may not: write, bash, bash, bash, bash and 1 more");
+    insta::assert_snapshot!(changes_nothing(Cli::Opencode), @"spec tried what a reader may not: write, bash, bash, bash, bash");
 }

@@ -57,15 +57,15 @@ impl Cli {
         }
     }
 
-    /// What a million tokens of its model cost, in thousandths of a dollar: fresh ones, those of a cache, and those that it
-    /// wrote.
-    pub fn price(self) -> [u64; 3] {
+    /// What a million tokens of its model cost, in thousandths of a dollar: fresh ones, those out of a cache, those put into
+    /// one (told by Claude Code alone), and those that it wrote.
+    pub fn price(self) -> [u64; 4] {
         match self {
-            Self::Claude => [3_000, 300, 15_000],
-            Self::Codex => [5_000, 500, 30_000],
-            Self::Gemini | Self::GeminiAcp => [1_250, 125, 10_000],
+            Self::Claude => [3_000, 300, 3_750, 15_000],
+            Self::Codex => [5_000, 500, 5_000, 30_000],
+            Self::Gemini | Self::GeminiAcp => [1_250, 125, 1_250, 10_000],
             // Of the provider that is made up below.
-            Self::Opencode | Self::OpencodeAcp => [1_000, 100, 2_000],
+            Self::Opencode | Self::OpencodeAcp => [1_000, 100, 1_000, 2_000],
         }
     }
 

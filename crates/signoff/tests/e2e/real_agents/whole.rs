@@ -1,13 +1,14 @@
 //! A whole loop with each program: implement, two reviewers at once, a fix, approval, landing.
 
 use serde_json::{Value, json};
+use signoff_testkit::Project;
 use signoff_testkit::model::{Rule, Script, Turn, Usage};
 
 use super::{Cli, Team};
 
-/// Half of what is read comes out of a cache.
+/// Half of what is read comes out of a cache, a tenth is put into it.
 fn used(input: u64, output: u64) -> Usage {
-    Usage::new(input, output).cached(input / 2)
+    Usage::new(input, output).cached(input / 2).written(input / 10)
 }
 
 /// What the model says to each of them. One reviewer finds something once; both approve what was fixed.
@@ -93,7 +94,24 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
         let attempt: Vec<_> = attempts.iter().filter(is_it).collect();
         let [attempt] = attempt.as_slice() else { panic!("{rule}: one attempt: {shown:#}") };
         counted(attempt, cli, model.served(rule));
+        if cli == Cli::Claude {
+            assert_eq!(micros(&attempt["cost_usd"]), printed(project, attempt), "{attempt:#}");
+        }
     }
+}
+
+fn micros(dollars: &Value) -> u64 {
+    (dollars.as_f64().unwrap() * 1e6).round() as u64
+}
+
+/// What Claude Code printed as its cost.
+fn printed(project: &Project, attempt: &Value) -> u64 {
+    let id = attempt["id"].as_str().unwrap();
+    let stdout = project.read(&format!(".signoff/runs/1/1/{id}/stdout"));
+    let lines = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let costs: Vec<Value> =
+        lines.map(|line| line["total_cost_usd"].clone()).filter(Value::is_number).collect();
+    micros(costs.last().unwrap())
 }
 
 /// What an attempt used is what the model served it, and costs what such a model costs.
@@ -103,11 +121,13 @@ fn counted(attempt: &Value, cli: Cli, served: Usage) {
         let told = (number("input_tokens"), number("output_tokens"));
         assert_eq!(told, (served.input, served.output), "{attempt:#}");
     }
-    let [fresh, cached, written] = cli.price();
+    let [fresh, cached, written, output] = cli.price();
     let from_cache = if cli.tells_cached() { served.cached_input } else { 0 };
-    let thousandths = (served.input - from_cache) * fresh + from_cache * cached + served.output * written;
-    let micros = (attempt["cost_usd"].as_f64().unwrap() * 1e6).round();
-    assert!((micros - thousandths as f64 / 1000.0).abs() <= 0.5, "{thousandths}: {attempt:#}");
+    let into_cache = served.written_input;
+    let input = served.input - from_cache - into_cache;
+    let thousandths = input * fresh + from_cache * cached + into_cache * written + served.output * output;
+    let cost = micros(&attempt["cost_usd"]);
+    assert!((cost * 1000).abs_diff(thousandths) <= 500, "{thousandths}: {attempt:#}");
     assert_eq!(attempt["cost_is_estimated"] == true, !cli.tells_cost(), "{attempt:#}");
     assert!(served.input > 0, "{attempt:#}");
 }
