@@ -67,10 +67,16 @@ pub fn told(cli: Cli, faults: &[&str]) -> String {
     faults.iter().map(|fault| one(fault)).collect::<Vec<_>>().join("\n")
 }
 
-/// The words without what differs each time: where the model is, and where exactly the malformed line was cut.
+/// The words without what differs each time: where the model is, and where exactly a line or a connection was cut.
 fn steady(said: &str, url: &str) -> String {
     let said = said.replace(url, "(model)");
-    let ends = [" If it persists, check", ": Unterminated string", ": Expected ':'"];
+    let ends = [
+        " If it persists, check",
+        ": Unterminated string",
+        ": Expected ':'",
+        ": Connection reset by server",
+        ": Cannot connect to API",
+    ];
     let end = ends.iter().filter_map(|end| said.find(end)).min();
     said[..end.unwrap_or(said.len())].to_owned()
 }
