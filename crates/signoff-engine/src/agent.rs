@@ -205,7 +205,7 @@ fn uncoloured(text: &str) -> String {
 }
 
 /// As much of a text as one takes in at a glance: its first line, or the beginning of it.
-fn glance(text: &str) -> String {
+pub(crate) fn glance(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     clip(line, 160)
 }

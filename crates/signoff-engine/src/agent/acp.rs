@@ -3,6 +3,7 @@
 
 pub mod line;
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -10,7 +11,9 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKi
 
 use super::gemini::{self, Gemini};
 use super::opencode::Opencode;
-use super::{Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, glance, refusal};
+use super::{
+    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance, refusal,
+};
 use line::Line;
 
 /// The hidden first argument of the part that speaks the protocol.
@@ -164,6 +167,7 @@ impl Stream {
             Line::Reports { found } => self.heard.found_reports = Some(found),
             Line::Error { code, message } => {
                 let kind = kind_of(code, &message);
+                let message = api_error::answered(&message).map_or_else(|| message.clone(), Cow::into_owned);
                 self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, glance(&message)));
                 return Some(Said::Error(message));
             }
@@ -201,6 +205,11 @@ impl Stream {
 /// Some agents give the status of their provider as the code of the error.
 fn kind_of(code: Option<i32>, message: &str) -> TroubleKind {
     const LOGIN_NEEDED: i32 = -32000;
+    // What is left of an answer that broke off, under the status of one that did not.
+    const BROKE_OFF: &str = "terminated";
+    if message == BROKE_OFF {
+        return TroubleKind::Broken;
+    }
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
     if code == Some(LOGIN_NEEDED) { TroubleKind::NotLoggedIn } else { refusal::kind(status, message, None) }
 }

@@ -13,6 +13,18 @@ pub fn trouble(words: &str, code: Option<i32>) -> Trouble {
 
 /// What the provider said: the first line, out of its wrapping. The others say how to pay for more.
 fn told(words: &str) -> Cow<'_, str> {
+    let Some(inside) = words.trim_start().strip_prefix("[API Error: ") else {
+        return Cow::Borrowed(words.lines().next().unwrap_or_default());
+    };
+    let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
+    answered(whole).unwrap_or_else(|| {
+        let line = inside.lines().next().unwrap_or_default();
+        Cow::Borrowed(line.strip_suffix(']').unwrap_or(line))
+    })
+}
+
+/// The message of a provider's whole answer, if these words are one.
+pub fn answered(words: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct Answer<'a> {
         #[serde(borrow)]
@@ -23,17 +35,8 @@ fn told(words: &str) -> Cow<'_, str> {
         #[serde(borrow)]
         message: Cow<'a, str>,
     }
-    let Some(inside) = words.trim_start().strip_prefix("[API Error: ") else {
-        return Cow::Borrowed(words.lines().next().unwrap_or_default());
-    };
-    let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
-    match serde_json::from_str::<Answer<'_>>(whole) {
-        Ok(Answer { error }) if !error.message.is_empty() => error.message,
-        _ => {
-            let line = inside.lines().next().unwrap_or_default();
-            Cow::Borrowed(line.strip_suffix(']').unwrap_or(line))
-        }
-    }
+    let Answer { error } = serde_json::from_str(words).ok()?;
+    Some(error.message).filter(|message| !message.is_empty())
 }
 
 /// What kind of trouble these words tell of. The exit code is the status of the provider's answer, as far as it fits into

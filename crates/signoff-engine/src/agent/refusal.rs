@@ -5,7 +5,7 @@ use signoff_core::limited::{self, Ended};
 
 /// Words that nobody uses for anything else, in small letters, and what they mean. Providers send some of them with a
 /// status that says less.
-const WORDS: [(&str, TroubleKind); 18] = [
+const WORDS: [(&str, TroubleKind); 19] = [
     ("insufficient_quota", TroubleKind::Money),
     ("insufficient balance", TroubleKind::Money),
     ("credit balance", TroubleKind::Money),
@@ -24,6 +24,7 @@ const WORDS: [(&str, TroubleKind); 18] = [
     ("model not found", TroubleKind::Model),
     ("overloaded", TroubleKind::Overloaded),
     ("json parsing failed", TroubleKind::Broken),
+    ("connection was closed unexpectedly", TroubleKind::Broken),
 ];
 
 /// What a refusal means. `seconds` is the wait that the provider asked for, where it did apart from its words.

@@ -258,7 +258,7 @@ fn reviewers_that_try_to_write() {
     Pushing.
     [execute] git push origin HEAD (not allowed)
     Hook.
-    [edit]
+    [edit] Path not in workspace: Attempted path "/work/repo/.git/hooks/pre-commit" resolves outside the allowed workspace directories: /work/repo or the project temp dire… (not allowed)
     Ended after trying.
     ---
     message: Ended after trying.
@@ -266,6 +266,7 @@ fn reviewers_that_try_to_write() {
     spent by gemini-2.5-pro: 50 in (0 cached, 0 written), 5 out
     denied: execute touch evil-touch.txt
     denied: execute git push origin HEAD
+    denied: edit Path not in workspace: Attempted path "/work/repo/.git/hooks/pre-commit" resolves outside the allowed workspace directories: /work/repo or the project temp dire…
     ended well
     "#);
 }
@@ -320,14 +321,23 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
     "#);
+    insta::assert_snapshot!(held("opencode_401_bare", writer()), @r#"
+    session/new {"cwd":"/work/repo","mcpServers":[]}
+    ---
+    (error: Internal error: scripted 401)
+    ---
+    message: 
+    session: ses_1
+    trouble: not logged in: Internal error: scripted 401 (NotLoggedIn)
+    "#);
     insta::assert_snapshot!(held("gemini_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
-    (error: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}})
+    (error: invalid api key)
     ---
     message: 
     session: session-1
-    trouble: not logged in: {"error":{"code":401,"message":"invalid api key","status":"UNAUTHENTICATED"}} (NotLoggedIn)
+    trouble: not logged in: invalid api key (NotLoggedIn)
     "#);
     insta::assert_snapshot!(held("gemini_429", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}

@@ -13,6 +13,8 @@ mod conversation;
 #[cfg(test)]
 mod copilot;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod gemini;
 #[cfg(test)]
 mod opencode;

@@ -4,7 +4,7 @@ use signoff_core::config::AgentKind::Opencode;
 use signoff_engine::agent::{Duty, Hold};
 
 use crate::ask::Ask;
-use crate::replay::{self, story};
+use crate::replay::{self, story, story_of};
 
 #[test]
 fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
@@ -305,6 +305,15 @@ fn answers_that_break_off() {
     message: 
     session: ses_1
     trouble: the answer of its provider broke off: Connection reset by server (Broken)
+    ");
+    // The same, seen a moment earlier.
+    let closed = r#"{"type":"error","timestamp":1,"sessionID":"ses_1","error":{"name":"APIError","data":{"message":"Cannot connect to API: The socket connection was closed unexpectedly.","isRetryable":true}}}"#;
+    insta::assert_snapshot!(story_of(Opencode, &[closed]), @"
+    (error: Cannot connect to API: The socket connection was closed unexpectedly.)
+    ---
+    message: 
+    session: ses_1
+    trouble: the answer of its provider broke off: Cannot connect to API: The socket connection was closed unexpectedly. (Broken)
     ");
     insta::assert_snapshot!(story(Opencode, "malformed"), @r#"
     (error: JSON parsing failed: Text: {"this is": not JSON.)

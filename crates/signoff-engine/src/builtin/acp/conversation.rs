@@ -91,7 +91,9 @@ fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>) -> Ended 
             Ended::Broken
         }
         Err(error) => {
-            teller.tell(&Line::Error { code: Some(error.code.value()), message: words(&error) });
+            let message = words(&error);
+            let code = status(&error, &message).unwrap_or(error.code.value());
+            teller.tell(&Line::Error { code: Some(code), message });
             Ended::Said
         }
     }
@@ -102,6 +104,16 @@ fn words(error: &Error) -> String {
     let data = error.data.as_ref();
     let details = data.and_then(|data| data.as_str().or_else(|| data.get("details")?.as_str()));
     details.unwrap_or(&error.message).to_owned()
+}
+
+/// The status that a provider answered with, where an agent tells its words alone: opencode says whose error it is.
+fn status(error: &Error, words: &str) -> Option<i32> {
+    let whose = error.data.as_ref().and_then(|data| data.get("errorName")?.as_str());
+    let statuses =
+        words.split(|char: char| !char.is_ascii_alphanumeric()).filter_map(|word| word.parse().ok());
+    whose
+        .filter(|whose| *whose == "APIError")
+        .and(statuses.into_iter().find(|status| (400..600).contains(status)))
 }
 
 struct Conversation<W> {

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, MessageId, Meta, PromptResponse, SessionUpdate, ToolCallId, ToolCallStatus,
-    ToolCallUpdateFields, ToolKind, UsageUpdate,
+    Content, ContentBlock, ContentChunk, MessageId, Meta, PromptResponse, SessionUpdate, ToolCallContent,
+    ToolCallId, ToolCallStatus, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
 use serde::Deserialize;
 
-use crate::agent::SERVER;
 use crate::agent::acp::line::Line;
+use crate::agent::{SERVER, glance};
 
 /// Prints lines, and knows what was said before.
 #[derive(Debug)]
@@ -113,6 +113,10 @@ impl<W: Write> Teller<W> {
     fn tool(&mut self, id: ToolCallId, fields: &ToolCallUpdateFields) {
         self.interrupt();
         let begun = fields.status.is_some_and(|status| status != ToolCallStatus::Pending);
+        if let Some(why) = forbidden(fields) {
+            self.told.insert(id);
+            return self.tell(&Line::Denied { tool: name(fields), about: why });
+        }
         if !begun || !self.told.insert(id) {
             return;
         }
@@ -223,6 +227,22 @@ fn unavailable(fields: &ToolCallUpdateFields) -> Option<String> {
     let error = input.get("error")?.as_str()?;
     let denied = fields.title.as_deref() == Some("invalid") && error.contains("unavailable tool");
     denied.then(|| input.get("tool").and_then(|tool| tool.as_str()).unwrap_or("a tool").to_owned())
+}
+
+/// Why an agent denied itself a tool that it has: Gemini's way to keep its own rules, and its place.
+fn forbidden(fields: &ToolCallUpdateFields) -> Option<String> {
+    const WORDS: [&str; 2] = ["denied by policy", "Path not in workspace"];
+    fields.status.filter(|status| *status == ToolCallStatus::Failed)?;
+    let texts = fields.content.iter().flatten().filter_map(text);
+    let first = texts.filter_map(|text| text.lines().next());
+    first.into_iter().find(|line| WORDS.iter().any(|word| line.contains(word))).map(glance)
+}
+
+fn text(content: &ToolCallContent) -> Option<&str> {
+    let ToolCallContent::Content(Content { content: ContentBlock::Text(text), .. }) = content else {
+        return None;
+    };
+    Some(&text.text)
 }
 
 /// What a tool is called: by its name, or by its kind.

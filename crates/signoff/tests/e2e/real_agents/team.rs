@@ -3,8 +3,10 @@
 use std::env;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use signoff_testkit::Project;
 use signoff_testkit::model::{Script, ScriptedModel};
+use signoff_testkit::processes::{self, until};
 
 use crate::PROGRAM;
 
@@ -53,6 +55,28 @@ impl Cli {
             Self::Gemini | Self::GeminiAcp => "gemini-2.5-pro",
             Self::Opencode | Self::OpencodeAcp => "scripted/m1",
         }
+    }
+
+    /// What a million tokens of its model cost, in thousandths of a dollar: fresh ones, those out of a cache, those put into
+    /// one (told by Claude Code alone), and those that it wrote.
+    pub fn price(self) -> [u64; 4] {
+        match self {
+            Self::Claude => [3_000, 300, 3_750, 15_000],
+            Self::Codex => [5_000, 500, 5_000, 30_000],
+            Self::Gemini | Self::GeminiAcp => [1_250, 125, 1_250, 10_000],
+            // Of the provider that is made up below.
+            Self::Opencode | Self::OpencodeAcp => [1_000, 100, 1_000, 2_000],
+        }
+    }
+
+    /// Whether it says itself what it cost.
+    pub fn tells_cost(self) -> bool {
+        matches!(self, Self::Claude | Self::Opencode | Self::OpencodeAcp)
+    }
+
+    /// Whether it says what came out of a cache.
+    pub fn tells_cached(self) -> bool {
+        self != Self::GeminiAcp
     }
 
     /// Its table in `signoff.toml`. Keys are words: nobody asks a provider.
@@ -145,5 +169,19 @@ impl Team {
         );
         project.commit("Set up");
         Self { project, model }
+    }
+
+    /// The only task, with everything that is known of it.
+    pub fn shown(&self) -> Value {
+        self.project.run(&["show", "1", "--json"]).json()
+    }
+
+    /// Whatever happened: nothing of it runs any more, and no worktree is lost.
+    pub fn settled(&self) {
+        until("nothing of it runs", || processes::of(self.project.env.root()).is_empty());
+        let listed = self.project.git("worktree list --porcelain");
+        assert!(!listed.contains("prunable"), "{listed}");
+        let landed = self.project.env.work().join("greeting.txt").exists();
+        assert!(landed || listed.contains("/.signoff/worktrees/task-1\n"), "{listed}");
     }
 }

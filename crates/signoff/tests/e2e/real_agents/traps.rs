@@ -72,6 +72,7 @@ fn gemini_cli_steps_into_none() {
     project.run(&["add", "Greet people", "-a"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
+    team.settled();
     let sprung = project.env.shell("ls ../sprung");
     assert_eq!(sprung.stdout, "", "{worked}");
     for seen in team.model.requests() {

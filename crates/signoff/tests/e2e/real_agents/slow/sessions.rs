@@ -26,16 +26,18 @@ fn script() -> Script {
 }
 
 fn goes_on(cli: Cli) {
-    let team = Team::alone(cli, "[limits]\nsilence = \"8s\"\ngrace = \"2s\"\n", script());
+    let team = Team::alone(cli, "[limits]\nsilence = \"15s\"\ngrace = \"2s\"\n", script());
     let Team { project, model } = &team;
     project.run(&["add", "Greet people"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(1), "{worked}");
+    team.settled();
     project.run(&["retry", "1"]);
-    let worked = project.run(&["work"]);
+    let worked = project.env.run_with(&["work"], &[("SIGNOFF_LIMITS_SILENCE", "10m")]);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(project.git("show signoff/task-1-greet-people:second.txt"), "two\n");
-    let shown = project.run(&["show", "1", "--json"]).json();
+    team.settled();
+    let shown = team.shown();
     let attempts = shown["attempts"].as_array().unwrap();
     let [first, second] = attempts.as_slice() else { panic!("two attempts: {shown:#}") };
     assert_eq!((&first["outcome"], &second["outcome"]), (&"silent".into(), &"complete".into()));
@@ -50,13 +52,13 @@ fn goes_on(cli: Cli) {
 }
 
 #[test]
-#[ignore = "needs real agents: scripts/agents"]
+#[ignore = "needs real agents: scripts/agents slow"]
 fn claude_code_goes_on() {
     goes_on(Cli::Claude);
 }
 
 #[test]
-#[ignore = "needs real agents: scripts/agents"]
+#[ignore = "needs real agents: scripts/agents slow"]
 fn codex_goes_on() {
     goes_on(Cli::Codex);
 }

@@ -1,0 +1,91 @@
+//! What takes longer than people wait every day: silences, agents that ask again and again, and the Agent Client Protocol
+//! once more.
+
+mod sessions;
+
+use super::faults::{cancelled, told, waits};
+use super::read_only::changes_nothing;
+use super::whole::whole;
+use super::{Cli, Team};
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_hangs() {
+    insta::assert_snapshot!(told(Cli::Opencode, &["hang"]), @"
+    hang      silent
+              Implementation failed: said nothing for too long
+    ");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_is_refused() {
+    insta::assert_snapshot!(told(Cli::Opencode, &["500", "429"]), @"
+    500       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+    ");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_is_cut_off() {
+    insta::assert_snapshot!(told(Cli::Opencode, &["cut"]), @"
+    cut       agent_trouble
+              Implementation failed: the answer of its provider broke off
+    ");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_waits() {
+    assert_eq!(waits(Cli::Opencode, "429 later"), "as told");
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_over_the_protocol_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::OpencodeAcp, &["429", "401"]), @"
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limited: Internal error: scripted 429)
+    401       agent_trouble
+              Implementation failed: not logged in: Internal error: scripted 401
+    ");
+    cancelled(Cli::OpencodeAcp);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn gemini_cli_over_the_protocol_and_its_provider() {
+    insta::assert_snapshot!(told(Cli::GeminiAcp, &["500", "429", "401", "cut"]), @"
+    500       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
+    429       rate_limited rate_limited
+              Implementation failed: its provider refused it 2 times in a row (rate limited: scripted 429)
+    401       agent_trouble
+              Implementation failed: not logged in: scripted 401
+    cut       agent_trouble
+              Implementation failed: the answer of its provider broke off: terminated
+    ");
+    cancelled(Cli::GeminiAcp);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_over_the_protocol_from_the_task_to_the_landing() {
+    whole(Cli::OpencodeAcp, [Cli::OpencodeAcp, Cli::OpencodeAcp]);
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn opencode_over_the_protocol_changes_nothing() {
+    insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
+}
+
+/// It has not even heard of the tools, and says nothing of calls for them.
+#[test]
+#[ignore = "needs real agents: scripts/agents slow"]
+fn gemini_cli_over_the_protocol_changes_nothing() {
+    insta::assert_snapshot!(changes_nothing(Cli::GeminiAcp), @"");
+}
