@@ -228,13 +228,13 @@ fn reviewers_that_try_to_write() {
     session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
     ---
     Writing.
-    [write]  (not allowed)
+    [write] (not allowed)
     Touching.
-    [bash]  (not allowed)
+    [bash] (not allowed)
     Pushing.
-    [bash]  (not allowed)
+    [bash] (not allowed)
     Hook.
-    [write]  (not allowed)
+    [write] (not allowed)
     Ended after trying.
     ---
     message: Ended after trying.

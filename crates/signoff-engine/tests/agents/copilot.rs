@@ -119,13 +119,13 @@ fn the_message_is_the_last_that_asks_for_no_tool() {
 }
 
 #[test]
-fn a_resumed_session_tells_all_it_ever_used() {
+fn of_a_resumed_session_what_came_since_counts() {
     insta::assert_snapshot!(story(Copilot, "resumed"), @"
     Resumed answer.
     ---
     message: Resumed answer.
     session: 00000011-0000-4000-8000-000000000000
-    spent by m1: 11100 in (7000 cached, 0 written), 132 out
+    spent by m1: 5000 in (4000 cached, 0 written), 50 out
     ended well
     ");
 }

@@ -126,7 +126,7 @@ fn a_reviewer_that_would_leave_plan_mode() {
     [write_file] plan.md (not allowed)
     Exit.
     [exit_plan_mode]
-    [exit_plan_mode]  (not allowed)
+    [exit_plan_mode] (not allowed)
     Evil.
     [write_file] /work/repo/evil.txt
     [write_file] /work/repo/evil.txt (not allowed)

@@ -199,7 +199,7 @@ fn a_resumed_session_counts_from_zero() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: Session not found (NoEnd)
+    trouble: it does not know its session any more: exit code 1, Error: Session not found (Session)
     ");
 }
 
@@ -237,13 +237,13 @@ fn nothing_is_said_of_a_server_that_is_not_there() {
 #[test]
 fn a_reviewer_that_tries_to_write() {
     insta::assert_snapshot!(story(Opencode, "reviewer_writes"), @"
-    [write]  (not allowed)
+    [write] (not allowed)
     Writing.
-    [bash]  (not allowed)
+    [bash] (not allowed)
     Touching.
-    [bash]  (not allowed)
+    [bash] (not allowed)
     Pushing.
-    [write]  (not allowed)
+    [write] (not allowed)
     Hook.
     Ended after trying.
     ---

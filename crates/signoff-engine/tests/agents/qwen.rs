@@ -118,12 +118,12 @@ fn a_reviewer_that_tries_everything() {
     Shell.
     [run_shell_command] touch evil-touch.txt
     Tried all.
-    [enter_worktree]  (not allowed)
+    [enter_worktree] (not allowed)
     [agent] x (not allowed)
-    [skill]  (not allowed)
-    [cron_create]  (not allowed)
-    [exit_plan_mode]  (not allowed)
-    [save_memory]  (not allowed)
+    [skill] (not allowed)
+    [cron_create] (not allowed)
+    [exit_plan_mode] (not allowed)
+    [save_memory] (not allowed)
     [write_file] /work/repo/evil.txt (not allowed)
     [run_shell_command] touch evil-touch.txt (not allowed)
     ---

@@ -75,7 +75,7 @@ fn side_requests_are_answered() {
     "#);
     let [(_, body), _, _, _] = dialects();
     insta::assert_snapshot!(post(&model, "/v1/messages/count_tokens", &body).body, @r#"{"input_tokens":64}"#);
-    insta::assert_snapshot!(post(&model, "/v1/responses/input_tokens", &body).body, @r#"{"input_tokens":64,"object":"response.input_tokens"}"#);
+    insta::assert_snapshot!(post(&model, "/v1/responses/input_tokens", &body).body, @r#"{"object":"response.input_tokens","input_tokens":64}"#);
     insta::assert_snapshot!(post(&model, "/v1beta/models/m:countTokens", &body).body, @r#"{"totalTokens":64}"#);
     insta::assert_snapshot!(get(&model, "/v1/responses"), @r#"
     404

@@ -104,8 +104,8 @@ fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
 
     {
       "loopId": "1",
-      "passed": true,
-      "taskId": "1"
+      "taskId": "1",
+      "passed": true
     }
     "#);
 }

@@ -176,21 +176,36 @@ fn in_every_format() {
     --- stdout
     {
       "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+      "version": "2.1.0",
       "runs": [
         {
+          "tool": {
+            "driver": {
+              "name": "signoff",
+              "version": "0.1.0",
+              "rules": [
+                {
+                  "id": "missing_requirement"
+                },
+                {
+                  "id": "note"
+                }
+              ]
+            }
+          },
           "invocations": [
             {
               "executionSuccessful": true,
               "toolExecutionNotifications": []
             }
           ],
-          "properties": {
-            "action": "FIX_AND_REREVIEW",
-            "overallVerdict": "SPEC_CRITICAL"
-          },
           "results": [
             {
+              "ruleId": "missing_requirement",
               "level": "error",
+              "message": {
+                "text": "Logging out does not end the session"
+              },
               "locations": [
                 {
                   "physicalLocation": {
@@ -203,23 +218,23 @@ fn in_every_format() {
                   }
                 }
               ],
-              "message": {
-                "text": "Logging out does not end the session"
-              },
               "partialFingerprints": {
                 "signoff/v1": "f-8cbcf0248f"
               },
               "properties": {
-                "group": null,
-                "priority": 1,
                 "sources": [
                   "spec"
-                ]
-              },
-              "ruleId": "missing_requirement"
+                ],
+                "priority": 1,
+                "group": null
+              }
             },
             {
+              "ruleId": "note",
               "level": "note",
+              "message": {
+                "text": "A magic number"
+              },
               "locations": [
                 {
                   "physicalLocation": {
@@ -232,35 +247,20 @@ fn in_every_format() {
                   }
                 }
               ],
-              "message": {
-                "text": "A magic number"
-              },
               "properties": {
-                "priority": 5,
                 "sources": [
                   "code"
-                ]
-              },
-              "ruleId": "note"
+                ],
+                "priority": 5
+              }
             }
           ],
-          "tool": {
-            "driver": {
-              "name": "signoff",
-              "rules": [
-                {
-                  "id": "missing_requirement"
-                },
-                {
-                  "id": "note"
-                }
-              ],
-              "version": "0.1.0"
-            }
+          "properties": {
+            "overallVerdict": "SPEC_CRITICAL",
+            "action": "FIX_AND_REREVIEW"
           }
         }
-      ],
-      "version": "2.1.0"
+      ]
     }
     "#);
 }
