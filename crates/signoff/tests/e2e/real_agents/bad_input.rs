@@ -88,7 +88,7 @@ fn who_has_no_key() {
                 Cli::Claude => ("ANTHROPIC_API_KEY = \"sk-ant-scripted-key\", ", ""),
                 Cli::Codex => ("env = { OPENAI_API_KEY = \"sk-scripted-key\" }\n", ""),
                 Cli::Gemini => (", GEMINI_API_KEY = \"scripted-key-of-gemini\"", ""),
-                Cli::Opencode | Cli::GeminiAcp | Cli::OpencodeAcp => {
+                Cli::Opencode | Cli::GeminiAcp | Cli::OpencodeAcp | Cli::Qwen | Cli::Copilot => {
                     ("\"scripted/m1\"", "\"anthropic/claude-sonnet-4-5\"")
                 }
             }],
@@ -116,6 +116,7 @@ fn who_has_no_key() {
     opencode: agent_trouble
       [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
       hint: `signoff agents --check opencode` tries it by itself
+      (no warning)
     ");
 }
 
@@ -126,7 +127,7 @@ fn a_model_that_the_provider_does_not_know() {
         // In the words of each provider.
         let message = match cli {
             Cli::Claude => "model: nope",
-            Cli::Codex | Cli::Opencode | Cli::OpencodeAcp => {
+            Cli::Codex | Cli::Opencode | Cli::OpencodeAcp | Cli::Qwen | Cli::Copilot => {
                 "The model `nope` does not exist or you do not have access to it."
             }
             Cli::Gemini | Cli::GeminiAcp => "models/nope is not found for API version v1beta",

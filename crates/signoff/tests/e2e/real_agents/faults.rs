@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use signoff_testkit::model::{Fault, Refusal, Rule, Script, Turn};
 use signoff_testkit::processes;
 
-use super::{Cli, Team};
+use super::{Cli, Team, read_only};
 
 /// What goes wrong, and goes on going wrong.
 const FAULTS: [&str; 5] = ["500", "429", "401", "cut", "malformed"];
@@ -241,4 +241,32 @@ fn gemini_cli_hangs() {
     hang      silent
               Implementation failed: said nothing for too long
     ");
+}
+
+/// Whatever the others say, work is not signed off whose reviewer broke off.
+fn never_passes(cli: Cli) -> String {
+    let script = read_only::script([faulty("malformed")]);
+    let team = Team::new(Cli::Claude, [Cli::Claude, cli], script);
+    team.project.run(&["add", "Greet people", "-a"]);
+    let worked = team.project.run(&["work"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    team.settled();
+    let shown = team.shown();
+    assert_eq!(shown["approved_commit"], serde_json::Value::Null, "{shown:#}");
+    assert_eq!(team.project.git("show signoff/task-1-greet-people:greeting.txt"), "hello\n");
+    let attempts = shown["attempts"].as_array().unwrap().iter().filter(|one| one["reviewer"] == "spec");
+    let outcomes: Vec<_> = attempts.map(|one| one["outcome"].as_str().unwrap_or_default()).collect();
+    format!("{}: {} of {}\n", cli.name(), shown["task"]["status"], outcomes.join(" "))
+}
+
+#[test]
+#[ignore = "needs real agents: scripts/agents"]
+fn a_reviewer_whose_answer_breaks_off_signs_nothing_off() {
+    let all = [Cli::Claude, Cli::Codex, Cli::Gemini, Cli::Opencode].map(never_passes).concat();
+    insta::assert_snapshot!(all, @r#"
+    claude: "failed" of agent_trouble
+    codex: "failed" of agent_trouble
+    gemini: "failed" of agent_trouble
+    opencode: "failed" of agent_trouble
+    "#);
 }

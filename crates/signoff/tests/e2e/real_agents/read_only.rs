@@ -15,7 +15,8 @@ fn write(cli: Cli) -> Turn {
     match cli {
         Cli::Claude => Turn::silent().insist("Write", json!({ "file_path": path, "content": text })),
         Cli::Codex => Turn::silent().write(path, text),
-        Cli::Gemini | Cli::GeminiAcp => {
+        Cli::Copilot => Turn::silent().insist("create", json!({ "path": path, "file_text": text })),
+        Cli::Gemini | Cli::GeminiAcp | Cli::Qwen => {
             Turn::silent().insist("write_file", json!({ "file_path": path, "content": text }))
         }
         Cli::Opencode | Cli::OpencodeAcp => {
@@ -28,8 +29,8 @@ fn shell(cli: Cli, command: &str) -> Turn {
     let name = match cli {
         Cli::Claude => "Bash",
         Cli::Codex => return Turn::silent().shell(command),
-        Cli::Gemini | Cli::GeminiAcp => "run_shell_command",
-        Cli::Opencode | Cli::OpencodeAcp => "bash",
+        Cli::Gemini | Cli::GeminiAcp | Cli::Qwen => "run_shell_command",
+        Cli::Opencode | Cli::OpencodeAcp | Cli::Copilot => "bash",
     };
     Turn::silent().insist(name, json!({ "command": command, "description": "try it" }))
 }
@@ -48,7 +49,8 @@ fn deeds(cli: Cli) -> Vec<Turn> {
     ]
 }
 
-fn script(cli: Cli) -> Script {
+/// One reviewer approves, `spec` does what it is told.
+pub fn script(told: impl IntoIterator<Item = Turn>) -> Script {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
     let spec = Rule::named("spec").matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification");
     Script::new()
@@ -59,13 +61,17 @@ fn script(cli: Cli) -> Script {
                 .turn(Turn::silent().mcp("set_loop_review_result", passed))
                 .turn(Turn::say("REVIEW_COMPLETE")),
         )
-        .rule(deeds(cli).into_iter().fold(spec, Rule::turn).turn(Turn::say(APPROVAL)))
+        .rule(told.into_iter().fold(spec, Rule::turn))
         .rule(
             Rule::named("implement")
                 .asked_for("# IMPLEMENT PHASE")
                 .turn(Turn::silent().write("{cwd}/greeting.txt", "hello\n"))
                 .turn(Turn::say("Done.")),
         )
+}
+
+fn misled(cli: Cli) -> Script {
+    script(deeds(cli).into_iter().chain([Turn::say(APPROVAL)]))
 }
 
 /// All that a reviewer must not change, besides the person's checkout.
@@ -77,7 +83,7 @@ fn around(team: &Team) -> String {
 
 /// Nothing is changed, each deed was answered, and people are told.
 pub fn changes_nothing(cli: Cli) -> String {
-    let team = Team::new(Cli::Claude, [Cli::Claude, cli], script(cli));
+    let team = Team::new(Cli::Claude, [Cli::Claude, cli], misled(cli));
     held(&team, cli)
 }
 
@@ -92,6 +98,9 @@ fn held(team: &Team, cli: Cli) -> String {
     assert_eq!(worked.code, Some(0), "{worked}");
     team.settled();
     assert_eq!((project.checkout(), around(team)), (checkout, before));
+    let worktree = project.env.work().join(".signoff/worktrees/task-1");
+    let status = format!("-C {} status --porcelain --ignored", worktree.display());
+    assert_eq!(project.git(&status), "", "the work under review is as it was");
     assert_eq!(project.git("show --stat --format= signoff/task-1-greet-people").trim().lines().count(), 2);
     let answered = team.model.requests_of("spec").into_iter().filter(|asked| !asked.result.is_empty());
     assert_eq!(answered.count(), deeds(cli).len(), "each call came back with a result");
@@ -147,7 +156,7 @@ fn claude_code_that_is_let_loose_changes_nothing() {
         eprintln!("SKIPPED: an agent that the sandbox alone holds: {}", power.lacks.unwrap_or_default());
         return;
     }
-    let team = Team::new(Cli::Claude, [Cli::Claude, Cli::Claude], script(Cli::Claude));
+    let team = Team::new(Cli::Claude, [Cli::Claude, Cli::Claude], misled(Cli::Claude));
     let (env, text) = (&team.project.env, team.project.read("signoff.toml"));
     let loose = "args = [\"--tools\", \"default\", \"--permission-mode\", \"bypassPermissions\"]\nenv = { IS_SANDBOX = \"1\",";
     assert!(text.contains("\nenv = {"));

@@ -20,6 +20,9 @@ pub enum Cli {
     /// The same two, over the Agent Client Protocol.
     GeminiAcp,
     OpencodeAcp,
+    /// Two that are tried with everything slow.
+    Qwen,
+    Copilot,
 }
 
 impl Cli {
@@ -31,6 +34,8 @@ impl Cli {
             Self::Opencode => "opencode",
             Self::GeminiAcp => "gemini-acp",
             Self::OpencodeAcp => "opencode-acp",
+            Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -42,7 +47,9 @@ impl Cli {
     /// Its kind, and its program with what comes first.
     fn kind(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
-            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode => (self.name(), self.name(), &[]),
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot => {
+                (self.name(), self.name(), &[])
+            }
             Self::GeminiAcp => ("acp", "gemini", &["--acp"]),
             Self::OpencodeAcp => ("acp", "opencode", &["acp"]),
         }
@@ -51,7 +58,7 @@ impl Cli {
     fn model(self) -> &'static str {
         match self {
             Self::Claude => "claude-sonnet-4-5",
-            Self::Codex => "gpt-5.5",
+            Self::Codex | Self::Qwen | Self::Copilot => "gpt-5.5",
             Self::Gemini | Self::GeminiAcp => "gemini-2.5-pro",
             Self::Opencode | Self::OpencodeAcp => "scripted/m1",
         }
@@ -62,7 +69,7 @@ impl Cli {
     pub fn price(self) -> [u64; 4] {
         match self {
             Self::Claude => [3_000, 300, 3_750, 15_000],
-            Self::Codex => [5_000, 500, 5_000, 30_000],
+            Self::Codex | Self::Qwen | Self::Copilot => [5_000, 500, 5_000, 30_000],
             Self::Gemini | Self::GeminiAcp => [1_250, 125, 1_250, 10_000],
             // Of the provider that is made up below.
             Self::Opencode | Self::OpencodeAcp => [1_000, 100, 1_000, 2_000],
@@ -96,6 +103,13 @@ impl Cli {
             ),
             Self::Gemini | Self::GeminiAcp => format!(
                 "env = {{ GOOGLE_GEMINI_BASE_URL = \"{url}\", GEMINI_API_KEY = \"scripted-key-of-gemini\" }}"
+            ),
+            Self::Qwen => {
+                format!("env = {{ OPENAI_BASE_URL = \"{url}/v1\", OPENAI_API_KEY = \"sk-scripted-key\" }}")
+            }
+            Self::Copilot => format!(
+                "env = {{ COPILOT_OFFLINE = \"true\", COPILOT_PROVIDER_BASE_URL = \"{url}/v1\", \
+                 COPILOT_PROVIDER_TYPE = \"openai\", COPILOT_PROVIDER_API_KEY = \"sk-scripted-key\" }}"
             ),
             Self::Opencode | Self::OpencodeAcp => {
                 format!("env = {{ OPENCODE_CONFIG_CONTENT = '''{}''' }}", provider(url))

@@ -1,5 +1,6 @@
 //! A whole loop with each program: implement, two reviewers at once, a fix, approval, landing.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use signoff_testkit::Project;
 use signoff_testkit::model::{Rule, Script, Turn, Usage};
@@ -79,6 +80,7 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
     let shown = team.shown();
     let attempts = shown["attempts"].as_array().unwrap();
     let [code, spec] = reviewers;
+    at_once(attempts);
     for (place, cli, rule) in [
         (("implement", None, 0), writer, "implement"),
         (("review", Some("code"), 1), code, "code"),
@@ -97,6 +99,19 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
         if cli == Cli::Claude {
             assert_eq!(micros(&attempt["cost_usd"]), printed(project, attempt), "{attempt:#}");
         }
+    }
+}
+
+/// The reviewers of a round were at work at the same time.
+fn at_once(attempts: &[Value]) {
+    let of = |reviewer: &str, cycle: u64| {
+        let is_it = |one: &&Value| one["reviewer"] == reviewer && one["cycle"] == cycle;
+        let attempt = attempts.iter().find(is_it).unwrap();
+        ["started_at", "ended_at"].map(|key| attempt[key].as_str().unwrap().parse::<Timestamp>().unwrap())
+    };
+    for cycle in [1, 2] {
+        let ([began, ended], [other_began, other_ended]) = (of("code", cycle), of("spec", cycle));
+        assert!(began < other_ended && other_began < ended, "cycle {cycle}: {attempts:#?}");
     }
 }
 
