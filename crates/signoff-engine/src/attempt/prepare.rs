@@ -190,8 +190,7 @@ fn prepare_review(
     // A copy is made of the commit alone.
     let shares = assigned.workspace == ReviewWorkspace::Shared;
     if let Some(file) = shares.then(|| planted(shop, task, &assigned.agent)).transpose()?.flatten() {
-        let file =
-            format!("`{file}`, which lies in {} and was not there before the work", task.place.worktree);
+        let file = format!("`{file}`, which is new in the worktree");
         return Ok(Err(Unstarted::Failed(would_run(&assigned, &file))));
     }
     let digest = Some(diff.digest.clone());

@@ -220,7 +220,13 @@ fn who_requires_it_starts_nothing_without_it() {
 fn who_requires_it_tries_nobody_out_without_it() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
     let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_HOLD", way)]);
-    insta::assert_snapshot!(check("nobody"), @"");
+    insta::assert_snapshot!(check("nobody"), @r#"
+    exit 2
+    --- stderr
+    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+      --> signoff.toml:1
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     // Looking is no trial.
     let looked = project.env.run_with(&["agents"], &[("SIGNOFF_TEST_HOLD", "nobody")]);

@@ -175,7 +175,8 @@ fn keys_of_files_and_documents_are_in_nothing_either() {
         },
     );
     let given = json!({ "mcp": { "headers": { "Authorization": format!("Bearer {}", CANARIES[3]) } } });
-    let text = project.read("signoff.toml") + &format!("GIVEN = {:?}\n", given.to_string());
+    let text = project.read("signoff.toml");
+    let text = text.replace("GIVEN_TOKEN =", &format!("GIVEN = {:?}\nGIVEN_TOKEN =", given.to_string()));
     project.env.write("signoff.toml", text);
     project.commit("Configure");
     project.env.write("../home/.gemini/.env", format!("# mine\nexport GEMINI_API_KEY=\"{}\"\n", CANARIES[0]));
