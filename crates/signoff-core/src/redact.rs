@@ -3,8 +3,11 @@
 //! What agents say is kept and shown. Keys that they were given must be in none of it, so they are taken out
 //! where it is written down, whatever way it came.
 
+mod document;
+mod names;
 mod stream;
 
+pub use names::is_secret_name;
 pub use stream::Redactor;
 
 use std::collections::BTreeSet;
@@ -19,49 +22,8 @@ const SHORTEST: usize = 8;
 /// A line of a longer secret counts by itself if it is as long.
 const SHORTEST_LINE: usize = 16;
 
-/// The words that names of variables with secrets have.
-const WORDS: [&str; 22] = [
-    "KEY",
-    "KEYS",
-    "APIKEY",
-    "TOKEN",
-    "TOKENS",
-    "AUTHTOKEN",
-    "SECRET",
-    "SECRETS",
-    "PASSWORD",
-    "PASSWORDS",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASS",
-    "PASSCODE",
-    "PWD",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "AUTH",
-    "AUTHORIZATION",
-    "BEARER",
-    "COOKIE",
-    "PAT",
-];
-
-/// Names that end so tell where a secret is, or something about it.
-const ABOUT: [&str; 10] =
-    ["FILE", "PATH", "DIR", "SOCK", "HELPER", "URL", "HOME", "MS", "TIMEOUT", "PROGRAM"];
-
-/// Whether a variable of this name holds a secret.
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    let words: Vec<&str> =
-        name.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    // The directory one is in, now and before.
-    let is_place = matches!(words.as_slice(), ["PWD" | "OLDPWD"]);
-    let is_about = words.last().is_some_and(|last| ABOUT.contains(last));
-    let ends_so =
-        |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
-    let says_so = |word: &&str| WORDS.contains(word) || ends_so(word);
-    !is_place && !is_about && words.iter().any(says_so)
-}
+/// Who is named alone in an address, or is as long as a key, is a key.
+const SHORTEST_USER: usize = 16;
 
 /// Texts that nobody is to read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,25 +33,40 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// The secrets among variables: those whose names say so, and passwords within addresses.
+    /// The secrets among variables: those whose names say so, keys and passwords within addresses, and what documents
+    /// in JSON hold of such.
     pub fn of_variables<'a>(variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut values = Vec::new();
         for (name, value) in variables {
-            if is_secret_name(name) {
-                values.push(value);
+            let value = value.trim();
+            if names::holds_secret(name, value) {
+                values.extend([Some(value), names::bare(value)].into_iter().flatten().map(str::to_owned));
             }
-            values.extend(password(value));
+            values.extend(of_address(value).into_iter().map(str::to_owned));
+            if value.starts_with(['{', '[']) {
+                values.extend(document::secrets(value));
+            }
         }
-        Self::of_values(values)
+        Self::of_texts(values.iter().map(String::as_str))
+    }
+
+    /// The secrets in a document in JSON: the texts whose names say so. Lines of comments are passed over; of what is no
+    /// JSON there are none.
+    pub fn of_document(text: &str) -> Self {
+        Self::of_texts(document::secrets(text).iter().map(String::as_str))
     }
 
     pub fn of_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::of_texts(values.into_iter().filter(|value| value.trim().len() >= SHORTEST))
+    }
+
+    fn of_texts<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut patterns = BTreeSet::new();
         for value in values {
             let value = value.trim();
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
             let lines = lines.filter(|line| value.contains('\n') && !line.starts_with("-----"));
-            for text in std::iter::once(value).chain(lines).filter(|text| text.len() >= SHORTEST) {
+            for text in std::iter::once(value).chain(lines).filter(|text| !text.is_empty()) {
                 patterns.extend(spellings(text));
             }
         }
@@ -138,12 +115,15 @@ impl Secrets {
     }
 }
 
-/// The password of an address, `http://me:PASSWORD@proxy`.
-fn password(value: &str) -> Option<&str> {
-    let (_, rest) = value.split_once("://")?;
-    let place = rest.split(['/', '?', '#']).next()?;
-    let (who, _) = place.rsplit_once('@')?;
-    who.split_once(':').map(|(_, password)| password)
+/// The password of an address, `http://me:PASSWORD@proxy`, and a key in the place of a name, `https://KEY@service`.
+fn of_address(value: &str) -> Vec<&str> {
+    let who =
+        value.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next()?.rsplit_once('@'));
+    let Some((who, _)) = who else { return Vec::new() };
+    let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
+    let user = Some(user).filter(|user| user.len() >= SHORTEST_USER);
+    let password = password.filter(|password| names::is_long_enough(password, true));
+    user.into_iter().chain(password).collect()
 }
 
 /// As it is, as JSON has it, and as addresses have it.
@@ -157,6 +137,6 @@ fn spellings(text: &str) -> Vec<Vec<u8>> {
         .collect();
     let mut spellings = vec![text.as_bytes().to_vec(), address.into_bytes()];
     // Where a secret begins with a quotation mark the trimming took too much, and nothing is lost but that.
-    spellings.extend(Some(json.as_bytes().to_vec()).filter(|json| json.len() >= SHORTEST));
+    spellings.extend(Some(json.as_bytes().to_vec()).filter(|json| json.len() >= text.len()));
     spellings
 }

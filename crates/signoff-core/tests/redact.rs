@@ -99,12 +99,158 @@ fn names_that_hold_secrets_and_names_that_do_not() {
         "MyApiKey",
         "AWS_SECRET_ACCESS_KEY",
         "PGPASSWORD_1",
+        "STRIPE_SK",
+        "SENTRY_DSN",
+        "SLACK_WEBHOOK",
+        "SLACK_WEBHOOK_URL",
+        "AZURE_PAT",
+        "apiKey",
     ] {
         assert!(is_secret_name(name), "{name}");
     }
-    for name in
-        ["PATH", "KEYBOARD", "MONKEY", "GIT_AUTHOR_NAME", "API_KEY_HELPER", "TOKEN_FILE", "PWD", "PASSENGERS"]
-    {
+    for name in [
+        "PATH",
+        "KEYBOARD",
+        "MONKEY",
+        "GIT_AUTHOR_NAME",
+        "API_KEY_HELPER",
+        "TOKEN_FILE",
+        "PWD",
+        "PASSENGERS",
+        "token_type",
+        "SKIP",
+    ] {
         assert!(!is_secret_name(name), "{name}");
+    }
+}
+
+#[test]
+fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
+    let all = [
+        ("STRIPE_SK", "sk_live_51Habcdef"),
+        ("SENTRY_DSN", "https://0123456789abcdef0123456789abcdef@o1.ingest.example/2"),
+        ("TRACKER", "https://fedcba9876543210fedcba9876543210@o1.ingest.example/3"),
+        ("SLACK_WEBHOOK_URL", "https://hooks.example/services/T0/B0/xyzzy"),
+        ("PROXY", "http://me:hunter2@proxy.example"),
+        ("DB_PASSWORD", "hunter3"),
+        ("ACCESS_TOKEN", "ab12cd"),
+        ("AUTHORIZATION", "Bearer zyxw-9876-vuts"),
+        ("DB_DSN", "sqlite:///data/my.db"),
+        ("WEBHOOK_EVENTS", "push,release"),
+        ("REMOTE", "ssh://git@host.example/it"),
+        ("SSH_KEY", "/home/me/.ssh/id_ed25519"),
+        ("MAX_TOKENS", "100000"),
+        ("A_TOKEN", "secret"),
+        ("USE_TOKEN", "disabled"),
+        ("KEY_TOKEN", "OPENAI_API_KEY"),
+    ];
+    let secrets = Secrets::of_variables(all);
+    let said = all.map(|(name, value)| format!("{name}={value}")).join("\n");
+    insta::assert_snapshot!(secrets.redact_text(&said), @"
+    STRIPE_SK=[redacted]
+    SENTRY_DSN=[redacted]
+    TRACKER=https://[redacted]@o1.ingest.example/3
+    SLACK_WEBHOOK_URL=[redacted]
+    PROXY=http://me:[redacted]@proxy.example
+    DB_PASSWORD=[redacted]
+    ACCESS_TOKEN=[redacted]
+    AUTHORIZATION=[redacted]
+    DB_DSN=sqlite:///data/my.db
+    WEBHOOK_EVENTS=push,release
+    REMOTE=ssh://git@host.example/it
+    SSH_KEY=/home/me/.ssh/id_ed25519
+    MAX_TOKENS=100000
+    A_TOKEN=secret
+    USE_TOKEN=disabled
+    KEY_TOKEN=OPENAI_API_KEY
+    ");
+    assert_eq!(secrets.redact_text("it is zyxw-9876-vuts"), "it is [redacted]");
+    let key = "the key 0123456789abcdef0123456789abcdef";
+    assert_eq!(secrets.redact_text(key), "the key [redacted]");
+}
+
+#[test]
+fn a_document_holds_secrets_where_its_names_say_so() {
+    let document = serde_json::json!({
+        "type": "oauth",
+        "access": "acc-0123456789",
+        "refresh": "ref-0123456789",
+        "expires": 1_700_000_000,
+        "claudeAiOauth": { "accessToken": "sk-ant-oat01-x", "scopes": ["user:inference", "user:profile"] },
+        "tokens": { "github.example:me": "gho_0123456789", "account_id": "6f0a-1234-5678-9abc" },
+        "last": [{ "id_token": "eyJhbGciOi.x.y" }],
+        "provider": { "mine": {
+            "options": { "apiKey": "sk-mine-0123456", "baseURL": "https://models.example/v1" },
+            "headers": { "Authorization": "Bearer abcd-0123456", "Content-Type": "application/json" },
+        }},
+        "env": { "DASHSCOPE_API_KEY": "sk-dash-0123456", "envKey": "DASHSCOPE_API_KEY" },
+        "reference": { "apiKey": "{env:ANTHROPIC_API_KEY}" },
+        "token_uri": "https://oauth.example/token",
+        "selectedAuthType": "oauth-personal",
+        "password": "short",
+    });
+    let text = format!("// mine\n{document:#}\n");
+    for secrets in
+        [Secrets::of_document(&text), Secrets::of_variables([("CONTENT", document.to_string().as_str())])]
+    {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(secrets.redact_text(&text), @r#"
+            // mine
+            {
+              "type": "oauth",
+              "access": "[redacted]",
+              "refresh": "[redacted]",
+              "expires": 1700000000,
+              "claudeAiOauth": {
+                "accessToken": "[redacted]",
+                "scopes": [
+                  "user:inference",
+                  "user:profile"
+                ]
+              },
+              "tokens": {
+                "github.example:me": "[redacted]",
+                "account_id": "6f0a-1234-5678-9abc"
+              },
+              "last": [
+                {
+                  "id_token": "[redacted]"
+                }
+              ],
+              "provider": {
+                "mine": {
+                  "options": {
+                    "apiKey": "[redacted]",
+                    "baseURL": "https://models.example/v1"
+                  },
+                  "headers": {
+                    "Authorization": "[redacted]",
+                    "Content-Type": "application/json"
+                  }
+                }
+              },
+              "env": {
+                "DASHSCOPE_API_KEY": "[redacted]",
+                "envKey": "DASHSCOPE_API_KEY"
+              },
+              "reference": {
+                "apiKey": "{env:ANTHROPIC_API_KEY}"
+              },
+              "token_uri": "https://oauth.example/token",
+              "selectedAuthType": "oauth-personal",
+              "password": "short"
+            }
+            "#);
+        }
+        assert_eq!(secrets.redact_text("it is abcd-0123456"), "it is [redacted]");
+    }
+    assert!(Secrets::of_document("{\"key\": \"0123456789abcdef\"").is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_looked_through(name in ".{0,12}", value in ".{0,40}") {
+        Secrets::of_variables([(name.as_str(), value.as_str())]);
+        Secrets::of_document(&value);
     }
 }

@@ -230,20 +230,7 @@ pub fn verbatim() -> Box<dyn Listener> {
 
 /// Whether an agent runs a file of the directory that it works in, or what the file says, whatever it is told.
 pub fn runs(agent: &config::Agent, path: &str) -> bool {
-    let program = agent.command.first().and_then(|program| Path::new(program).file_name());
-    let is_opencode = match agent.kind {
-        AgentKind::Opencode => true,
-        AgentKind::Acp => program.is_some_and(|program| program == "opencode"),
-        AgentKind::Command
-        | AgentKind::Demo
-        | AgentKind::Checks
-        | AgentKind::Claude
-        | AgentKind::Codex
-        | AgentKind::Gemini
-        | AgentKind::Qwen
-        | AgentKind::Copilot => false,
-    };
-    is_opencode && runs_in_opencode(path)
+    credentials::kind_of(agent) == AgentKind::Opencode && runs_in_opencode(path)
 }
 
 /// The translator for a kind of agent; none for the project's checks, which nobody is asked for.

@@ -18,6 +18,7 @@ mod items;
 mod limited;
 mod once;
 mod planner;
+mod planted;
 mod prepare;
 mod proxy;
 mod reading;
@@ -58,6 +59,7 @@ use signoff_core::wire::LoopFact;
 use signoff_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::agent::credentials::{at_home, renewed};
 use crate::agent::{self, Listener};
 use crate::assignment::Assignment;
 use crate::confine::Power;
@@ -138,9 +140,10 @@ impl Workshop {
         Priced { settings: &self.settings, model: task.launch.model.as_deref() }
     }
 
-    /// What must be in nothing that an attempt leaves: its token is its own.
+    /// What must be in nothing that an attempt leaves: its token is its own, and a login may have been renewed.
     fn secrets_of(&self, dir: &AttemptDir) -> Secrets {
-        self.secrets.and(&self.reports.tokens_of(dir))
+        let logins = at_home(&self.person).and(&renewed(&dir.home()));
+        self.secrets.and(&self.reports.tokens_of(dir)).and(&logins)
     }
 
     /// The tracker that a run takes its tasks from.

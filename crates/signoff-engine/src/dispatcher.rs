@@ -39,7 +39,7 @@ use crate::board::{Board, Place};
 use crate::error::EngineError;
 use crate::occupied::Occupied;
 use crate::process::Stopper;
-use crate::tick;
+use crate::tick::{self, Missed};
 use track::Tracking;
 
 /// A run that is being driven.
@@ -207,15 +207,17 @@ impl<'r> Dispatcher<'r> {
             let worktree = self.shop.layout.run_worktree(*run);
             let (shop, in_file, run) = (self.shop.clone(), self.drive.tick, *run);
             let ticking = move || {
-                let in_branch = if worktree.is_dir() { tick::in_branch(&shop, run, &done)? } else { 0 };
-                let in_file = if in_file { tick::in_checkout(&shop, &done)? } else { 0 };
-                Ok::<usize, EngineError>(in_branch.max(in_file))
+                let in_branch =
+                    if worktree.is_dir() { tick::in_branch(&shop, run, &done)? } else { Missed::default() };
+                let in_file = if in_file { tick::in_checkout(&shop, &done)? } else { Missed::default() };
+                Ok::<Missed, EngineError>(in_branch.max(in_file))
             };
             match tokio::task::spawn_blocking(ticking).await {
-                Ok(Ok(0)) | Err(_) => {}
+                Err(_) => {}
                 Ok(Ok(missed)) => {
-                    let note = format!("{missed} done tasks could not be ticked: their lines have changed");
-                    self.renderer.take(&Notice::Note(&note));
+                    for note in missed.notes() {
+                        self.renderer.take(&Notice::Note(&note));
+                    }
                 }
                 Ok(Err(error)) => self.summary.troubles.push(error),
             }

@@ -23,8 +23,36 @@ pub fn through(board: &Board) -> Vec<Origin> {
     tasks.filter_map(|task| board.specs.get(&task)?.origin.clone()).collect()
 }
 
-/// Ticks in the branch; how many boxes could not be found any more.
-pub fn in_branch(shop: &Workshop, run: RunId, origins: &[Origin]) -> Result<usize, EngineError> {
+/// What could not be ticked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Missed {
+    /// The lines have changed.
+    pub changed: usize,
+    /// The file is a link, or lies behind one: what that leads to is not in the branch.
+    pub linked: usize,
+}
+
+impl Missed {
+    /// The more of two attempts at the same.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self { changed: self.changed.max(other.changed), linked: self.linked.max(other.linked) }
+    }
+
+    /// What people should know of it.
+    pub fn notes(self) -> Vec<String> {
+        let Self { changed, linked } = self;
+        let changed = (changed > 0)
+            .then(|| format!("{changed} done tasks could not be ticked: their lines have changed"));
+        let linked = (linked > 0).then(|| {
+            format!("{linked} done tasks were not ticked: their file is a link now, and nothing is written through links")
+        });
+        changed.into_iter().chain(linked).collect()
+    }
+}
+
+/// Ticks in the branch; how many boxes could not be ticked.
+pub fn in_branch(shop: &Workshop, run: RunId, origins: &[Origin]) -> Result<Missed, EngineError> {
     let worktree = shop.layout.run_worktree(run);
     let (changed, missed) = tick_all(&worktree, origins)?;
     if let Some(origin) = changed.last() {
@@ -41,17 +69,18 @@ pub fn in_branch(shop: &Workshop, run: RunId, origins: &[Origin]) -> Result<usiz
 }
 
 /// Ticks in the person's own file.
-pub fn in_checkout(shop: &Workshop, origins: &[Origin]) -> Result<usize, EngineError> {
+pub fn in_checkout(shop: &Workshop, origins: &[Origin]) -> Result<Missed, EngineError> {
     Ok(tick_all(shop.repository.checkout(), origins)?.1)
 }
 
-fn tick_all<'a>(top: &Path, origins: &'a [Origin]) -> Result<(Vec<&'a Origin>, usize), EngineError> {
-    let (mut changed, mut missed) = (Vec::new(), 0);
+fn tick_all<'a>(top: &Path, origins: &'a [Origin]) -> Result<(Vec<&'a Origin>, Missed), EngineError> {
+    let (mut changed, mut missed) = (Vec::new(), Missed::default());
     for origin in origins {
         match tick(top, origin)? {
             Ticked::Now => changed.push(origin),
             Ticked::Before => {}
-            Ticked::Never => missed += 1,
+            Ticked::Never => missed.changed += 1,
+            Ticked::Linked => missed.linked += 1,
         }
     }
     Ok((changed, missed))
@@ -62,11 +91,22 @@ enum Ticked {
     Before,
     /// Its line is not there any more, or looks like others.
     Never,
+    /// Whoever wrote it would decide where that is.
+    Linked,
+}
+
+/// Whether a file, or a directory on the way to it, is a link.
+fn is_linked(top: &Path, file: &Path) -> bool {
+    let ways = file.ancestors().filter(|way| !way.as_os_str().is_empty());
+    ways.into_iter().any(|way| top.join(way).is_symlink())
 }
 
 fn tick(top: &Path, origin: &Origin) -> Result<Ticked, EngineError> {
     let inside = Path::new(&origin.file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = top.join(&origin.file);
+    if inside && is_linked(top, Path::new(&origin.file)) {
+        return Ok(Ticked::Linked);
+    }
     // A file outside of the repository, or one that git does not know, is not in the branch.
     if !inside || !path.is_file() {
         return Ok(Ticked::Before);

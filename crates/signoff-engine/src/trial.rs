@@ -66,7 +66,8 @@ impl Trial<'_> {
         let dir = self.directory();
         let failed = |error| EngineError::io("prepare a trial in", self.place, error);
         let launch = self.prepare(&dir).map_err(failed)??;
-        let keeper = Keeper { program: self.program.to_owned(), live: self.place.join("live") };
+        let (program, person) = (self.program.to_owned(), self.person.to_owned());
+        let keeper = Keeper { program, live: self.place.join("live"), person };
         keeper.start(&launch, &dir).await.map_err(failed)
     }
 

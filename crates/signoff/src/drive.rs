@@ -113,9 +113,10 @@ fn shop(
     (subject, base): (Option<TaskSpec>, Option<String>),
 ) -> Result<Arc<Workshop>, Failure> {
     let program = door::program()?;
-    let secrets = attempt::secrets(&bench.settings);
+    let person = crate::settings::home().unwrap_or_default();
+    let secrets = attempt::secrets(&bench.settings, &person);
     Ok(Arc::new(Workshop {
-        keeper: Keeper { program: program.clone(), live: bench.layout.live() },
+        keeper: Keeper { program: program.clone(), live: bench.layout.live(), person: person.clone() },
         reports: Arc::new(Reports::new(bench.layout.root()).without(secrets.clone())),
         secrets,
         repository: bench.repository,
@@ -123,7 +124,7 @@ fn shop(
         settings: bench.settings,
         store: bench.store,
         program,
-        person: crate::settings::home().unwrap_or_default(),
+        person,
         variables: crate::preflight::agents::variables(),
         jobs,
         subject,

@@ -1,6 +1,14 @@
-//! The variables that each kind of agent has for itself: who it is logged in as, where it is served, how it is set.
+//! What each kind of agent has for itself: variables that say who it is logged in as, where it is served and how it is
+//! set; and the person's files with keys and logins, which are in nothing that is kept or shown.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
 
 use signoff_core::config::{Agent, AgentKind};
+use signoff_core::redact::Secrets;
+
+use super::set_up;
 
 /// The variables of one kind: names, or how they begin.
 struct Own {
@@ -113,7 +121,7 @@ pub fn is_credential(name: &str) -> bool {
 }
 
 /// The kind of an agent; of those that speak a protocol of many, that of its program.
-fn kind_of(agent: &Agent) -> AgentKind {
+pub fn kind_of(agent: &Agent) -> AgentKind {
     let named = || {
         let words = agent.command.iter().filter_map(|word| word.rsplit('/').next());
         let known =
@@ -131,5 +139,98 @@ fn kind_of(agent: &Agent) -> AgentKind {
         | AgentKind::Command
         | AgentKind::Checks
         | AgentKind::Demo) => other,
+    }
+}
+
+/// Where a person has keys in variables, below their home.
+const VARIABLES: [&str; 3] = [".gemini/.env", ".qwen/.env", ".env"];
+
+/// Where a person is logged in, or keeps keys among their settings.
+const LOGINS: [&str; 9] = [
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".gemini/oauth_creds.json",
+    ".qwen/oauth_creds.json",
+    ".qwen/settings.json",
+    ".copilot/config.json",
+    ".local/share/opencode/auth.json",
+    ".config/opencode/opencode.json",
+    ".config/opencode/opencode.jsonc",
+];
+
+/// Nobody's settings are longer.
+const LONGEST: u64 = 1024 * 1024;
+
+/// The secrets in the files of a person that agents are given, or read by themselves.
+pub fn at_home(person: &Path) -> Secrets {
+    // Who has no home has no such files; those of the current directory are the repository's.
+    if !person.is_absolute() {
+        return Secrets::default();
+    }
+    let texts = |names: &'static [&'static str]| {
+        names.iter().filter_map(|name| plain_text(&person.join(name), LONGEST))
+    };
+    let variables: Vec<_> = texts(&VARIABLES).flat_map(|text| set_up::variables_in(&text)).collect();
+    let variables = variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let logins = texts(&LOGINS).map(|text| Secrets::of_document(&text));
+    logins.fold(Secrets::of_variables(variables), |all, one| all.and(&one))
+}
+
+/// The login that an agent was given a copy of, and may have renewed there. It is no longer than a few keys: whoever wrote
+/// the file could have made it long.
+pub fn renewed(home: &Path) -> Secrets {
+    let login = plain_text(&home.join(".gemini/oauth_creds.json"), 8 * 1024);
+    login.map(|text| Secrets::of_document(&text)).unwrap_or_default()
+}
+
+/// The text of a plain file; none of one that is longer than it may be.
+fn plain_text(file: &Path, most: u64) -> Option<String> {
+    let found = fs::metadata(file).ok()?;
+    let mut bytes = Vec::new();
+    let plain = found.is_file() && found.len() <= most;
+    plain.then(|| File::open(file).ok()?.take(most).read_to_end(&mut bytes).ok()).flatten()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_logins_of_a_home_are_known() {
+        let home = tempfile::tempdir().unwrap();
+        let lay = |name: &str, text: &str| {
+            let file = home.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        let mut keys = Vec::new();
+        for (number, name) in VARIABLES.iter().enumerate() {
+            keys.push(format!("sk-canary-var-{number}"));
+            lay(name, &format!("MY_API_KEY={}\nPLAIN=ordinary-words\n", keys[number]));
+        }
+        for (number, name) in LOGINS.iter().enumerate() {
+            let key = format!("sk-canary-doc-{number}");
+            lay(name, &format!("{{\"it\": {{\"access_token\": \"{key}\", \"plain\": \"ordinary-words\"}}}}"));
+            keys.push(key);
+        }
+        let secrets = at_home(home.path());
+        for key in &keys {
+            assert_eq!(secrets.redact_text(&format!("<{key}>")), "<[redacted]>");
+        }
+        assert!(!secrets.are_in(b"ordinary-words"));
+        assert!(at_home(Path::new("")).is_empty());
+        assert!(renewed(home.path()).are_in(b"sk-canary-doc-2"));
+    }
+
+    #[test]
+    fn what_is_no_plain_file_or_too_long_is_not_read() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".codex/auth.json")).unwrap();
+        fs::create_dir(home.path().join(".qwen")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", home.path().join(".qwen/settings.json")).unwrap();
+        fs::write(home.path().join(".env"), format!("KEY=0123456789abcdef\n{}", " ".repeat(1024 * 1024)))
+            .unwrap();
+        assert!(at_home(home.path()).is_empty());
     }
 }

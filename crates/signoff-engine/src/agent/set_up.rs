@@ -36,7 +36,11 @@ pub fn settings<T: DeserializeOwned + Default>(file: &Path) -> T {
 
 /// The variables in a person's own file: `NAME=value` in each line, in quotes or not.
 pub fn variables(file: &Path) -> BTreeMap<String, String> {
-    let text = fs::read_to_string(file).unwrap_or_default();
+    variables_in(&fs::read_to_string(file).unwrap_or_default())
+}
+
+/// The same of its text.
+pub fn variables_in(text: &str) -> BTreeMap<String, String> {
     text.lines().filter_map(variable).collect()
 }
 

@@ -1,12 +1,14 @@
 //! What an agent is told through its environment.
 
+use std::path::Path;
+
 use signoff_core::config::{Agent, Settings};
 use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
 use signoff_core::redact::Secrets;
 
 use super::inherited::inherits;
-use crate::agent::credentials::is_credential;
+use crate::agent::credentials::{at_home, is_credential};
 use crate::assignment::Assignment;
 use crate::process::{AttemptDir, variables};
 use crate::reports::Access;
@@ -66,12 +68,14 @@ pub fn withheld_from_checks() -> Vec<(String, Option<String>)> {
     names.filter(|name| is_credential(name)).map(|name| (name, None)).collect()
 }
 
-/// The secrets that agents may know: of the person's variables and of those that the configuration gives them.
-pub fn secrets(settings: &Settings) -> Secrets {
+/// The secrets that agents may know: of the person's variables, of those that the configuration gives them, and of the
+/// files at the person's home by which they are logged in.
+pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
     let (variables, agents) = (variables(), settings.agents());
     let given = agents.iter().flat_map(|agent| &agent.env);
     let all = variables.iter().map(|(name, value)| (name, value)).chain(given);
-    Secrets::of_variables(all.map(|(name, value)| (name.as_str(), value.as_str())))
+    let set = Secrets::of_variables(all.map(|(name, value)| (name.as_str(), value.as_str())));
+    set.and(&at_home(person))
 }
 
 /// The variables of checks that run on a merge.

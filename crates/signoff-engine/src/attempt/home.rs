@@ -24,7 +24,10 @@ const DEEPEST: usize = 10;
 pub fn tidy(shop: &Workshop, agent: &str, dir: &AttemptDir) {
     let adapter = shop.settings.agent(agent).and_then(|agent| agent::of(agent.kind));
     let places = adapter.as_deref().map(places).unwrap_or_default();
-    clear(&dir.home(), &places, &shop.secrets_of(dir), DEEPEST);
+    let secrets = shop.secrets_of(dir);
+    clear(&dir.home(), &places, &secrets, DEEPEST);
+    // A keeper that was killed has not done it.
+    dir.tidy_usage(&secrets);
 }
 
 fn places(adapter: &dyn Agent) -> Vec<PathBuf> {

@@ -23,6 +23,7 @@ use super::document::{self, Kind};
 use super::environment::{self, Told};
 use super::held::{Room, held};
 use super::inherited::inherited;
+use super::planted::planted;
 use super::proxy::past_proxies;
 use super::{Unstarted, Workshop, carried, checks, copied, directory, items, research};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
@@ -184,7 +185,13 @@ fn prepare_review(
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
     if let Some(file) = steering.iter().find(|file| agent::runs(&assigned.agent, file)) {
-        return Ok(Err(Unstarted::Failed(would_run(&assigned, file))));
+        return Ok(Err(Unstarted::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
+    }
+    // A copy is made of the commit alone.
+    let shares = assigned.workspace == ReviewWorkspace::Shared;
+    if let Some(file) = shares.then(|| planted(shop, task, &assigned.agent)).transpose()?.flatten() {
+        let file = format!("`{file}`, which is new in the worktree");
+        return Ok(Err(Unstarted::Failed(would_run(&assigned, &file))));
     }
     let digest = Some(diff.digest.clone());
     let memo =
@@ -218,9 +225,9 @@ fn prepare_review(
 }
 
 /// Why a reviewer is not started that would run what it is to review.
-fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, file: &str) -> String {
+fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str) -> String {
     format!(
-        "{} would run `{file}` of the work: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
+        "{} would run {what}: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
         agent.name
     )
 }

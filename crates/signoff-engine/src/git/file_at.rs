@@ -1,5 +1,6 @@
 //! A file as a commit has it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
@@ -67,10 +68,46 @@ impl Repository {
         Ok(last.map(|name| name.into_owned()).or_else(|| files.last().cloned()))
     }
 
+    /// The first of some files of a worktree that is not, byte for byte, what a commit has there.
+    pub fn unlike(
+        &self,
+        commit: &Commit,
+        worktree: &Path,
+        files: &[PathBuf],
+    ) -> Result<Option<PathBuf>, GitError> {
+        let Some(first) = files.first() else { return Ok(None) };
+        let asked = ["ls-tree", "-r", "-z", "--full-tree", commit.as_str()];
+        let listed = self.sealed(self.here())?.args(asked).read()?;
+        // `100644 blob ID<tab>PATH`
+        let known: BTreeMap<PathBuf, String> = listed.split(|byte| *byte == 0).filter_map(blob).collect();
+        if let Some(new) = files.iter().find(|file| !known.contains_key(*file)) {
+            return Ok(Some(new.clone()));
+        }
+        let there = files.iter().map(|file| worktree.join(file));
+        let hashed =
+            self.sealed(self.here())?.args(["hash-object", "--no-filters", "--"]).args(there).read()?;
+        let hashed = String::from_utf8_lossy(&hashed);
+        let hashed: Vec<&str> = hashed.lines().collect();
+        if hashed.len() != files.len() {
+            return Ok(Some(first.clone()));
+        }
+        let same = |(file, id): &(&PathBuf, &&str)| known.get(*file).is_some_and(|known| known == **id);
+        Ok(files.iter().zip(&hashed).find(|one| !same(one)).map(|(file, _)| file.clone()))
+    }
+
     /// The paths in which two commits differ.
     pub fn changed_between(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
         let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
         let listed = self.sealed(self.here())?.args(asked).read()?;
         Ok(listed.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(path).collect())
     }
+}
+
+/// A plain file of a list, with its name there and that of its content.
+fn blob(line: &[u8]) -> Option<(PathBuf, String)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let (about, name) = line.split_at(tab);
+    let about = String::from_utf8_lossy(about);
+    let ["100644" | "100755", "blob", id] = about.split(' ').collect::<Vec<_>>()[..] else { return None };
+    Some((path(name.get(1..)?), id.to_owned()))
 }

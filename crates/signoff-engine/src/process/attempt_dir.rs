@@ -30,6 +30,9 @@ pub(super) struct Order {
     /// The names of variables that the keeper has, to know what nobody may read, and the agent has not.
     #[serde(default)]
     pub withheld: Vec<String>,
+    /// The person's home, where more of that is.
+    #[serde(default)]
+    pub person: PathBuf,
 }
 
 /// Who keeps the attempt. Written before the agent is started, and again after.
@@ -84,8 +87,10 @@ impl AttemptDir {
         self.usage_directory().join("usage.json")
     }
 
-    /// Takes secrets out of that file, which the agent wrote itself. No more of it is kept than is read.
-    pub(super) fn redact_usage(&self, secrets: &Secrets) {
+    /// Takes secrets out of that file, which the agent wrote itself. No more of it is kept than is read, and nothing of what
+    /// lies beside it.
+    pub(crate) fn tidy_usage(&self, secrets: &Secrets) {
+        self.clear_beside_usage();
         let path = self.usage();
         let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
         let Some(mut file) = is_file.then(|| File::open(&path).ok()).flatten() else { return };
@@ -96,6 +101,21 @@ impl AttemptDir {
             draft::write(&path, &secrets.redact(&text), Care::Private)
                 .or_else(|_| fs::remove_file(&path))
                 .ok();
+        }
+    }
+
+    /// What cannot be removed is no reason to fail. Links are removed, not what they lead to.
+    fn clear_beside_usage(&self) {
+        let wanted = self.usage();
+        for entry in fs::read_dir(self.usage_directory()).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type());
+            let is = |right: fn(&fs::FileType) -> bool| kind.as_ref().is_ok_and(right);
+            if path == wanted && is(fs::FileType::is_file) {
+                continue;
+            }
+            let removed =
+                if is(fs::FileType::is_dir) { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.ok();
         }
     }
 

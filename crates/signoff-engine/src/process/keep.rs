@@ -22,6 +22,7 @@ use live::Live;
 use supervisor::{Outcome, Supervisor, Watched};
 use transcript::Transcript;
 
+use crate::agent::credentials::at_home;
 use crate::confine::{self, Held};
 use crate::detect;
 
@@ -53,14 +54,15 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
         return Err(io::Error::other("the attempt was given up before it was started"));
     }
     let order = dir.order()?;
-    // The agent gets our environment, but for what is withheld: what it could give away is in there.
-    let secrets = secrets();
+    // The agent gets our environment, but for what is withheld: what it could give away is in there, and in the person's
+    // own files.
+    let secrets = secrets(&order.person);
     if let Some(open) = order.without(&secrets) {
         dir.write_order(&open)?;
     }
     let kept = announce(dir, &order)?;
     let (ended, live) = run_agent(dir, &order, (&kept, &secrets));
-    dir.redact_usage(&secrets);
+    dir.tidy_usage(&secrets);
     dir.write_ended(&ended)?;
     fs::remove_file(&kept.link).ok();
     if let Some(live) = live {
@@ -69,9 +71,10 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     Ok(())
 }
 
-fn secrets() -> Secrets {
+fn secrets(person: &Path) -> Secrets {
     let variables = door::variables();
-    Secrets::of_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    let set = Secrets::of_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    set.and(&at_home(person))
 }
 
 /// Leaves the program's session, so that no key pressed there reaches us or the agent, and becomes the parent

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use signoff_core::redact::is_secret_name;
+use signoff_core::redact::{Secrets, is_secret_name};
 
 use super::attempt_dir::Order;
 use super::{AttemptDir, KEEP, Launch, Running, door};
@@ -17,6 +17,8 @@ pub struct Keeper {
     pub program: PathBuf,
     /// A directory of links to the attempts that have a keeper, for [`super::end_strays`]. Made when needed.
     pub live: PathBuf,
+    /// The person's home: whatever is a secret there is written down by no keeper.
+    pub person: PathBuf,
 }
 
 impl Keeper {
@@ -28,10 +30,15 @@ impl Keeper {
         let live = std::path::absolute(&self.live)?;
         let environment: BTreeMap<_, _> = launch.environment.iter().cloned().collect();
         // Whoever is not given a key may come across it all the same.
-        let is_withheld =
-            |(name, value): &(&String, &Option<String>)| value.is_none() && is_secret_name(name);
+        let known: BTreeMap<_, _> = door::variables().into_iter().collect();
+        let holds_any = |name: &String| {
+            let value = known.get(name).map(|value| (name.as_str(), value.as_str()));
+            is_secret_name(name) || !Secrets::of_variables(value).is_empty()
+        };
+        let is_withheld = |(name, value): &(&String, &Option<String>)| value.is_none() && holds_any(name);
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
-        let order = Order { launch: Launch { directory, ..launch.clone() }, live, withheld };
+        let person = self.person.clone();
+        let order = Order { launch: Launch { directory, ..launch.clone() }, live, withheld, person };
         dir.write_order(&order)?;
         let mut command = tokio::process::Command::from(door::command(&self.program));
         command.arg(KEEP).arg(dir.path());

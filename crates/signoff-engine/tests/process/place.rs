@@ -42,7 +42,8 @@ impl Place {
     }
 
     pub fn keeper(&self) -> Keeper {
-        Keeper { program: env!("CARGO_BIN_EXE_signoff-keeper").into(), live: self.live() }
+        let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
+        Keeper { program, live: self.live(), person: self.path("home") }
     }
 
     /// An agent that is a shell script, run in this place.

@@ -99,17 +99,57 @@ async fn the_environment_is_passed_on_and_not_written_down() {
     let place = Place::new();
     let launch = Launch {
         environment: vec![("SECRET".to_owned(), Some("hunter2".to_owned())), ("HOME".to_owned(), None)],
-        ..place.launch(r#"echo "$SECRET ${HOME-homeless} $SIGNOFF_KEEPER"; pwd; (: < /dev/tty) 2> /dev/null || echo no terminal"#, NO_LIMITS)
+        ..place.launch(r#"echo "${#SECRET} $SECRET ${HOME-homeless} $SIGNOFF_KEEPER"; pwd; (: < /dev/tty) 2> /dev/null || echo no terminal"#, NO_LIMITS)
     };
     place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
     let root = place.path("");
     let said = place.stdout().replace(root.to_str().unwrap().trim_end_matches('/'), "[ROOT]");
-    assert_eq!(said, "hunter2 homeless [ROOT]/attempt\n[ROOT]\nno terminal\n");
+    assert_eq!(said, "7 [redacted] homeless [ROOT]/attempt\n[ROOT]\nno terminal\n");
     for file in fs::read_dir(place.dir().path()).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
-        let stdout = file.path() == place.dir().stdout();
-        assert!(stdout || !text.contains("hunter2"), "{} has the secret", file.path().display());
+        assert!(!text.contains("hunter2"), "{} has the secret", file.path().display());
     }
+}
+
+#[tokio::test]
+async fn what_is_secret_at_the_persons_home_is_in_no_transcript() {
+    let place = Place::new();
+    let lay = |name: &str, text: &str| {
+        let file = place.path("home").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    lay(".gemini/.env", "GEMINI_API_KEY=canary-env-1\n");
+    lay(".codex/auth.json", r#"{"tokens": {"refresh_token": "canary-login-2"}}"#);
+    let said = "cat home/.gemini/.env home/.codex/auth.json; echo $OPENCODE_CONFIG_CONTENT >&2";
+    let content = r#"{"provider":{"mine":{"options":{"apiKey":"canary-variable-3"}}}}"#.to_owned();
+    let launch = Launch {
+        environment: vec![("OPENCODE_CONFIG_CONTENT".to_owned(), Some(content))],
+        ..place.launch(said, NO_LIMITS)
+    };
+    place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
+    assert_eq!(
+        place.stdout(),
+        "GEMINI_API_KEY=[redacted]\n{\"tokens\": {\"refresh_token\": \"[redacted]\"}}"
+    );
+    for file in fs::read_dir(place.dir().path()).unwrap().flatten() {
+        let text = fs::read_to_string(file.path()).unwrap();
+        assert!(!text.contains("canary"), "{}: {text}", file.path().display());
+    }
+    assert!(fs::read_to_string(place.dir().stderr()).unwrap().contains("[redacted]"));
+}
+
+#[tokio::test]
+async fn of_the_directory_for_the_usage_file_nothing_else_stays() {
+    let place = Place::new();
+    let usage = place.dir().usage_directory();
+    fs::create_dir(&usage).unwrap();
+    fs::create_dir(place.path("outside")).unwrap();
+    fs::write(place.path("outside/file"), "mine").unwrap();
+    place.run("cd attempt/usage; echo '{}' > usage.json; echo x > notes.txt; mkdir d; echo x > d/x; ln -s ../../outside l", NO_LIMITS).await;
+    let left: Vec<_> = fs::read_dir(&usage).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["usage.json"]);
+    assert_eq!(fs::read_to_string(place.path("outside/file")).unwrap(), "mine");
 }
 
 #[tokio::test]

@@ -43,9 +43,13 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let settings = settings::load(root.as_deref())?;
     let checkout = root.map_or_else(door::current_directory, Ok)?;
     let seen = wanted(agents::all(&settings, &checkout)?, &args.names)?;
+    if args.check {
+        // A trial is held as all else is, or there is none.
+        preflight::check_sandbox(&settings)?;
+    }
     let power = preflight::power();
     let hold = if settings.sandbox() == Sandbox::Off { Hold::Nobody } else { power.by };
-    let secrets = secrets(&settings);
+    let secrets = secrets(&settings, &settings::home().unwrap_or_default());
     let mut rows: Vec<_> = seen.iter().map(|one| one.row().without(&secrets)).collect();
     if args.check {
         let runtime = drive::runtime()?;

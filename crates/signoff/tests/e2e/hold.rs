@@ -216,6 +216,23 @@ fn who_requires_it_starts_nothing_without_it() {
     insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot hold agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
 }
 
+#[test]
+fn who_requires_it_tries_nobody_out_without_it() {
+    let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
+    let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_HOLD", way)]);
+    insta::assert_snapshot!(check("nobody"), @r#"
+    exit 2
+    --- stderr
+    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+      --> signoff.toml:1
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    "#);
+    assert_eq!(project.env.shell("ls ~").stdout, "");
+    // Looking is no trial.
+    let looked = project.env.run_with(&["agents"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
+    assert_eq!(looked.code, Some(0), "{looked}");
+}
+
 /// A bubblewrap that passes its trial, and then cannot do it.
 #[test]
 fn an_agent_that_cannot_be_held_is_not_started() {

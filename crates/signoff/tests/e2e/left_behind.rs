@@ -17,6 +17,7 @@ const KEY: &str = "sk-canary-0f9e8d7c6b5a";
 const CODEX: &str = r#"#!/bin/sh
 if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit; fi
 cat > /dev/null
+key=${OPENAI_API_KEY:-$(sed 's/.*access_token":"//; s/".*//' "$CODEX_HOME/auth.json")}
 root=$(cd ../../../.. && pwd)
 kept="$CODEX_HOME/sessions/2099/01/01/rollout-s1.jsonl"
 said() { printf '%s\n' "{\"timestamp\":\"2099-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{$1}}" >> "$kept"; }
@@ -26,9 +27,9 @@ case "$*" in
 *)
     mkdir -p "${kept%/*}" "$CODEX_HOME/cache"
     head -c 100000 /dev/zero > "$CODEX_HOME/state.sqlite"
-    echo "$OPENAI_API_KEY" > "$CODEX_HOME/cache/key"
-    said '"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"echo '"$OPENAI_API_KEY"'\"}","call_id":"c1"'
-    said '"type":"function_call_output","call_id":"c1","output":"Process exited with code 1\nOutput:\nPermission denied '"$OPENAI_API_KEY"'"'
+    echo "$key" > "$CODEX_HOME/cache/key"
+    said '"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"echo '"$key"'\"}","call_id":"c1"'
+    said '"type":"function_call_output","call_id":"c1","output":"Process exited with code 1\nOutput:\nPermission denied '"$key"'"'
     : > "$root/hangs"
     exec sleep 100 ;;
 esac
@@ -128,6 +129,15 @@ fn of_a_home_only_the_session_stays_and_that_until_the_end() {
 }
 
 #[test]
+fn a_login_is_not_in_the_session_that_stays() {
+    let project = codex("[limits]\nattempt = \"1s\"\n");
+    let login = format!("{{\"tokens\":{{\"access_token\":\"{KEY}\"}}}}");
+    project.env.write("../home/.codex/auth.json", login);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    assert_only_the_session_is_left(&project);
+}
+
+#[test]
 fn a_killed_program_leaves_a_home_to_the_next_one() {
     let project = codex("");
     let mut child = project.env.start_with(&["work"], &[("OPENAI_API_KEY", KEY)]);
@@ -163,23 +173,52 @@ fn the_copy_of_a_reviewer_that_was_killed_does_not_stay() {
     assert_eq!(project.git("worktree list --porcelain | grep -c ^worktree"), "2\n");
 }
 
+/// A project whose reviewer is opencode, and a file that is there when that was started.
+fn opencode(project: &Project) -> PathBuf {
+    let ran = project.env.root().join("ran");
+    let script = format!(
+        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.18.33; exit; fi\ncat > /dev/null\n: > {:?}\n",
+        ran.display().to_string()
+    );
+    let program = program(project, "opencode", &script);
+    project.configure(&format!(
+        "[roles]\nimplement = \"scripted\"\n[agents.opencode]\ncommand = [{:?}]\n\
+         [reviewers.general]\nkind = \"general\"\nagent = \"opencode\"\n[gate]\nreviewers = [\"general\"]\n",
+        program.display().to_string()
+    ));
+    ran
+}
+
 #[test]
 fn opencode_does_not_review_what_it_would_run() {
-    for file in [".opencode/plugin/x.js", "opencode.json"] {
-        let project = Project::with_agent(PROGRAM, |script| {
-            script.rule(Rule::role("implement").write(file, "{}\n").say("Done.\n"))
+    let hidden = "printf '.signoff/\\n.opencode\\n' > .gitignore; ";
+    for (file, script) in [
+        (".opencode/plugin/x.js", "mkdir -p .opencode/plugin; echo x > .opencode/plugin/x.js".to_owned()),
+        ("opencode.json", "echo {} > opencode.json".to_owned()),
+        // What is in no commit lies there all the same.
+        (
+            ".opencode/plugin/x.js",
+            format!("{hidden}mkdir -p .opencode/plugin; echo x > .opencode/plugin/x.js"),
+        ),
+        (
+            ".opencode",
+            format!("{hidden}mkdir .plugins; echo .plugins >> .gitignore; ln -s .plugins .opencode"),
+        ),
+        (
+            ".opencode/known.md",
+            format!(
+                "{hidden}mkdir -p .opencode; git update-index --skip-worktree .opencode/known.md; echo x > .opencode/known.md"
+            ),
+        ),
+    ] {
+        let project = Project::with_agent(PROGRAM, |script_| {
+            script_.rule(Rule::role("implement").write("a.txt", "a\n").shell(&script).say("Done.\n"))
         });
-        let ran = project.env.root().join("ran");
-        let script = format!(
-            "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.18.33; exit; fi\ncat > /dev/null\n: > {:?}\n",
-            ran.display().to_string()
-        );
-        let program = program(&project, "opencode", &script);
-        project.configure(&format!(
-            "[roles]\nimplement = \"scripted\"\n[agents.opencode]\ncommand = [{:?}]\n\
-             [reviewers.general]\nkind = \"general\"\nagent = \"opencode\"\n[gate]\nreviewers = [\"general\"]\n",
-            program.display().to_string()
-        ));
+        if script.contains("known.md") {
+            project.env.write(".opencode/known.md", "known\n");
+            project.commit("Know");
+        }
+        let ran = opencode(&project);
         project.run(&["add", "Add a plugin", "-a"]);
         let worked = project.run(&["work"]);
         assert!(!ran.exists(), "{worked}");
@@ -192,6 +231,19 @@ fn opencode_does_not_review_what_it_would_run() {
         assert!(shown.stdout.contains(next), "{shown}");
         assert_ne!(worked.code, Some(0), "{worked}");
     }
+}
+
+#[test]
+fn opencode_reviews_where_its_files_are_as_they_were() {
+    let project =
+        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("a.txt", "a\n")));
+    project.env.write(".opencode/command/it.md", "known\n");
+    project.env.write("opencode.json", "{}\n");
+    project.commit("Know");
+    let ran = opencode(&project);
+    project.run(&["add", "Greet", "-a"]);
+    let worked = project.run(&["work"]);
+    assert!(ran.exists(), "{worked}");
 }
 
 #[test]

@@ -424,6 +424,32 @@ fn with_land_a_plan_ends_on_the_default_branch() {
 }
 
 #[test]
+fn a_plan_is_not_ticked_through_a_link() {
+    for (script, more) in [
+        ("rm -f plan.md; ln -s ../../../plan.md plan.md", None),
+        ("rm -rf plans; ln -s ../../../plans plans", Some("plans/plan.md")),
+    ] {
+        let project = project(|rules| {
+            content(rules.rule(Rule::role("implement").write("task-{task}.txt", "one\n").shell(script)))
+        });
+        let plan = more.unwrap_or("plan.md");
+        if more.is_some() {
+            project.git(
+                "rm -q --cached plan.md; mkdir plans; mv plan.md plans; git add -A; git commit -qm Move",
+            );
+        }
+        let before = project.read(plan);
+        let output = project.run(&["run", plan]);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert_eq!(project.read(plan), before, "{output}");
+        let note =
+            "done tasks were not ticked: their file is a link now, and nothing is written through links";
+        assert!(output.stdout.contains(note) || output.stderr.contains(note), "{output}");
+        assert_eq!(project.git("status --porcelain"), "");
+    }
+}
+
+#[test]
 fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
     for landing in ["merge", "rebase"] {
         let project =

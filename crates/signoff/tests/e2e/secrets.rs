@@ -139,6 +139,62 @@ fn a_report_holds_no_key_and_no_token() {
     assert!(seen[1].stdout.contains("uses [redacted] and [redacted]"), "{}", seen[1]);
 }
 
+/// Keys that nobody named in a variable: agents are given them from the person's files, and in documents.
+#[test]
+fn keys_of_files_and_documents_are_in_nothing_either() {
+    const CANARIES: [&str; 5] = [
+        "canary-env-0123",
+        "canary-login-4567",
+        "canary-variable-89ab",
+        "canary-given-cdef",
+        "canary-open-0011",
+    ];
+    let all = CANARIES.join(" and ");
+    let issue = json!({ "file": "a.txt", "line": 1, "type": "bug", "description": format!("uses {all}") });
+    let failed = json!({
+        "loopId": "{loop}", "taskId": "{task}", "passed": false, "interpretedIntent": all, "issues": [issue]
+    });
+    let passed = json!({ "loopId": "{loop}", "taskId": "{task}", "passed": true });
+    let loud = |role: &str| {
+        let leave = format!("echo '{all}' > \"$(dirname $SIGNOFF_USAGE_FILE)/notes.txt\"");
+        Rule::role(role)
+            .usage(json!({ "cost_usd": 0.1, "keys": all }))
+            .complain(&format!("{all}\n"))
+            .say(&format!("I use {all}.\n"))
+            .shell(&leave)
+    };
+    let project = loud_project(
+        "[reviewers.general]\nkind = \"general\"\ncontract = \"tool\"\n[gate]\nreviewers = [\"general\"]\n",
+        |_| {
+            vec![
+                loud("implement").write("a.txt", "hello\n").say("Done.\n"),
+                loud("fix").append("a.txt", "name\n").say("Fixed.\n"),
+                loud("review").cycle(1).tool("set_loop_review_result", failed),
+                loud("review").tool("set_loop_review_result", passed),
+            ]
+        },
+    );
+    let given = json!({ "mcp": { "headers": { "Authorization": format!("Bearer {}", CANARIES[3]) } } });
+    let text = project.read("signoff.toml");
+    let text = text.replace("GIVEN_TOKEN =", &format!("GIVEN = {:?}\nGIVEN_TOKEN =", given.to_string()));
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    project.env.write("../home/.gemini/.env", format!("# mine\nexport GEMINI_API_KEY=\"{}\"\n", CANARIES[0]));
+    let login = json!({ "tokens": { "access_token": CANARIES[1], "account_id": "me" } });
+    project.env.write("../home/.codex/auth.json", login.to_string());
+    let open = json!({ "provider": { "mine": { "options": { "apiKey": CANARIES[4] } } } });
+    project.env.write("../home/.config/opencode/opencode.jsonc", format!("// mine\n{open:#}\n"));
+    let content = json!({ "provider": { "mine": { "options": { "apiKey": CANARIES[2] } } } }).to_string();
+    let variables = [("MY_API_KEY", KEY), ("OPENCODE_CONFIG_CONTENT", content.as_str())];
+    let mut seen = vec![project.env.run_with(&["work"], &variables)];
+    assert_eq!(seen[0].code, Some(0), "{}", seen[0]);
+    seen.extend(look(&project));
+    assert_quiet(&project, &seen, &CANARIES);
+    assert!(seen[1].stdout.contains("uses [redacted] and [redacted] and [redacted]"), "{}", seen[1]);
+    let notes = files(&project.env.work().join(".signoff"));
+    assert!(notes.iter().all(|path| !path.ends_with("notes.txt")), "{notes:?}");
+}
+
 #[test]
 fn a_key_among_the_arguments_is_not_written_down() {
     let project = loud_project("", |rules| rules);
