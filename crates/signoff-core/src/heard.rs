@@ -162,7 +162,8 @@ impl Trouble {
                 "raise it where it is set: `[agents.{agent}] args` and `env`, or the agent's own settings"
             )),
             TroubleKind::Broken | TroubleKind::Other if self.is_unreached() => Some(
-                "look at the network, at the variables of a proxy, and at the address of its provider".to_owned(),
+                "look at the network, at the variables of a proxy, and at the address of its provider"
+                    .to_owned(),
             ),
             TroubleKind::Broken => {
                 Some("try it again; if it stays so, look at what its provider says of itself".to_owned())
@@ -233,7 +234,9 @@ impl fmt::Display for Trouble {
             TroubleKind::Money => "no money left",
             TroubleKind::TooLong => "the prompt is too long for the model",
             TroubleKind::Bound => "a bound of its own was reached",
-            TroubleKind::Broken | TroubleKind::Other if self.is_unreached() => "its provider could not be reached",
+            TroubleKind::Broken | TroubleKind::Other if self.is_unreached() => {
+                "its provider could not be reached"
+            }
             TroubleKind::Broken => "the answer of its provider broke off",
             TroubleKind::Session => "it does not know its session any more",
             TroubleKind::Reports => "it could not reach the server for reports",
@@ -293,10 +296,13 @@ mod tests {
             let trouble = Trouble::new(kind, message);
             format!("{trouble} | {}", trouble.hint("a").unwrap_or_default())
         };
-        let unreached = "look at the network, at the variables of a proxy, and at the address of its provider";
-        for words in
-            ["API Error: Connection refused", "getaddrinfo EAI_AGAIN api.example", "connect ETIMEDOUT 10.0.0.1:443"]
-        {
+        let unreached =
+            "look at the network, at the variables of a proxy, and at the address of its provider";
+        for words in [
+            "API Error: Connection refused",
+            "getaddrinfo EAI_AGAIN api.example",
+            "connect ETIMEDOUT 10.0.0.1:443",
+        ] {
             let expected = format!("its provider could not be reached: {words} | {unreached}");
             assert_eq!(told(TroubleKind::Broken, words), expected);
             assert_eq!(told(TroubleKind::Other, words), expected);

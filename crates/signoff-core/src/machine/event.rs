@@ -260,7 +260,10 @@ impl Failure {
             Self::TimedOut => Some(format!(
                 "`[agents.{agent}] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds"
             )),
-            Self::Silent => Some("`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds".to_owned()),
+            Self::Silent => Some(
+                "`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds"
+                    .to_owned(),
+            ),
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::NothingDone

@@ -12,8 +12,8 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKi
 use super::gemini::{self, Gemini};
 use super::opencode::Opencode;
 use super::{
-    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance, last_words,
-    refusal,
+    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance,
+    last_words, refusal,
 };
 use line::Line;
 

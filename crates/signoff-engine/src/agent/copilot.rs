@@ -122,7 +122,9 @@ fn packages(order: &Order<'_>) -> Vec<Laid> {
     let unpacked = order.person.join(".cache/copilot/pkg");
     let systems = if order.hold == Hold::Nobody { Vec::new() } else { inside(&unpacked) };
     let versions = systems.iter().flat_map(|system| inside(system));
-    let own = |version: &Path| Some(order.home.join(PACKAGES).join("pkg").join(version.strip_prefix(&unpacked).ok()?));
+    let own = |version: &Path| {
+        Some(order.home.join(PACKAGES).join("pkg").join(version.strip_prefix(&unpacked).ok()?))
+    };
     versions.filter_map(|of| Some(Laid::Link { path: own(&of)?, of })).collect()
 }
 

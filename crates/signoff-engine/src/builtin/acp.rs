@@ -55,7 +55,7 @@ fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
     let order = Order::read(words, &variable).map_err(io::Error::other)?;
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
-    let job = Job { order, prompt, directory: env::current_dir()? };
+    let job = Job { order, prompt, directory: env::current_dir()?, greeting: GREETED };
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(with_agent(job))
 }
 

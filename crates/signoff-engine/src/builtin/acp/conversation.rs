@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::order::Job;
 use super::teller::Teller;
-use super::{GREETED, Stop, permission};
+use super::{Stop, permission};
 use crate::agent::SERVER;
 use crate::agent::acp::line::Line;
 
@@ -132,12 +132,16 @@ fn overheard(
     })
 }
 
+/// How an error of ours begins.
+const UNANSWERED: &str = "it did not answer the greeting";
+
 fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>, opening: &Opening) -> Ended {
     teller.close();
     match outcome {
         Ok(()) => Ended::Said,
-        Err(_) if !opening.speaks => {
-            teller.tell(&Line::Unspoken { said: opening.first.clone() });
+        Err(error) if !opening.speaks => {
+            let late = || error.message.starts_with(UNANSWERED).then(|| error.message.clone());
+            teller.tell(&Line::Unspoken { said: opening.first.clone().or_else(late) });
             Ended::Unspoken
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
@@ -179,8 +183,9 @@ impl<W: Write> Conversation<W> {
     async fn run(self, stop: Stop) -> Result<(), Error> {
         let version = Implementation::new(SERVER, env!("CARGO_PKG_VERSION"));
         let greeting = InitializeRequest::new(ProtocolVersion::V1).client_info(version);
-        let Ok(capable) = timeout(GREETED, self.agent.send_request(greeting).block_task()).await else {
-            let message = format!("it did not answer the greeting within {} s", GREETED.as_secs());
+        let Ok(capable) = timeout(self.job.greeting, self.agent.send_request(greeting).block_task()).await
+        else {
+            let message = format!("{UNANSWERED} within {:?}", self.job.greeting);
             return Err(Error::new(-32603, message));
         };
         let capable = capable?;
