@@ -107,6 +107,8 @@ pub enum TroubleKind {
     Reports,
     /// It does not know a word of its command line: another version than this program knows.
     Version,
+    /// It does not speak the protocol that it is spoken to in.
+    Protocol,
     /// It ended without saying how.
     NoEnd,
     Other,
@@ -131,6 +133,7 @@ impl Trouble {
             | TroubleKind::Session
             | TroubleKind::Reports
             | TroubleKind::Version
+            | TroubleKind::Protocol
             | TroubleKind::NoEnd
             | TroubleKind::Other => None,
         }
@@ -152,16 +155,73 @@ impl Trouble {
                 "the agent must reach 127.0.0.1; with `contract = \"markdown\"` it needs no server"
                     .to_owned(),
             ),
+            TroubleKind::Protocol => Some(format!(
+                "`[agents.{agent}] command` names the program, with the words by which it speaks the protocol"
+            )),
+            TroubleKind::Bound => Some(format!(
+                "raise it where it is set: `[agents.{agent}] args` and `env`, or the agent's own settings"
+            )),
+            TroubleKind::Broken | TroubleKind::Other if self.is_unreached() => Some(
+                "look at the network, at the variables of a proxy, and at the address of its provider"
+                    .to_owned(),
+            ),
+            TroubleKind::Broken => {
+                Some("try it again; if it stays so, look at what its provider says of itself".to_owned())
+            }
             TroubleKind::NoEnd | TroubleKind::Other => {
                 Some(format!("`signoff agents --check {agent}` tries it by itself"))
             }
-            TroubleKind::Limited { .. }
-            | TroubleKind::Overloaded
-            | TroubleKind::Bound
-            | TroubleKind::Broken
-            | TroubleKind::Session => None,
+            TroubleKind::Limited { .. } | TroubleKind::Overloaded | TroubleKind::Session => None,
         }
     }
+
+    /// The same where it is being tried by itself: `program` is what a person would start by hand.
+    pub fn hint_in_trial(&self, agent: &str, program: &str) -> Option<String> {
+        match self.kind {
+            TroubleKind::NoEnd | TroubleKind::Other if !self.is_unreached() => Some(by_hand(program)),
+            TroubleKind::NoEnd
+            | TroubleKind::Other
+            | TroubleKind::Limited { .. }
+            | TroubleKind::Overloaded
+            | TroubleKind::NotLoggedIn
+            | TroubleKind::Model
+            | TroubleKind::Money
+            | TroubleKind::TooLong
+            | TroubleKind::Bound
+            | TroubleKind::Broken
+            | TroubleKind::Session
+            | TroubleKind::Reports
+            | TroubleKind::Version
+            | TroubleKind::Protocol => self.hint(agent),
+        }
+    }
+
+    /// Whether it never came so far as to ask its provider, by its own words.
+    fn is_unreached(&self) -> bool {
+        const WORDS: [&str; 14] = [
+            "connection refused",
+            "connectionrefused",
+            "econnrefused",
+            "enotfound",
+            "eai_again",
+            "ehostunreach",
+            "enetunreach",
+            "etimedout",
+            "getaddrinfo",
+            "dns error",
+            "name resolution",
+            "could not resolve",
+            "unable to connect",
+            "error trying to connect",
+        ];
+        let said = self.message.to_lowercase();
+        WORDS.iter().any(|word| said.contains(word))
+    }
+}
+
+/// What is left where nothing is known of what went wrong.
+pub fn by_hand(program: &str) -> String {
+    format!("start `{program}` by hand and ask it for a word, or look into its own log")
 }
 
 impl fmt::Display for Trouble {
@@ -174,10 +234,14 @@ impl fmt::Display for Trouble {
             TroubleKind::Money => "no money left",
             TroubleKind::TooLong => "the prompt is too long for the model",
             TroubleKind::Bound => "a bound of its own was reached",
+            TroubleKind::Broken | TroubleKind::Other if self.is_unreached() => {
+                "its provider could not be reached"
+            }
             TroubleKind::Broken => "the answer of its provider broke off",
             TroubleKind::Session => "it does not know its session any more",
             TroubleKind::Reports => "it could not reach the server for reports",
             TroubleKind::Version => "it does not understand its command line",
+            TroubleKind::Protocol => "it does not speak the Agent Client Protocol",
             TroubleKind::NoEnd => "it ended without saying how",
             TroubleKind::Other => "it ended with an error",
         };
@@ -225,6 +289,38 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_never_reached_its_provider_is_told_apart_from_who_lost_it() {
+        let told = |kind, message: &str| {
+            let trouble = Trouble::new(kind, message);
+            format!("{trouble} | {}", trouble.hint("a").unwrap_or_default())
+        };
+        let unreached =
+            "look at the network, at the variables of a proxy, and at the address of its provider";
+        for words in [
+            "API Error: Connection refused",
+            "getaddrinfo EAI_AGAIN api.example",
+            "connect ETIMEDOUT 10.0.0.1:443",
+        ] {
+            let expected = format!("its provider could not be reached: {words} | {unreached}");
+            assert_eq!(told(TroubleKind::Broken, words), expected);
+            assert_eq!(told(TroubleKind::Other, words), expected);
+        }
+        assert_eq!(
+            told(TroubleKind::Broken, "terminated"),
+            "the answer of its provider broke off: terminated | try it again; if it stays so, look at what its \
+             provider says of itself"
+        );
+    }
+
+    #[test]
+    fn who_is_tried_is_not_sent_to_try_it() {
+        for kind in [TroubleKind::NoEnd, TroubleKind::Other, TroubleKind::Protocol, TroubleKind::Broken] {
+            let hint = Trouble::new(kind, "x").hint_in_trial("a", "/bin/agent").unwrap();
+            assert!(!hint.contains("--check"), "{hint}");
+        }
+    }
 
     #[test]
     fn a_line_has_no_hole_where_an_agent_says_nothing() {

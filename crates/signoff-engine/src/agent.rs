@@ -13,6 +13,7 @@ mod copilot;
 pub(crate) mod credentials;
 mod demo;
 mod gemini;
+pub(crate) mod last_words;
 mod opencode;
 mod plain;
 mod qwen;
@@ -163,7 +164,7 @@ pub trait Listener: Send {
 pub struct Closing<'a> {
     /// Its exit code; none if a signal or a bound of ours ended it.
     pub code: Option<i32>,
-    /// The last that it wrote to stderr.
+    /// The last that it wrote to stderr; to stdout, as plain text, if it wrote nothing there.
     pub stderr: &'a [u8],
     /// The directory of its own that it was given.
     pub home: &'a Path,
@@ -185,7 +186,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
-        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
+        let last = last_words::telling(&stderr).map(|line| words(&line));
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),

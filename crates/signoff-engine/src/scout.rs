@@ -1,6 +1,7 @@
 //! What can be told of an agent before it is asked for anything: its program, which version it is, whether somebody is
 //! logged in. Nothing here reaches the network.
 
+mod interpreter;
 mod known;
 mod login;
 mod remembered;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::config::{Agent, AgentKind};
 
+pub use interpreter::wants_node;
 pub use known::{KINDS, Known, known};
 pub use login::{Login, login};
 pub use remembered::Remembered;
@@ -22,6 +24,11 @@ use crate::detect::{is_executable, search_path};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     Startable(PathBuf),
+    /// A script, and what runs it is not there.
+    Uninterpreted {
+        path: PathBuf,
+        by: String,
+    },
     NotExecutable(PathBuf),
     Missing,
 }
@@ -41,12 +48,15 @@ pub fn look_for(program: &str, checkout: &Path) -> Program {
     judged(env::split_paths(&paths).map(|directory| directory.join(program)))
 }
 
-/// The first that can be started; otherwise the first that is there.
+/// The first that may be started; otherwise the first that is there.
 fn judged(places: impl IntoIterator<Item = PathBuf>) -> Program {
     let mut there = None;
     for place in places {
         if is_executable(&place) {
-            return Program::Startable(place);
+            return match interpreter::missing(&place) {
+                Some(by) => Program::Uninterpreted { path: place, by },
+                None => Program::Startable(place),
+            };
         }
         if there.is_none() && place.is_file() {
             there = Some(place);

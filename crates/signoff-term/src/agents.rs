@@ -15,7 +15,7 @@ use crate::json::{Look, VERSION};
 pub struct AgentsReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// Whether all that are configured or were named can be used, as far as was looked.
+    /// Whether all that are configured, were named or were tried can be used, as far as was looked.
     pub ok: bool,
     /// Who holds agents to what they may write.
     #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
@@ -64,6 +64,8 @@ pub struct Checked {
     pub hint: Option<String>,
     pub duration_ms: u64,
     pub cost_usd: f64,
+    /// The cost is worked out from a price list, at least in part.
+    pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
@@ -74,14 +76,16 @@ impl Checked {
             Ok(message) => (true, message, None),
             Err((message, hint)) => (false, message, hint),
         };
-        let Usage { cost_micro_usd, input_tokens, output_tokens, .. } = usage;
+        let Usage { cost_micro_usd, cost_is_estimated, input_tokens, output_tokens, .. } = usage;
         let cost_usd = cost_micro_usd as f64 / 1_000_000.0;
-        Self { works, message, hint, duration_ms, cost_usd, input_tokens, output_tokens }
+        Self { works, message, hint, duration_ms, cost_usd, cost_is_estimated, input_tokens, output_tokens }
     }
 
     fn told(&self) -> Vec<String> {
         // Not every agent tells what it cost.
-        let cost = if self.cost_usd > 0.0 { format!(", ${:.4}", self.cost_usd) } else { String::new() };
+        let about = if self.cost_is_estimated { "~" } else { "" };
+        let cost =
+            if self.cost_usd > 0.0 { format!(", {about}${:.4}", self.cost_usd) } else { String::new() };
         let seconds = self.duration_ms as f64 / 1000.0;
         let (input, output) = (self.input_tokens, self.output_tokens);
         let spent = format!("{seconds:.1} s, {input} tokens in, {output} out{cost}");
@@ -111,7 +115,8 @@ impl AgentRow {
 
     fn mark(&self) -> &'static str {
         let proven = self.check.as_ref().is_some_and(|check| check.works);
-        match (self.works(), self.login == "not_logged_in" && !proven) {
+        let doubtful = self.login == "not_logged_in" || self.note.is_some();
+        match (self.works(), doubtful && !proven) {
             (false, _) => "✗",
             (true, true) => "!",
             (true, false) => "✓",
@@ -130,7 +135,8 @@ impl AgentRow {
         }
     }
 
-    fn told(&self) -> String {
+    /// The row for people.
+    pub fn text(&self) -> String {
         let kind = self.kind.word();
         let kind = (self.name != kind).then(|| format!("kind {kind}"));
         let place = match &self.program {
@@ -156,9 +162,8 @@ impl AgentsReport {
         Self { version: VERSION, ok, hold: hold.word(), agents }
     }
 
-    /// The report for people; `sandbox` says who holds agents.
-    pub fn text(&self, sandbox: &Look) -> String {
-        let rows: String = self.agents.iter().map(AgentRow::told).collect();
-        format!("{rows}sandbox: {}\n", sandbox.message)
+    /// What follows the rows for people; `sandbox` says who holds agents.
+    pub fn text(sandbox: &Look) -> String {
+        format!("sandbox: {}\n", sandbox.message)
     }
 }

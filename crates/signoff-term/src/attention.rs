@@ -38,6 +38,12 @@ impl Scene<'_> {
         task.status == Status::InProgress && !driven
     }
 
+    /// Whether a task only waits for its agent, and somebody waits with it: it goes on by itself.
+    fn waits_by_itself(&self, task: &TaskRow) -> bool {
+        let driven = task.run_id.is_some_and(|run| self.driven.contains(&run));
+        is_refused(task) && driven
+    }
+
     /// The run of groups that a task belongs to.
     fn run_of(&self, task: &TaskRow) -> Option<&RunRow> {
         self.runs.iter().find(|run| runs::is_told(run) && task.run_id == Some(run.id))
@@ -65,7 +71,7 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     let is_open = |task: &&TaskRow| {
         is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
     };
-    let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task);
+    let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task) && !scene.waits_by_itself(task);
     let mut troubled: Vec<(u8, &TaskRow)> =
         tasks.iter().filter(is_open).filter(untold).filter_map(|task| Some((urgency(task)?, task))).collect();
     troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
@@ -75,7 +81,8 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     let left_runs = told(scene, |run| runs::is_left(run, scene));
     let stopped_runs = told(scene, runs::needs_somebody);
     let going_runs = told(scene, |run| run.status == "running" && !runs::is_left(run, scene));
-    let runs = |task: &&TaskRow| task.status == Status::InProgress && !scene.is_left(task);
+    let taken_up = |task: &TaskRow| task.status == Status::InProgress && !scene.is_left(task);
+    let runs = |task: &&TaskRow| taken_up(task) || scene.waits_by_itself(task);
     let running: Vec<_> = tasks.iter().filter(runs).cloned().collect();
     let mut parts = Vec::new();
     if !questions.is_empty() || !troubled.is_empty() || !stopped_runs.is_empty() {
@@ -136,6 +143,11 @@ fn listed(tasks: &[&TaskRow], scene: &Scene) -> String {
     out
 }
 
+/// Whether a task waits until its agent may go on.
+fn is_refused(task: &TaskRow) -> bool {
+    task.status == Status::Paused && task.reason.as_deref() == Some("rate_limited")
+}
+
 /// How soon somebody should look: the lower the sooner. Waiting tasks are told by their question.
 fn urgency(task: &TaskRow) -> Option<u8> {
     match (task.status, task.outcome.as_deref()) {
@@ -166,7 +178,10 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
         (Status::Failed | Status::Stuck, _) => format!("signoff show {id}, then signoff retry {id}"),
-        (Status::Paused, _) if task.reason.as_deref() == Some("rate_limited") => {
+        (Status::Paused, _) if scene.waits_by_itself(task) => {
+            format!("it goes on by itself; signoff logs {id} -f")
+        }
+        (Status::Paused, _) if is_refused(task) => {
             format!("signoff work {id} goes on when its agent may")
         }
         (Status::Paused, _) => format!("raise the budget, then signoff work {id}"),

@@ -63,14 +63,16 @@ pub fn why(reason: Reason) -> String {
     format!("{} ({})", self::reason(reason), code(reason))
 }
 
-/// `waits for claude until 12:31 UTC (rate limit: what it says), codex was refused too`.
+/// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
 pub fn wait(wait: &Wait) -> String {
     let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
     let what = if wait.overloaded { "overload" } else { "rate limit" };
     let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
     let fell_in = wait.fell_in.join(" and ");
     let too = if fell_in.is_empty() { fell_in } else { format!("; {} was refused too", cut(&fell_in, 40)) };
-    format!("waits for {agent} until {} UTC ({what}{why}{too})", wait.until.strftime("%H:%M"))
+    // Most waits are over within minutes; what a provider says itself is the full minute.
+    let until = wait.until.strftime(if wait.until.as_second() % 60 == 0 { "%H:%M" } else { "%H:%M:%S" });
+    format!("waits for {agent} until {until} UTC ({what}{why}{too})")
 }
 
 /// How an agent ended badly.

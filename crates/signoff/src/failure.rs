@@ -143,7 +143,7 @@ impl From<ConfigError> for Failure {
                 Self::usage(said).hint("`signoff workflow list` shows the presets")
             }
             ConfigError::NoAgent => Self::usage(said)
-                .hint("run `signoff init`, or write an [agents.NAME] table into signoff.toml"),
+                .hint("install one and run `signoff init` (with `--force` where signoff.toml is there already), or write an [agents.NAME] table into signoff.toml"),
             ConfigError::Unassigned { .. } => {
                 Self::usage(said).hint("name one as `implement` in [roles] of signoff.toml")
             }

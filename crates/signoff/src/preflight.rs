@@ -321,6 +321,7 @@ fn check_one(bench: &Bench, agent: &Agent) -> Result<(), Failure> {
         },
         Program::Missing => agents::missing(agent),
         Program::NotExecutable(path) => agents::not_executable(agent, &path),
+        Program::Uninterpreted { path, by } => agents::uninterpreted(agent, &path, &by),
     };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
     let failure = Failure::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
-use crate::heard::Trouble;
+use crate::heard::{Trouble, by_hand};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use crate::ledger::Decision;
 use crate::review::{Finding, Review};
@@ -257,6 +257,27 @@ impl Failure {
     pub fn hint(&self, agent: &str) -> Option<String> {
         match self {
             Self::Trouble(trouble) => trouble.hint(agent),
+            Self::TimedOut => Some(format!(
+                "`[agents.{agent}] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds"
+            )),
+            Self::Silent => Some(
+                "`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds"
+                    .to_owned(),
+            ),
+            Self::Exit { .. }
+            | Self::Signal { .. }
+            | Self::NothingDone
+            | Self::Unusable { .. }
+            | Self::BadAnswer { .. }
+            | Self::NotStarted { .. }
+            | Self::RateLimited { .. } => None,
+        }
+    }
+
+    /// The same where the agent is being tried by itself: `program` is what a person would start by hand.
+    pub fn hint_in_trial(&self, agent: &str, program: &str) -> Option<String> {
+        match self {
+            Self::Trouble(trouble) => trouble.hint_in_trial(agent, program),
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::TimedOut
@@ -265,7 +286,7 @@ impl Failure {
             | Self::Unusable { .. }
             | Self::BadAnswer { .. }
             | Self::NotStarted { .. }
-            | Self::RateLimited { .. } => None,
+            | Self::RateLimited { .. } => Some(by_hand(program)),
         }
     }
 }

@@ -12,12 +12,16 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKi
 use super::gemini::{self, Gemini};
 use super::opencode::Opencode;
 use super::{
-    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance, refusal,
+    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance,
+    last_words, refusal,
 };
 use line::Line;
 
 /// The hidden first argument of the part that speaks the protocol.
 pub const SPEAK: &str = "__acp";
+
+/// What that part ends with where an agent said nothing, and ended as if all were well or not at all.
+pub const SILENT: u8 = 3;
 
 pub struct Acp;
 
@@ -121,6 +125,8 @@ struct Stream {
     /// What it spent, all in all.
     dollars: Option<f64>,
     ended: bool,
+    /// It did not answer the greeting; what it said instead.
+    unspoken: Option<Option<String>>,
 }
 
 impl Listener for Stream {
@@ -133,7 +139,11 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         if !self.ended {
-            self.heard.trouble.get_or_insert_with(|| end.without_a_word());
+            let unspoken = self.unspoken.take();
+            self.heard.trouble.get_or_insert_with(|| match unspoken {
+                Some(said) => not_understood(said, end),
+                None => end.without_a_word(),
+            });
         }
         self.price();
         let message = if self.heard.trouble.is_none() { self.message.clone() } else { String::new() };
@@ -171,6 +181,7 @@ impl Stream {
                 self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, glance(&message)));
                 return Some(Said::Error(message));
             }
+            Line::Unspoken { said } => self.unspoken = Some(said),
             Line::End { reason } => {
                 self.ended = true;
                 self.end(&reason);
@@ -198,6 +209,19 @@ impl Stream {
             (Some(_), [one]) => one.cost_micro_usd = micro,
             (Some(_), _) => self.heard.spent.push(Spent { cost_micro_usd: micro, ..Spent::default() }),
             (None, _) => {}
+        }
+    }
+}
+
+/// Who ends with an error before it says a word may speak the protocol on another day.
+fn not_understood(said: Option<String>, end: &Closing<'_>) -> Trouble {
+    match (said, end.code) {
+        (Some(said), _) => Trouble::new(TroubleKind::Protocol, glance(&said)),
+        (None, Some(code)) if code != i32::from(SILENT) => end.without_a_word(),
+        (None, Some(_) | None) => {
+            let stderr = String::from_utf8_lossy(end.stderr);
+            let said = last_words::telling(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+            Trouble::new(TroubleKind::Protocol, glance(&said))
         }
     }
 }

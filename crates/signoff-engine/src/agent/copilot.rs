@@ -5,12 +5,13 @@
 
 mod stream;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use signoff_core::grant::ReportTool;
 
-use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER, set_up};
+use super::{Agent, CommandLine, Duty, Hold, Laid, Listener, Order, Reporting, SERVER, set_up};
 
 pub struct Copilot;
 
@@ -19,6 +20,9 @@ const SETTINGS: &str = "copilot";
 
 /// Its sessions, below the home: a directory each.
 const SESSIONS: &str = "copilot/session-state";
+
+/// Its unpacked program, below the home.
+const PACKAGES: &str = "copilot-packages";
 
 /// Where it writes what its session used, below the home.
 const USAGE: &str = "copilot-usage.json";
@@ -91,9 +95,13 @@ fn reading(order: &Order<'_>) -> Vec<String> {
 
 fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
     let home = order.home.join(SETTINGS).display().to_string();
+    let packages = order.home.join(PACKAGES).display().to_string();
+    let unpacks = (order.hold != Hold::Nobody).then_some(("COPILOT_PKG_CACHE_HOME", packages.as_str()));
     [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")]
+        .into_iter()
+        .chain(unpacks)
         .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
-        .into()
+        .collect()
 }
 
 fn servers_file(order: &Order<'_>) -> PathBuf {
@@ -105,7 +113,27 @@ fn files(order: &Order<'_>) -> Vec<Laid> {
         order.reporting.map(|reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) });
     let before =
         order.resumes.map(|_| Laid::Copy { path: order.home.join(USED_BEFORE), of: order.home.join(USAGE) });
-    servers.into_iter().chain(login(order)).chain(before).collect()
+    servers.into_iter().chain(login(order)).chain(before).chain(packages(order)).collect()
+}
+
+/// It unpacks itself before it starts, once for each version. Who is held may not write where it does so: what the person
+/// runs later lies there. So it finds what is unpacked there already, and unpacks the rest for itself.
+fn packages(order: &Order<'_>) -> Vec<Laid> {
+    let unpacked = order.person.join(".cache/copilot/pkg");
+    let systems = if order.hold == Hold::Nobody { Vec::new() } else { inside(&unpacked) };
+    let versions = systems.iter().flat_map(|system| inside(system));
+    let own = |version: &Path| {
+        Some(order.home.join(PACKAGES).join("pkg").join(version.strip_prefix(&unpacked).ok()?))
+    };
+    versions.filter_map(|of| Some(Laid::Link { path: own(&of)?, of })).collect()
+}
+
+/// The directories in a directory, in the order of their names.
+fn inside(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    inside.sort();
+    inside
 }
 
 /// The server for reports. It puts the token in itself, out of its environment.

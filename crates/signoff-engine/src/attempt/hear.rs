@@ -14,7 +14,7 @@ use signoff_core::machine::Failure;
 
 use super::conclude::{failed, failure, start_of};
 use super::{End, Workshop, limited};
-use crate::agent::{self, Account, Agent, Closing, Listener};
+use crate::agent::{self, Account, Agent, Closing, Listener, last_words};
 use crate::assignment::Assignment;
 use crate::board::Launched;
 use crate::clock;
@@ -81,7 +81,9 @@ pub fn hear_lost(shop: &Workshop, launched: &Launched, dir: &AttemptDir) -> Opti
 pub(crate) fn listen(agent: &dyn Agent, dir: &AttemptDir, (ended, resumed): (&Ended, bool)) -> Account {
     let mut listener = told(agent, dir);
     let code = if let Exit::Code(code) = ended.exit { Some(code) } else { None };
-    let stderr = limited::end_of(&dir.stderr(), STDERR);
+    let stdout = limited::end_of(&dir.stdout(), STDERR);
+    let said = (stdout.as_slice(), (stdout.len() as u64) < STDERR);
+    let stderr = last_words::complaint(limited::end_of(&dir.stderr(), STDERR), said);
     listener.ended(&Closing {
         code,
         stderr: &stderr,

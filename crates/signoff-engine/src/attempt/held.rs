@@ -11,6 +11,7 @@ use signoff_core::wire;
 
 use super::{Workshop, limited};
 use crate::confine::Held;
+use crate::detect::is_installed;
 use crate::error::EngineError;
 use crate::git::Worktree;
 use crate::process::{AttemptDir, Launch};
@@ -39,6 +40,39 @@ const CACHES: [&str; 20] = [
     ".m2/repository",
     ".nuget/packages",
 ];
+
+/// The program whose cache it is, where that makes a directory itself when it first runs; none for those that any program
+/// uses, or that are files.
+fn whose(cache: &str) -> Option<&'static str> {
+    const OWNERS: [(&str, &str); 11] = [
+        (".cargo/registry", "cargo"),
+        (".cargo/git", "cargo"),
+        (".rustup/", "rustup"),
+        (".npm/", "npm"),
+        (".local/share/pnpm/", "pnpm"),
+        (".yarn/", "yarn"),
+        (".bun/", "bun"),
+        ("go/", "go"),
+        (".gradle/", "gradle"),
+        (".m2/", "mvn"),
+        (".nuget/", "dotnet"),
+    ];
+    OWNERS.iter().find(|(start, _)| cache.starts_with(start)).map(|(_, program)| *program)
+}
+
+/// Makes the caches that a tool of this machine would make at its first use: what is not there, nobody who is held can make.
+fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
+    let wanted = |cache: &&str| *cache == ".cache" || whose(cache).is_some_and(&is_there);
+    for cache in CACHES.into_iter().filter(wanted) {
+        // A home that cannot be written to stays as it is, and so does what lies there already.
+        DirBuilder::new().recursive(true).mode(0o700).create(person.join(cache)).ok();
+    }
+    if is_there("cargo") {
+        for lock in CACHES.iter().filter(|cache| cache.starts_with(".cargo/.")) {
+            fs::OpenOptions::new().create(true).append(true).open(person.join(lock)).ok();
+        }
+    }
+}
 
 /// Memory that looks like files. Tests and browsers share it between their processes.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -75,6 +109,7 @@ impl Workshop {
             match said.strip_prefix("~/") {
                 Some(below) => allowed.push(self.person.join(below)),
                 None if said == Writable::CACHES => {
+                    make_caches(&self.person, is_installed);
                     allowed.extend(CACHES.map(|cache| self.person.join(cache)));
                 }
                 None => allowed.push(PathBuf::from(said)),
@@ -136,6 +171,11 @@ const TOLD: usize = 3;
 /// The longest that one refusal may be.
 const LONGEST: usize = 160;
 
+/// `spawn …/rg EACCES`: a program that could not be started was no attempt to write.
+fn is_about_starting(line: &str) -> bool {
+    line.split_once("spawn ").is_some_and(|(_, rest)| rest.contains(" EACCES"))
+}
+
 /// What the system kept it from, as far as it was said on stderr. Tools that its own program refused are told elsewhere.
 pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     if !matches!(launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
@@ -143,11 +183,44 @@ pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     }
     let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
     let stderr = String::from_utf8_lossy(&stderr);
-    let is_refusal = |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal));
+    let is_refusal =
+        |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal)) && !is_about_starting(line);
     let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
     let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
     let told: Vec<String> = tried.iter().take(TOLD).map(short).collect();
     let more = if tried.len() > TOLD { format!(" and {} more", tried.len() - TOLD) } else { String::new() };
     let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
     (!told.is_empty()).then(|| format!("{who} was kept from what it may not do: {}{more}", told.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_could_not_be_started_was_no_write() {
+        assert!(is_about_starting("Ripgrep not available: spawn /opt/qwen/vendor/rg EACCES"));
+        assert!(!is_about_starting("Error: EACCES: permission denied, mkdir '/home/ann/.x'"));
+    }
+
+    #[test]
+    fn caches_are_made_for_the_tools_that_are_here_and_for_no_others() {
+        let home = tempfile::tempdir().unwrap();
+        let there = |cache: &str| home.path().join(cache).exists();
+        make_caches(home.path(), |program| program == "cargo");
+        let made: Vec<&str> = CACHES.into_iter().filter(|cache| there(cache)).collect();
+        assert_eq!(
+            made,
+            [
+                ".cache",
+                ".cargo/registry",
+                ".cargo/git",
+                ".cargo/.package-cache",
+                ".cargo/.package-cache-mutate",
+                ".cargo/.global-cache"
+            ]
+        );
+        make_caches(home.path(), |program| program == "npm");
+        assert!(there(".npm/_cacache") && there(".npm/_logs") && !there("go"));
+    }
 }

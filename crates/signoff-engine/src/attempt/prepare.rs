@@ -377,7 +377,7 @@ pub(crate) fn lay(files: &[Laid]) -> io::Result<()> {
         match file {
             Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
             Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
-            Laid::Link { path, of } if of.is_file() => link(path, of)?,
+            Laid::Link { path, of } if of.exists() => link(path, of)?,
             Laid::Copy { .. } | Laid::Link { .. } => {}
         }
     }

@@ -22,11 +22,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
+use crate::agent::acp::SILENT;
+
 pub use conversation::{Ended, converse};
 pub use order::{Job, Order};
 
 /// A message of an agent that is longer is none.
 const LONGEST: usize = 32 * 1024 * 1024;
+
+/// So long an agent may take to answer the greeting.
+const GREETED: Duration = Duration::from_secs(30);
 
 /// So long an agent may take to end when all is said.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,7 +55,7 @@ fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
     let order = Order::read(words, &variable).map_err(io::Error::other)?;
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
-    let job = Job { order, prompt, directory: env::current_dir()? };
+    let job = Job { order, prompt, directory: env::current_dir()?, greeting: GREETED };
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(with_agent(job))
 }
 
@@ -70,6 +75,7 @@ async fn with_agent(job: Job) -> io::Result<ExitCode> {
         Ended::Said => ExitCode::SUCCESS,
         // It broke off: its own code tells more than any of ours.
         Ended::Broken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(1)),
+        Ended::Unspoken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(SILENT)),
     })
 }
 

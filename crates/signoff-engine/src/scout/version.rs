@@ -41,6 +41,14 @@ struct Package {
     version: String,
     #[serde(default)]
     bin: Value,
+    #[serde(default)]
+    engines: Engines,
+}
+
+#[derive(Deserialize, Default)]
+struct Engines {
+    #[serde(default)]
+    node: String,
 }
 
 /// No package describes itself at greater length.
@@ -48,6 +56,20 @@ const LONGEST: u64 = 1 << 20;
 
 /// The version of a program that came in a package of npm, from its description there: nothing is started.
 pub fn packaged(program: &Path) -> Option<Version> {
+    Version::find(&package(program)?.version)
+}
+
+/// The least version of Node.js that its package asks for, where it asks for that and no more.
+pub fn least_node(program: &Path) -> Option<Version> {
+    let wanted = package(program)?.engines.node;
+    let least = wanted.trim().strip_prefix(">=")?.trim();
+    let whole = || least.parse().ok().map(|major| Version(major, 0, 0));
+    let plain = least.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    Version::of(least).or_else(whole).filter(|_| plain)
+}
+
+/// The description of the package that provides a program.
+fn package(program: &Path) -> Option<Package> {
     let name = program.file_name()?.to_str()?;
     let real = program.canonicalize().ok()?;
     let files = real.ancestors().skip(1).take(4).map(|directory| directory.join("package.json"));
@@ -58,7 +80,7 @@ pub fn packaged(program: &Path) -> Option<Version> {
         Value::Object(programs) => programs.contains_key(name),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
     };
-    Version::find(&package.version).filter(|_| provides)
+    provides.then_some(package)
 }
 
 /// Some need seconds on a busy machine, before they say anything.
@@ -167,5 +189,17 @@ mod tests {
             .unwrap();
         assert_eq!(packaged(&bin.join("agent")), Some(Version(1, 2, 3)));
         assert_eq!(packaged(&bin.join("missing")), None);
+        assert_eq!(least_node(&bin.join("agent")), None);
+        for (wanted, least) in [
+            (">=20", Some(Version(20, 0, 0))),
+            (">= 22.4.1", Some(Version(22, 4, 1))),
+            ("^18 || >=20", None),
+            (">=18 <23", None),
+            ("", None),
+        ] {
+            let text = format!(r#"{{"version":"1.2.3","bin":"x","engines":{{"node":"{wanted}"}}}}"#);
+            fs::write(package.join("package.json"), text).unwrap();
+            assert_eq!(least_node(&bin.join("agent")), least, "{wanted}");
+        }
     }
 }

@@ -301,6 +301,46 @@ fn a_session_that_cannot_be_found() {
     "#);
 }
 
+/// These were written by hand, after what `cat`, `git --version` and programs that wait do.
+#[test]
+fn who_does_not_speak_the_protocol_is_told_by_its_first_words() {
+    insta::assert_snapshot!(held("unspoken_echo", writer()), @r#"
+    ---
+
+    ---
+    message: 
+    trouble: it does not speak the Agent Client Protocol: {"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocolVersion":1}} (Protocol)
+    "#);
+    insta::assert_snapshot!(held("unspoken_words", writer()), @"
+    ---
+
+    ---
+    message: 
+    trouble: it does not speak the Agent Client Protocol: git version 2.53.0 (Protocol)
+    ");
+    insta::assert_snapshot!(held("unspoken_ended", writer()), @"
+    ---
+
+    ---
+    message: 
+    trouble: it does not speak the Agent Client Protocol: it said nothing (Protocol)
+    ");
+    insta::assert_snapshot!(held("unspoken_failed", writer()), @"
+    ---
+
+    ---
+    message: 
+    trouble: it ended without saying how: exit code 127, env: 'node': No such file or directory (NoEnd)
+    ");
+    insta::assert_snapshot!(held("unspoken_silent", writer()), @"
+    ---
+
+    ---
+    message: 
+    trouble: it does not speak the Agent Client Protocol: it did not answer the greeting within 0ns (Protocol)
+    ");
+}
+
 #[test]
 fn refusals_of_the_provider() {
     insta::assert_snapshot!(held("opencode_400", writer()), @r#"

@@ -231,7 +231,7 @@ fn a_server_for_reports_that_is_not_there_is_told() {
 
     ---
     message: 
-    trouble: it could not reach the server for reports: exit code 1, MCP config file not found: /work/nope.json (Reports)
+    trouble: it could not reach the server for reports: exit code 1, Error: Invalid MCP configuration: MCP config file not found: /work/nope.json (Reports)
     ");
 }
 
@@ -398,7 +398,7 @@ fn the_answer_breaks_off() {
     message: 
     session: af32014d-3ffa-4cd7-8f51-39d6f5f61342
     found the server for reports: false
-    trouble: the answer of its provider broke off: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (Broken)
+    trouble: its provider could not be reached: API Error: Connection refused — a firewall or proxy may be blocking it (ECONNREFUSED) (Broken)
     ");
 }
 

@@ -1,7 +1,7 @@
 //! Conversations of the Agent Client Protocol, held again.
 //!
 //! A line `> METHOD ID` is what the client sent then, `> answer ID` what it answered, `< JSON` what the agent said, and
-//! `eof` its end.
+//! `eof` its end. `| TEXT` is what an agent said that is no message, and `silence` that it says no more and does not end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +9,7 @@ use std::future;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use std::{env, fs};
 
 use futures_util::{sink, stream};
@@ -58,7 +59,10 @@ fn hold(script: &str, order: Order) -> (Vec<u8>, String) {
         let (to_client, from_agent) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
         let printed = Printed::default();
-        let job = Job { order, prompt: "Do it.".to_owned(), directory: "/work/repo".into() };
+        // Who is to say nothing is not waited for; all others answer at once.
+        let greeting = if script.contains("silence") { Duration::ZERO } else { Duration::from_secs(60) };
+        let (prompt, directory) = ("Do it.".to_owned(), "/work/repo".into());
+        let job = Job { order, prompt, directory, greeting };
         let told = sink::unfold(to_agent, |to_agent, line: String| async {
             to_agent.send(line).map_err(io::Error::other)?;
             Ok(to_agent)
@@ -98,6 +102,8 @@ impl Played {
             match (line.split_once(' '), line) {
                 (Some((">", expected)), _) => self.hears(expected, &mut sent).await,
                 (Some(("<", said)), _) => self.says(said),
+                (Some(("|", said)), _) => self.to_client.as_ref().unwrap().send(said.to_owned()).unwrap(),
+                (_, "silence") => while self.from_client.recv().await.is_some() {},
                 (_, "eof") => drop(self.to_client.take()),
                 _ => panic!("{line}"),
             }

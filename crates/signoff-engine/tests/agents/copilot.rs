@@ -1,6 +1,9 @@
 //! GitHub Copilot CLI: recordings of version 1.0.102.
 
+use std::fs;
+
 use signoff_core::config::AgentKind::Copilot;
+use signoff_engine::agent::{Hold, Laid};
 
 use crate::ask::Ask;
 use crate::replay::{self, story};
@@ -54,6 +57,7 @@ fn a_reviewer_may_look_and_report() {
     COPILOT_HOME=/work/attempt/home/copilot
     COPILOT_AUTO_UPDATE=false
     NO_COLOR=1
+    COPILOT_PKG_CACHE_HOME=/work/attempt/home/copilot-packages
     /work/attempt/home/copilot-mcp.json:
     {
       "mcpServers": {
@@ -77,6 +81,26 @@ fn a_reviewer_without_a_server() {
     let line = Ask { reports: false, ..Ask::reviewer(Copilot) }.line();
     assert!(line.arguments.iter().all(|word| !word.contains("signoff")), "{:?}", line.arguments);
     assert!(line.files.is_empty());
+}
+
+#[test]
+fn who_is_held_finds_what_is_unpacked_and_unpacks_the_rest_for_itself() {
+    let home = tempfile::tempdir().unwrap();
+    let version = home.path().join(".cache/copilot/pkg/linux-x64/1.0.102");
+    fs::create_dir_all(&version).unwrap();
+    let linked = |hold| {
+        let line = Ask { hold, person: home.path().to_owned(), ..Ask::reviewer(Copilot) }.line();
+        let packages = line.environment.iter().any(|(name, _)| name == "COPILOT_PKG_CACHE_HOME");
+        let links: Vec<Laid> =
+            line.files.into_iter().filter(|file| matches!(file, Laid::Link { .. })).collect();
+        (packages, links)
+    };
+    let path = "/work/attempt/home/copilot-packages/pkg/linux-x64/1.0.102".into();
+    let link = Laid::Link { path, of: version.clone() };
+    for hold in [Hold::Landlock, Hold::Bubblewrap] {
+        assert_eq!(linked(hold), (true, vec![link.clone()]));
+    }
+    assert_eq!(linked(Hold::Nobody), (false, Vec::new()));
 }
 
 #[test]

@@ -337,7 +337,7 @@ fn what_keeps_it_from_starting() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoEnd)
+    trouble: it ended without saying how: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoEnd)
     ");
 }
 

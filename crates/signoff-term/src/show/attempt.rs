@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::hold::Hold;
 use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{CheckReport, Event, Failure, LandReport, Loss, WorkReport};
@@ -186,7 +187,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
             Loss::Interrupted => ("interrupted", None),
             Loss::SessionGone => ("session_gone", None),
         },
-        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().map(ToString::to_string)),
+        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(refusal)),
         Event::BudgetRefused { .. } => ("over_budget", None),
         Event::Started { .. }
         | Event::Imported { .. }
@@ -202,6 +203,13 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         | Event::FindingDecided { .. }
         | Event::Cancelled { .. } => return None,
     })
+}
+
+/// Why a provider refused somebody, besides that it did.
+fn refusal(why: &Trouble) -> Option<String> {
+    let is_limited = matches!(why.kind, TroubleKind::Limited { .. });
+    let said = if is_limited { why.message.clone() } else { why.to_string() };
+    Some(said).filter(|said| !said.is_empty())
 }
 
 fn failed(failure: &Failure) -> &'static str {

@@ -157,7 +157,7 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
         cut(&who, 60),
         cut(&agent, 60),
         cut(&attempt.started_at, 40),
-        span(attempt.duration_ms),
+        if attempt.outcome.is_some() { span(attempt.duration_ms) } else { "…".to_owned() },
         dollars(attempt.cost_usd, attempt.cost_is_estimated),
         outcome + &detail.unwrap_or_default(),
     ]

@@ -98,6 +98,26 @@ fn a_paused_task_says_what_it_waits_for() {
 }
 
 #[test]
+fn who_waits_for_its_agent_needs_nobody_while_somebody_waits_with_it() {
+    let until = "2026-01-29T12:31:08Z".parse().unwrap();
+    let wait =
+        Wait { agent: "claude".to_owned(), until, overloaded: false, why: None, fell_in: Vec::new() };
+    let tasks = [TaskRow {
+        reason: Some("rate_limited".to_owned()),
+        wait: Some(wait),
+        run_id: Some(7),
+        ..row(1, "Wait", Status::Paused)
+    }];
+    let told = |driven: &[u64]| {
+        let driven = driven.iter().copied().collect();
+        let scene = Scene { tasks: &tasks, runs: &[], driven: &driven };
+        format!("{}next: {}", attention::text(&scene, &[], 30), attention::next(&tasks[0], &scene))
+    };
+    insta::assert_snapshot!(told(&[]), @"");
+    insta::assert_snapshot!(told(&[7]), @"");
+}
+
+#[test]
 fn what_needs_attention_comes_first() {
     insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
     Needs attention:

@@ -1,16 +1,20 @@
 //! `signoff agents`: which agents are here, and whether they work.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use signoff_core::config::{AgentKind, Sandbox, Settings};
 use signoff_core::hold::Hold;
+use signoff_core::machine::Failure as Missed;
+use signoff_core::redact::Secrets;
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_engine::trial::{Trial, Tried};
 use signoff_term::agents::{AgentRow, AgentsReport, Checked};
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
 use crate::console::Console;
@@ -23,7 +27,8 @@ use crate::{desk, drive, preflight, settings};
 ///
 /// Shows every agent of the configuration, and every other one whose program is on PATH: its version, whether somebody is
 /// logged in as far as can be told, its model, and who holds it to what it may write. With --check each is asked for one
-/// word, which costs as much as one word does. Ends with 1 if one that is configured cannot be used.
+/// word, which costs as much as one word does: those that are configured or named, and all that are here where none is
+/// configured. Ends with 1 if one that is configured, named or was tried cannot be used.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff agents\n  signoff agents --check\n  signoff agents claude --check"
@@ -50,40 +55,32 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let power = preflight::power();
     let hold = if settings.sandbox() == Sandbox::Off { Hold::Nobody } else { power.by };
     let secrets = secrets(&settings, &settings::home().unwrap_or_default());
-    let mut rows: Vec<_> = seen.iter().map(|one| one.row().without(&secrets)).collect();
-    if args.check {
-        let runtime = drive::runtime()?;
-        let any_configured = seen.iter().any(|one| one.configured);
-        for (one, row) in seen.iter().zip(&mut rows) {
-            let asked_for = one.configured || !any_configured || !args.names.is_empty();
-            if asked_for && row.problem.is_none() && is_tried(one.agent.kind) {
-                console.detail(&format!("Trying {}", one.agent.name));
-                let check = Some(tried(&runtime, one, (&settings, &checkout, hold))?);
-                *row = AgentRow { check, ..row.clone() }.without(&secrets);
-            }
-        }
-    }
+    let any_configured = seen.iter().any(|one| one.configured);
+    let asked_for = |one: &Seen| one.configured || !any_configured || !args.names.is_empty();
+    let looks = seen.iter().map(|one| {
+        let row = one.row().without(&secrets);
+        let tried = args.check && asked_for(one) && row.problem.is_none() && is_tried(one.agent.kind);
+        Look { one, row, tried }
+    });
+    let (program, git) = (door::program()?, Git::new(door::environment()));
+    let bench = Bench { settings: &settings, checkout: &checkout, hold, secrets: &secrets, program, git };
+    let rows = drive::runtime()?.block_on(bench.rows(looks.collect(), console))?;
     let counts = |one: &Seen| one.configured || !args.names.is_empty();
-    let ok = seen.iter().zip(&rows).all(|(one, row)| !counts(one) || row.works());
-    let report = AgentsReport::of(rows, ok, hold);
+    let ok = seen.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
     if console.json {
-        console.json(&report)?;
+        console.json(&AgentsReport::of(rows, ok, hold))?;
     } else {
-        console.text(&told(&report, &settings, &power))?;
+        console.text(&(nobody(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power))))?;
     }
     Ok(if ok { Exit::Done } else { Exit::Failed })
 }
 
-fn told(report: &AgentsReport, settings: &Settings, power: &signoff_engine::confine::Power) -> String {
-    let text = report.text(&doctor::sandbox(settings, power));
-    if report.agents.is_empty() {
-        let known: Vec<_> = signoff_engine::scout::KINDS.iter().map(|known| known.program).collect();
-        return format!(
-            "no agent is configured, and none was found on PATH, of {}\n{text}",
-            known.join(", ")
-        );
+fn nobody(rows: &[AgentRow]) -> String {
+    if !rows.is_empty() {
+        return String::new();
     }
-    text
+    let known: Vec<_> = signoff_engine::scout::KINDS.iter().map(|known| known.program).collect();
+    format!("no agent is configured, and none was found on PATH, of {}\n", known.join(", "))
 }
 
 /// Those that were asked for.
@@ -117,49 +114,130 @@ fn is_tried(kind: AgentKind) -> bool {
 /// With its grace it is over within a minute.
 const LIMIT: Duration = Duration::from_secs(50);
 
-fn tried(
-    runtime: &Runtime,
-    one: &Seen,
-    (settings, checkout, hold): (&Settings, &Path, Hold),
-) -> Result<Checked, Failure> {
-    let (program, git) = (door::program()?, Git::new(door::environment()));
-    let (person, variables) = (settings::home().unwrap_or_default(), agents::variables());
-    let place = Throwaway::new("trial")?;
-    let limit = door::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
-    let trial = Trial {
-        settings,
-        agent: &one.agent,
-        program: &program,
-        checkout,
-        person: &person,
-        variables: &variables,
-        hold,
-        place: place.path(),
-        git: &git,
-        limit,
-    };
-    let Tried { answer, usage, duration } = runtime.block_on(outcome(&trial))?;
-    let answer = answer.map_err(|failure| (failure.to_string(), failure.hint(&one.agent.name)));
-    Ok(Checked::of(answer, usage, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+/// So many are tried at once.
+const AT_ONCE: usize = 4;
+
+/// An agent that is looked at, and perhaps tried.
+struct Look<'a> {
+    one: &'a Seen,
+    row: AgentRow,
+    tried: bool,
 }
 
-/// Waits for the end of a trial. Whoever interrupts it ends the agent first.
-async fn outcome(trial: &Trial<'_>) -> Result<Tried, Failure> {
+/// Where agents are tried.
+struct Bench<'a> {
+    settings: &'a Settings,
+    checkout: &'a Path,
+    hold: Hold,
+    secrets: &'a Secrets,
+    program: PathBuf,
+    git: Git,
+}
+
+impl Bench<'_> {
+    /// The rows of all, each told as soon as it and those before it are done. Whoever interrupts is told what is done.
+    async fn rows(&self, looks: Vec<Look<'_>>, console: &Console) -> Result<Vec<AgentRow>, Failure> {
+        self.announce(&looks, console);
+        let interrupted = interrupted()?;
+        let rows = stream::iter(looks).map(|look| self.row(look, interrupted.clone()));
+        let mut rows = pin!(rows.buffered(AT_ONCE));
+        let mut done = Vec::new();
+        while let Some(row) = rows.next().await {
+            let Some(row) = row? else { continue };
+            if !console.json {
+                console.text(&row.text())?;
+            }
+            done.push(row);
+        }
+        if *interrupted.borrow() { Err(Failure::interrupted()) } else { Ok(done) }
+    }
+
+    fn announce(&self, looks: &[Look<'_>], console: &Console) {
+        let tried: Vec<_> =
+            looks.iter().filter(|look| look.tried).map(|look| look.one.agent.name.as_str()).collect();
+        let said = format!("Asking {} for a word", tried.join(", "));
+        match (tried.is_empty(), console.is_live()) {
+            (true, _) => {}
+            (false, true) => console.note(&said),
+            (false, false) => console.detail(&said),
+        }
+    }
+
+    /// The row of one; none if it was interrupted.
+    async fn row(&self, look: Look<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>, Failure> {
+        if !look.tried {
+            return Ok(Some(look.row));
+        }
+        let check = self.tried(&look, interrupted).await?;
+        Ok(check.map(|check| AgentRow { check: Some(check), ..look.row }.without(self.secrets)))
+    }
+
+    async fn tried(
+        &self,
+        look: &Look<'_>,
+        mut interrupted: Receiver<bool>,
+    ) -> Result<Option<Checked>, Failure> {
+        let (person, variables) = (settings::home().unwrap_or_default(), agents::variables());
+        let place = Throwaway::new("trial")?;
+        let limit = door::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
+        let agent = &look.one.agent;
+        let trial = Trial {
+            settings: self.settings,
+            agent,
+            program: &self.program,
+            checkout: self.checkout,
+            person: &person,
+            variables: &variables,
+            hold: self.hold,
+            place: place.path(),
+            git: &self.git,
+            limit,
+        };
+        let Some(Tried { answer, usage, duration }) = outcome(&trial, &mut interrupted).await? else {
+            return Ok(None);
+        };
+        let by_hand = look.row.program.as_deref().unwrap_or(agent.kind.word());
+        let answer = answer.map_err(|failure| {
+            let late = if failure == Missed::TimedOut { format!(" after {limit:?}") } else { String::new() };
+            (format!("{failure}{late}"), failure.hint_in_trial(&agent.name, by_hand))
+        });
+        let duration = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Ok(Some(Checked::of(answer, usage, duration)))
+    }
+}
+
+/// Turns true when somebody wants this to end.
+fn interrupted() -> Result<Receiver<bool>, Failure> {
     let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot start: {error}")));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
+    let (tell, told) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+        tell.send_replace(true);
+    });
+    Ok(told)
+}
+
+/// Waits for the end of a trial. Whoever interrupts it ends the agent first.
+async fn outcome(trial: &Trial<'_>, interrupted: &mut Receiver<bool>) -> Result<Option<Tried>, Failure> {
+    if *interrupted.borrow() {
+        return Ok(None);
+    }
     let running = trial.start().await?;
     let stopper = running.stopper();
     let ended = running.wait();
     tokio::pin!(ended);
     tokio::select! {
-        ended = &mut ended => return Ok(trial.conclude(&ended)),
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+        ended = &mut ended => return Ok(Some(trial.conclude(&ended))),
+        _ = interrupted.wait_for(|is| *is) => {}
     }
     stopper.stop();
     ended.await;
-    Err(Failure::interrupted())
+    Ok(None)
 }

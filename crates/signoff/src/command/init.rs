@@ -81,10 +81,10 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
     Ok(report)
 }
 
-/// Those that can be started. Whoever is not logged in anywhere comes last.
+/// Those that can be started. Whoever is known to be logged in comes first.
 fn usable(seen: &[Seen]) -> Vec<AgentKind> {
     let mut usable: Vec<&Seen> = seen.iter().filter(|one| one.problem().is_none()).collect();
-    usable.sort_by_key(|one| one.login == Login::None);
+    usable.sort_by_key(|one| !matches!(one.login, Login::Key(_) | Login::Kept(_)));
     usable.into_iter().map(|one| one.agent.kind).collect()
 }
 

@@ -93,7 +93,8 @@ pub fn attention(console: &Console) -> Result<Exit, Failure> {
 
 /// Which of these runs, and of those of these tasks, some program works on now.
 pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, Failure> {
-    let taken_up = tasks.iter().filter(|row| row.status == Status::InProgress).filter_map(|row| row.run_id);
+    let is_taken_up = |row: &&TaskRow| matches!(row.status, Status::InProgress | Status::Paused);
+    let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
     let open = runs.iter().filter(|run| run.status == "running").map(|run| run.id);
     let mut driven = BTreeSet::new();
     for run in taken_up.chain(open).collect::<BTreeSet<u64>>() {

@@ -31,16 +31,16 @@ pub fn all(settings: &Settings, checkout: &Path) -> Result<Vec<Seen>, Failure> {
     let installed = scout::KINDS.iter().filter(other).map(|known| scout::plain(known.kind));
     let mut seen: Vec<Seen> = configured.iter().cloned().map(|agent| look(agent, true, checkout)).collect();
     let found = installed.map(|agent| look(agent, false, checkout));
-    seen.extend(found.filter(|seen| matches!(seen.program, Some(Program::Startable(_)))));
+    seen.extend(found.filter(Seen::is_there));
     ask_versions(&mut seen)?;
+    remember(&seen, checkout);
     Ok(seen)
 }
 
 /// The same for those alone whose program is on the path, whatever is configured.
 pub fn installed() -> Result<Vec<Seen>, Failure> {
     let seen = scout::KINDS.iter().map(|known| look(scout::plain(known.kind), false, Path::new("/")));
-    let mut seen: Vec<Seen> =
-        seen.filter(|seen| matches!(seen.program, Some(Program::Startable(_)))).collect();
+    let mut seen: Vec<Seen> = seen.filter(Seen::is_there).collect();
     ask_versions(&mut seen)?;
     Ok(seen)
 }
@@ -65,19 +65,67 @@ fn ask_versions(seen: &mut [Seen]) -> Result<(), Failure> {
             let Some(program) = one.asked() else { continue };
             let home = place.path().join(number.to_string());
             if std::fs::create_dir(&home).is_ok() {
-                scope.spawn(move || one.version = Some(scout::asked(&program, &home)));
+                scope.spawn(move || one.version = Some(version(&program, &home)));
             }
         }
     });
     Ok(())
 }
 
+/// What a program says of itself, unless it cannot be run by the Node.js that is here.
+fn version(program: &Path, home: &Path) -> Result<Version, Unversioned> {
+    match scout::wants_node(program) {
+        Some((least, node)) => by_node(least, scout::asked(&node, home)),
+        None => Ok(()),
+    }?;
+    scout::asked(program, home)
+}
+
+/// Whether a script can be run by a Node.js that says this of itself. Whoever says nothing may do.
+fn by_node(least: Version, node: Result<Version, Unversioned>) -> Result<(), Unversioned> {
+    match node {
+        Ok(version) if version < least => {
+            let why = format!("it needs Node.js {least} or later, and `node` is {version}");
+            Err(Unversioned::NotStarted(why))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Where versions are remembered.
+fn remembered(root: &Path) -> Remembered {
+    Remembered::at(root.join(DIRECTORY).join("versions.json"))
+}
+
+/// What was asked now need not be asked before the next run.
+fn remember(seen: &[Seen], root: &Path) {
+    let mut remembered = remembered(root);
+    for one in seen {
+        match (one.asked(), &one.version) {
+            (Some(program), Some(Ok(version))) => remembered.remember(&program, Some(*version)),
+            (Some(program), Some(Err(Unversioned::Untold(_)))) => remembered.remember(&program, None),
+            (Some(_), Some(Err(Unversioned::NotStarted(_))) | None) | (None, _) => {}
+        }
+    }
+}
+
 impl Seen {
+    /// Whether its program is on the path, as far as anybody needs to hear of it.
+    fn is_there(&self) -> bool {
+        matches!(self.program, Some(Program::Startable(_) | Program::Uninterpreted { .. }))
+    }
+
     /// The program that can be asked for its version.
     fn asked(&self) -> Option<PathBuf> {
         match &self.program {
             Some(Program::Startable(path)) if scout::tells_its_version(&self.agent) => Some(path.clone()),
-            Some(Program::Startable(_) | Program::NotExecutable(_) | Program::Missing) | None => None,
+            Some(
+                Program::Startable(_)
+                | Program::Uninterpreted { .. }
+                | Program::NotExecutable(_)
+                | Program::Missing,
+            )
+            | None => None,
         }
     }
 
@@ -89,6 +137,7 @@ impl Seen {
                 Err(Unversioned::NotStarted(why)) => Some(cannot_start(&self.agent, path, why)),
                 Err(Unversioned::Untold(_)) => None,
             },
+            Program::Uninterpreted { path, by } => Some(uninterpreted(&self.agent, path, by)),
             Program::NotExecutable(path) => Some(not_executable(&self.agent, path)),
             Program::Missing => Some(missing(&self.agent)),
         }
@@ -114,9 +163,11 @@ impl Seen {
             kind: self.agent.kind,
             configured: self.configured,
             program: match &self.program {
-                Some(Program::Startable(path) | Program::NotExecutable(path)) => {
-                    Some(path.display().to_string())
-                }
+                Some(
+                    Program::Startable(path)
+                    | Program::Uninterpreted { path, .. }
+                    | Program::NotExecutable(path),
+                ) => Some(path.display().to_string()),
                 Some(Program::Missing) | None => None,
             },
             program_version: version.map(ToString::to_string),
@@ -152,6 +203,11 @@ pub fn not_executable(agent: &Agent, path: &Path) -> (String, String) {
     (format!("{path} is not executable"), format!("make it so: chmod +x {path}"))
 }
 
+pub fn uninterpreted(agent: &Agent, path: &Path, by: &str) -> (String, String) {
+    let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
+    (format!("{} is run by {by}, which is not there", path.display()), hint)
+}
+
 pub fn too_old(agent: &Agent, version: &Version) -> Option<(String, String)> {
     let least = scout::too_old(agent.kind, version)?;
     let package = scout::known(agent.kind).map_or("", |known| known.package);
@@ -171,23 +227,38 @@ pub fn wrong_version(agent: &Agent, program: &Path, root: &Path) -> Option<(Stri
     if !scout::tells_its_version(agent) {
         return None;
     }
+    let mut remembered = remembered(root);
+    if let Some((least, node)) = scout::wants_node(program)
+        && let Err(Unversioned::NotStarted(why)) = by_node(least, recalled(&mut remembered, &node, least))
+    {
+        return Some(cannot_start(agent, program, &why));
+    }
     if let Some(version) = scout::packaged(program) {
         return too_old(agent, &version);
     }
-    let mut remembered = Remembered::at(root.join(DIRECTORY).join("versions.json"));
-    let known = remembered.version(program);
-    if let Some(known) = known
-        && known.is_none_or(|version| scout::too_old(agent.kind, &version).is_none())
-    {
-        return None;
-    }
-    // Who cannot be asked is started, and tells then.
-    let place = Throwaway::new("agents").ok()?;
-    let asked = scout::asked(program, place.path());
-    remembered.remember(program, asked.as_ref().ok().copied());
-    match asked {
+    let least = scout::known(agent.kind).and_then(|known| known.least).unwrap_or(Version(0, 0, 0));
+    match recalled(&mut remembered, program, least) {
         Ok(version) => too_old(agent, &version),
         Err(Unversioned::NotStarted(why)) => Some(cannot_start(agent, program, &why)),
         Err(Unversioned::Untold(_)) => None,
     }
+}
+
+/// The version of a program that is known to be recent enough, or not to tell; otherwise what it says now.
+fn recalled(remembered: &mut Remembered, program: &Path, least: Version) -> Result<Version, Unversioned> {
+    match remembered.version(program) {
+        Some(Some(version)) if version >= least => return Ok(version),
+        Some(None) => return Err(Unversioned::Untold("it did not tell its version before".to_owned())),
+        Some(Some(_)) | None => {}
+    }
+    // Who cannot be asked is started, and tells then.
+    let place = Throwaway::new("agents").map_err(|failure| Unversioned::Untold(failure.to_string()))?;
+    let asked = scout::asked(program, place.path());
+    match &asked {
+        Ok(version) => remembered.remember(program, Some(*version)),
+        Err(Unversioned::Untold(_)) => remembered.remember(program, None),
+        // It may be another day.
+        Err(Unversioned::NotStarted(_)) => {}
+    }
+    asked
 }

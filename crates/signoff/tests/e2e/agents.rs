@@ -194,6 +194,85 @@ fn a_trial_that_is_interrupted_leaves_nothing_behind() {
 }
 
 #[test]
+fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    let meets = |kind: &str, version: &str, does: &str| {
+        let script = format!(
+            "#!/bin/sh\ncase $1 in --version) echo {version}; exit;; esac\ncat > /dev/null\n{does}\ncat {SAID}/{kind}/work.stdout\n"
+        );
+        env.write(&format!("../agents/{kind}"), script);
+    };
+    // Each waits for the other.
+    meets("claude", "2.1.325", "echo x > \"${0%/*}/../there\"; read x < \"${0%/*}/../back\"");
+    meets("codex", "0.166.0", "read x < \"${0%/*}/../there\"; echo x > \"${0%/*}/../back\"");
+    let settings =
+        "[agents.claude]\nkind = \"claude\"\n\n[agents.codex]\nkind = \"codex\"\nmodel = \"gpt-6-sol\"\n";
+    configured(&env, settings);
+    let fifos = "mkfifo=$(PATH=/usr/bin:/bin command -v mkfifo); $mkfifo ../there ../back ../out ../begun\n";
+    insta::assert_snapshot!(shell(&env, &format!("{fifos}signoff agents --check")), @"");
+    // The first has ended, the second has begun and does not end.
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    meets("codex", "0.166.0", "echo x > \"${0%/*}/../begun\"; exec sleep 1000");
+    let interrupt = "\"$signoff\" agents --check > ../out & own=$!\nexec 3< ../out\nread row <&3; echo \"$row\"\n\
+                     read begun < ../begun\nkill -TERM $own; cat <&3; wait $own; echo exit $?; ls ../tmp";
+    insta::assert_snapshot!(shell(&env, interrupt), @"");
+}
+
+#[test]
+fn where_nobody_is_configured_all_that_are_here_are_tried() {
+    let env = test_env();
+    program(&env, "claude", "2.1.325 (Claude Code)", "work");
+    program(&env, "codex", "codex-cli 0.166.0", "no-login");
+    insta::assert_snapshot!(shell(&env, "signoff agents; echo exit $?; signoff agents --check"), @"");
+}
+
+#[test]
+fn who_does_not_speak_the_protocol_is_told_so() {
+    let env = test_env();
+    let settings = "[agents.echo]\nkind = \"acp\"\ncommand = [\"cat\"]\n\n[agents.short]\nkind = \"acp\"\n\
+                    command = [\"true\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"git\", \"help\", \"-x\"]\n";
+    configured(&env, settings);
+    let link = "ln=$(PATH=/usr/bin:/bin command -v ln); $ln -s \"$(PATH=/usr/bin:/bin command -v true)\" ../agents/true";
+    insta::assert_snapshot!(shell(&env, &format!("{link}; signoff agents --check")), @"");
+}
+
+/// A program of an npm package, which is run by `node`.
+fn packaged(env: &TestEnv, wants: &str) {
+    let package =
+        format!(r#"{{"version":"2.1.325","bin":{{"claude":"claude"}},"engines":{{"node":"{wants}"}}}}"#);
+    env.write("../agents/package.json", package);
+    env.write("../agents/claude", "#!/usr/bin/env node\nimport 'x';\n");
+}
+
+#[test]
+fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
+    let env = test_env();
+    packaged(&env, ">=20");
+    configured(&env, CLAUDE);
+    let look = "signoff agents; echo exit $?; signoff doctor > ../told; echo exit $?\n\
+                while read line; do case $line in *agents:*) echo \"$line\";; esac; done < ../told\nsignoff work; echo exit $?";
+    insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {look}")), @"");
+    env.write(
+        "../agents/node",
+        "#!/bin/sh\ncase $1 in --version) echo v18.19.1;; *) echo Node.js v18.19.1 >&2; exit 1;; esac\n",
+    );
+    insta::assert_snapshot!(shell(&env, &format!("chmod +x ../agents/node; {look}")), @"");
+}
+
+#[test]
+fn who_does_not_tell_its_version_is_doubtful_and_asked_no_more() {
+    let env = test_env();
+    env.write(
+        "../agents/claude",
+        "#!/bin/sh\ncase $1 in --version) echo asked >> \"${0%/*}/../asked\"; exit 1;; esac\n",
+    );
+    configured(&env, CLAUDE);
+    let look = "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff agents; signoff work > /dev/null; cat ../asked";
+    insta::assert_snapshot!(shell(&env, look), @"");
+}
+
+#[test]
 fn the_report_is_as_its_schema_says() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
@@ -204,6 +283,7 @@ fn the_report_is_as_its_schema_says() {
     let schema = serde_json::from_str(schema).expect("a schema");
     jsonschema::validate(&schema, &report).unwrap_or_else(|error| panic!("{error}\n{report:#}"));
     assert_eq!((&report["ok"], &report["agents"][0]["check"]["works"]), (&true.into(), &true.into()));
+    assert_eq!(report["agents"][0]["check"]["cost_is_estimated"], false);
     assert_eq!(report["agents"][1]["too_old"], true);
 }
 

@@ -40,6 +40,10 @@ pub enum Line {
         code: Option<i32>,
         message: String,
     },
+    /// It did not answer the greeting as the protocol wants it: what it said first, if anything.
+    Unspoken {
+        said: Option<String>,
+    },
     /// Why it stopped, in the protocol's word.
     End {
         reason: String,

@@ -1,5 +1,6 @@
 //! A whole conversation with an agent: it is greeted, given a session, a model and the prompt.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,9 @@ use agent_client_protocol::{
     Agent, Client, Error, Lines, is_connection_terminated, is_incoming_transport_closed,
     on_receive_notification, on_receive_request,
 };
-use futures_util::{Sink, Stream};
+use futures_util::{Sink, Stream, StreamExt};
+use serde::Deserialize;
+use tokio::time::timeout;
 
 use super::order::Job;
 use super::teller::Teller;
@@ -30,6 +33,8 @@ pub enum Ended {
     Said,
     /// The agent went away.
     Broken,
+    /// It did not answer the greeting.
+    Unspoken,
 }
 
 /// Lines are told by those who answer and by those who ask.
@@ -54,6 +59,8 @@ pub async fn converse<W: Write + Send + 'static>(
     job: Job,
     (out, stop): (W, Stop),
 ) -> Ended {
+    let opening = Arc::new(Mutex::new(Opening::default()));
+    let said = overheard(said, Arc::clone(&opening));
     let teller = Shared(Arc::new(Mutex::new(Teller::new(out, job.order.resumes.is_some()))));
     let (hears, answers, asks) = (teller.clone(), teller.clone(), teller.clone());
     let reads = job.order.reads;
@@ -80,13 +87,63 @@ pub async fn converse<W: Write + Send + 'static>(
             Conversation { agent, teller: asks, job }.run(stop).await
         })
         .await;
-    close(&mut teller.lock(), outcome)
+    close(&mut teller.lock(), outcome, &opening.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>) -> Ended {
+/// What is known of an agent from its first lines.
+#[derive(Debug, Default)]
+struct Opening {
+    /// The first line that it said.
+    first: Option<String>,
+    /// It said something that the protocol knows.
+    speaks: bool,
+}
+
+impl Opening {
+    fn hear(&mut self, line: &str) {
+        if !self.speaks && !line.trim().is_empty() {
+            self.speaks = is_spoken(line);
+            self.first.get_or_insert_with(|| line.trim().to_owned());
+        }
+    }
+}
+
+/// Whether a line is a message of the protocol, and not the greeting come back.
+fn is_spoken(line: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(borrow, rename = "jsonrpc")]
+        _version: Cow<'a, str>,
+        #[serde(borrow, default)]
+        method: Option<Cow<'a, str>>,
+    }
+    serde_json::from_str(line).is_ok_and(|Message { method, .. }| method.as_deref() != Some("initialize"))
+}
+
+/// Hands on what is said, and hears how it opens.
+fn overheard(
+    said: impl Stream<Item = io::Result<String>> + Send + 'static,
+    opening: Arc<Mutex<Opening>>,
+) -> impl Stream<Item = io::Result<String>> + Send + 'static {
+    said.inspect(move |line| {
+        if let Ok(line) = line {
+            opening.lock().unwrap_or_else(PoisonError::into_inner).hear(line);
+        }
+    })
+}
+
+/// How an error of ours begins.
+const UNANSWERED: &str = "it did not answer the greeting";
+
+fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>, opening: &Opening) -> Ended {
     teller.close();
     match outcome {
         Ok(()) => Ended::Said,
+        Err(error) if !opening.speaks => {
+            let late = || error.message.starts_with(UNANSWERED).then(|| error.message.clone());
+            teller.tell(&Line::Unspoken { said: opening.first.clone().or_else(late) });
+            Ended::Unspoken
+        }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
             Ended::Broken
         }
@@ -126,7 +183,12 @@ impl<W: Write> Conversation<W> {
     async fn run(self, stop: Stop) -> Result<(), Error> {
         let version = Implementation::new(SERVER, env!("CARGO_PKG_VERSION"));
         let greeting = InitializeRequest::new(ProtocolVersion::V1).client_info(version);
-        let capable = self.agent.send_request(greeting).block_task().await?;
+        let Ok(capable) = timeout(self.job.greeting, self.agent.send_request(greeting).block_task()).await
+        else {
+            let message = format!("{UNANSWERED} within {:?}", self.job.greeting);
+            return Err(Error::new(-32603, message));
+        };
+        let capable = capable?;
         if capable.protocol_version != ProtocolVersion::V1 {
             return Err(Error::new(-32600, "it speaks another version of the protocol"));
         }

@@ -1,6 +1,7 @@
 //! What `__acp` is asked for.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The agent, and what it is to do besides the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,6 +23,8 @@ pub struct Job {
     pub prompt: String,
     /// Where the agent works.
     pub directory: PathBuf,
+    /// How long it may take to answer the greeting.
+    pub greeting: Duration,
 }
 
 /// A command line that this program did not write.

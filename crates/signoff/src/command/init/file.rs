@@ -47,7 +47,6 @@ const REVIEWERS: &str = "
 ";
 
 const REVIEWER_MORE: &str = "\
-# model = \"opus\"                     # another model than the agent's
 # prompt = \"docs/how-we-review.md\"   # a prompt of your own
 ";
 
@@ -146,7 +145,7 @@ fn people(agents: &[AgentKind]) -> String {
         let word = agent.word();
         let _ = write!(out, "{space}[agents.{word}]\nkind = \"{word}\"\n");
         if index == 0 {
-            out += "# model = \"opus\"                     # the model it is asked to use\n";
+            out += &example_model(Some(*agent), "the model it is asked to use");
             let fallback = second.map(|second| format!("# fallback = \"{}\"", second.word()));
             let _ = fallback.map(|line| writeln!(out, "{line:<36} # who takes over while it is refused"));
         }
@@ -154,9 +153,29 @@ fn people(agents: &[AgentKind]) -> String {
     [&out, OWN_AGENT, &roles(first), &reviewers(first, second.or(first))].concat()
 }
 
+/// A large model and a small one of an agent, by the names it has for them.
+fn models(agent: Option<AgentKind>) -> (&'static str, &'static str) {
+    match agent {
+        Some(AgentKind::Claude) => ("opus", "haiku"),
+        Some(AgentKind::Codex) => ("gpt-6-sol", "gpt-6-luna"),
+        Some(AgentKind::Gemini) => ("gemini-2.5-pro", "gemini-2.5-flash"),
+        Some(AgentKind::Opencode) => ("anthropic/claude-opus-5", "anthropic/claude-haiku-4-5"),
+        Some(AgentKind::Qwen) => ("qwen3-coder-plus", "qwen3-coder-flash"),
+        Some(AgentKind::Copilot) => ("claude-sonnet-5", "claude-haiku-4-5"),
+        Some(AgentKind::Acp | AgentKind::Command | AgentKind::Checks | AgentKind::Demo) | None => {
+            ("large", "small")
+        }
+    }
+}
+
+fn example_model(agent: Option<AgentKind>, about: &str) -> String {
+    let line = format!("# model = \"{}\"", models(agent).0);
+    format!("{line:<36} # {about}\n")
+}
+
 fn roles(first: Option<AgentKind>) -> String {
     let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.word()));
-    let fix = format!("# fix = {{ agent = \"{name}\", model = \"haiku\" }}");
+    let fix = format!("# fix = {{ agent = \"{name}\", model = \"{}\" }}", models(first).1);
     format!("{ROLES}{sign}[roles]\n{sign}implement = \"{name}\"\n{fix} # with a model of its own\n")
 }
 
@@ -165,7 +184,8 @@ fn reviewers(spec: Option<AgentKind>, code: Option<AgentKind>) -> String {
         let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.word())).unwrap_or_default();
         format!("[reviewers.{kind}]\nkind = \"{kind}\"\n{agent}")
     };
-    [REVIEWERS, &reviewer("spec", spec), "\n", &reviewer("code", code), REVIEWER_MORE].concat()
+    let model = example_model(code, "another model than the agent's");
+    [REVIEWERS, &reviewer("spec", spec), "\n", &reviewer("code", code), &model, REVIEWER_MORE].concat()
 }
 
 fn commands(checks: &[Check]) -> String {
@@ -224,7 +244,7 @@ mod tests {
     /// Whoever takes away a `#` has a file that can still be read.
     #[test]
     fn the_examples_can_be_taken_as_they_are() {
-        for agents in [&[][..], &[AgentKind::Claude], &[AgentKind::Claude, AgentKind::Codex]] {
+        for agents in [&[][..], &[AgentKind::Opencode], &[AgentKind::Claude, AgentKind::Codex]] {
             let text = text(agents, &[], &[]);
             let all: Vec<_> = text.lines().map(|line| example(line).unwrap_or(line)).collect();
             let all = all.join("\n");
