@@ -112,9 +112,17 @@ pub enum TroubleKind {
     Other,
 }
 
+/// Nobody reads more of an agent's words about its own end.
+const LONGEST_WORDS: usize = 600;
+
 impl Trouble {
-    pub fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+    pub fn new(kind: TroubleKind, message: impl AsRef<str>) -> Self {
+        let message = message.as_ref().trim();
+        let message = match message.char_indices().nth(LONGEST_WORDS) {
+            Some((end, _)) => format!("{}…", &message[..end]),
+            None => message.to_owned(),
+        };
+        Self { kind, message }
     }
 
     /// How long to wait before asking again, where waiting is what helps.
@@ -225,6 +233,14 @@ impl Said {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_words_about_an_end_the_beginning_is_kept() {
+        let trouble = Trouble::new(TroubleKind::Other, format!(" boom {}", "é".repeat(3_000_000)));
+        assert_eq!(trouble.message.chars().count(), LONGEST_WORDS + 1);
+        assert!(trouble.message.starts_with("boom é") && trouble.message.ends_with("é…"));
+        assert_eq!(Trouble::new(TroubleKind::Other, "boom\n").message, "boom");
+    }
 
     #[test]
     fn a_line_has_no_hole_where_an_agent_says_nothing() {

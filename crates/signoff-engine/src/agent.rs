@@ -6,6 +6,7 @@
 mod about;
 pub mod acp;
 mod api_error;
+mod bounded;
 mod claude;
 mod codex;
 mod command;
@@ -13,6 +14,7 @@ mod copilot;
 pub(crate) mod credentials;
 mod demo;
 mod gemini;
+mod line;
 mod opencode;
 mod plain;
 mod qwen;
@@ -185,7 +187,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
-        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(words);
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty()).map(str::trim);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
@@ -216,11 +218,6 @@ fn clip(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// The words of an agent about its own end: nobody reads more of them.
-fn words(text: &str) -> String {
-    clip(text.trim(), 600)
 }
 
 /// A listener that shows what was written as it is.
