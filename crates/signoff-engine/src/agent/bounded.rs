@@ -117,9 +117,30 @@ impl Answers {
         self.recent.push_back((id, model, tokens));
     }
 
+    /// Whether more may be told of this one.
+    pub fn is_recent(&self, id: &str) -> bool {
+        let id = glance(id);
+        self.recent.iter().any(|(known, ..)| *known == id)
+    }
+
+    /// Leaves out what another tells better; what is not recent is left out anyway then.
+    pub fn leave_out(&mut self, id: &str) {
+        let id = glance(id);
+        self.earlier.clear();
+        self.recent.retain(|(known, ..)| *known != id);
+    }
+
     /// By model.
     pub fn all(self) -> Vec<Spent> {
-        let mut all = self.earlier;
+        self.after(Vec::new())
+    }
+
+    /// By model, with what came before.
+    pub fn after(self, before: Vec<Spent>) -> Vec<Spent> {
+        let mut all = before;
+        for Spent { model, tokens, .. } in self.earlier {
+            add(&mut all, model.as_deref(), tokens);
+        }
         for (_, model, tokens) in self.recent {
             // Errors come as answers that used nothing.
             if tokens != Tokens::default() {

@@ -7,11 +7,9 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::heard::Spent;
 
 use super::SESSIONS;
-use super::spent::Usage;
-use crate::agent::bounded::Answers;
+use super::spent::{Ledger, Usage};
 use crate::agent::{Closing, session_file};
 
 #[derive(Deserialize)]
@@ -31,23 +29,19 @@ struct Message<'a> {
     usage: Usage,
 }
 
-/// What this attempt spent by its files: `PROJECT/SESSION.jsonl`, and `PROJECT/SESSION/subagents/AGENT.jsonl` of each
-/// agent that it started.
-pub fn spent(closing: &Closing<'_>) -> Vec<Spent> {
-    let mut answers = Answers::default();
+/// Reads what this attempt spent out of its files: `PROJECT/SESSION.jsonl`, and `PROJECT/SESSION/subagents/AGENT.jsonl` of
+/// each agent that it started.
+pub fn read(closing: &Closing<'_>, ledger: &mut Ledger) {
     for path in session_file::below(&closing.home.join(SESSIONS), 4) {
         session_file::lines(&path, |line| {
-            note(&mut answers, line, closing.started_at);
+            if let Some(Message { id, model, usage }) = answer(line, closing.started_at) {
+                ledger.kept(&id, &model, usage);
+            }
         });
     }
-    answers.all()
 }
 
-/// Takes in a line; none if it says nothing, whatever the reason.
-fn note(answers: &mut Answers, line: &[u8], since: Timestamp) -> Option<()> {
+fn answer(line: &[u8], since: Timestamp) -> Option<Message<'_>> {
     let Line { timestamp, r#type, message } = serde_json::from_slice(line).ok()?;
-    if timestamp >= since && r#type == "assistant" {
-        answers.note(&message.id, Some(&message.model), message.usage.tokens());
-    }
-    Some(())
+    (timestamp >= since && r#type == "assistant").then_some(message)
 }

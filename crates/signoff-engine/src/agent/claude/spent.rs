@@ -20,6 +20,8 @@ pub struct Ledger {
     older: Option<Spent>,
     /// What was begun since the last result: of this nobody says what it came to, unless there is another result.
     open: Answers,
+    /// What its files say of who came to no result.
+    kept: Answers,
 }
 
 /// The counts of a message, or of all messages together.
@@ -69,6 +71,17 @@ impl Ledger {
         self.open.note(id, model, usage.tokens());
     }
 
+    /// Notes what a file says of a message. The stream tells of one only how it begins.
+    pub fn kept(&mut self, id: &str, model: &str, usage: Usage) {
+        let billed = !self.by_model.is_empty() || self.older.is_some();
+        if !billed {
+            self.kept.note(id, Some(model), usage.tokens());
+            self.open.leave_out(id);
+        } else if self.open.is_recent(id) {
+            self.open.note(id, Some(model), usage.tokens());
+        }
+    }
+
     pub fn closed(&mut self, bill: &Bill) {
         self.open = Answers::default();
         match (&bill.since_last, bill.usage) {
@@ -94,22 +107,14 @@ impl Ledger {
         }
     }
 
-    /// All of it. Of a session that was resumed, older versions tell the cost as a whole. `kept` is what the files say of
-    /// who came to no result: more than the stream, which tells of a message only how it begins.
-    pub fn all(self, resumed: bool, kept: Vec<Spent>) -> Vec<Spent> {
-        let open = self.open.all();
-        let begun = self.by_model.is_empty() && self.older.is_none();
-        let open = if begun && read(&kept) >= read(&open) { kept } else { open };
+    /// All of it. Of a session that was resumed, older versions tell the cost as a whole.
+    pub fn all(self, resumed: bool) -> Vec<Spent> {
+        let open = self.open.after(self.kept.all());
         let cost = |one: &Spent| one.cost_micro_usd.filter(|_| !resumed);
         let older = self.older.map(|one| Spent { cost_micro_usd: cost(&one), ..one });
         let all = self.by_model.into_values().chain(older).chain(open);
         all.filter(|one| one.tokens != Tokens::default() || one.cost_micro_usd > Some(0)).collect()
     }
-}
-
-/// How much was read, all in all.
-fn read(spent: &[Spent]) -> u64 {
-    spent.iter().fold(0, |sum, one| sum.saturating_add(one.tokens.input))
 }
 
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {

@@ -121,12 +121,12 @@ impl Listener for Stream {
         };
         let message = self.message.take();
         let message = if trouble.is_none() { message } else { String::new() };
-        let spent = std::mem::take(&mut self.spent);
-        // Only its own files tell what was used by who did not come to an end.
-        let kept = if self.result.is_none() { session::spent(closing) } else { Vec::new() };
+        if self.result.is_none() {
+            session::read(closing, &mut self.spent);
+        }
         let heard = Heard {
             session: self.session.take(),
-            spent: spent.all(closing.resumed, kept),
+            spent: std::mem::take(&mut self.spent).all(closing.resumed),
             trouble,
             denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
             found_reports: self.found_reports,

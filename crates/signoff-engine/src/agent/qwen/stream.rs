@@ -134,7 +134,10 @@ impl Listener for Stream {
         let line = whole(line);
         let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { return Vec::new() };
         // Where it goes on, it has not ended.
-        if matches!(line.kind.as_ref(), "system" | "assistant" | "user") {
+        if matches!(
+            (line.kind.as_ref(), line.subtype.as_deref()),
+            ("system", Some("init")) | ("assistant" | "user", _)
+        ) {
             self.end = None;
         }
         match (line.kind.as_ref(), line.subtype.as_deref()) {
