@@ -136,6 +136,12 @@ const TOLD: usize = 3;
 /// The longest that one refusal may be.
 const LONGEST: usize = 160;
 
+/// Whether a line says that something could not be written. `spawn PROGRAM EACCES`, Node's words for a program that is not
+/// executable, does not.
+fn is_refusal(line: &str) -> bool {
+    REFUSALS.iter().any(|refusal| line.contains(refusal)) && !line.contains("spawn ")
+}
+
 /// What the system kept it from, as far as it was said on stderr. Tools that its own program refused are told elsewhere.
 pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     if !matches!(launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
@@ -143,11 +149,25 @@ pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     }
     let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
     let stderr = String::from_utf8_lossy(&stderr);
-    let is_refusal = |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal));
+    let is_refusal = |line: &&str| is_refusal(line);
     let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
     let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
     let told: Vec<String> = tried.iter().take(TOLD).map(short).collect();
     let more = if tried.len() > TOLD { format!(" and {} more", tried.len() - TOLD) } else { String::new() };
     let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
     (!told.is_empty()).then(|| format!("{who} was kept from what it may not do: {}{more}", told.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_executable_is_no_refusal() {
+        assert!(is_refusal("touch: cannot touch 'a': Permission denied"));
+        assert!(is_refusal("Error: EACCES: permission denied, open '/work/repo/a.txt'"));
+        assert!(!is_refusal(
+            "Ripgrep not available: spawn /opt/qwen/vendor/rg EACCES. Falling back to built-in grep."
+        ));
+    }
 }
