@@ -114,9 +114,17 @@ pub enum TroubleKind {
     Other,
 }
 
+/// Nobody reads more of an agent's words about its own end.
+const LONGEST_WORDS: usize = 600;
+
 impl Trouble {
-    pub fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+    pub fn new(kind: TroubleKind, message: impl AsRef<str>) -> Self {
+        let message = message.as_ref().trim();
+        let message = match message.char_indices().nth(LONGEST_WORDS) {
+            Some((end, _)) => format!("{}…", &message[..end]),
+            None => message.to_owned(),
+        };
+        Self { kind, message }
     }
 
     /// How long to wait before asking again, where waiting is what helps.
@@ -320,6 +328,14 @@ mod tests {
             let hint = Trouble::new(kind, "x").hint_in_trial("a", "/bin/agent").unwrap();
             assert!(!hint.contains("--check"), "{hint}");
         }
+    }
+
+    #[test]
+    fn of_words_about_an_end_the_beginning_is_kept() {
+        let trouble = Trouble::new(TroubleKind::Other, format!(" boom {}", "é".repeat(3_000_000)));
+        assert_eq!(trouble.message.chars().count(), LONGEST_WORDS + 1);
+        assert!(trouble.message.starts_with("boom é") && trouble.message.ends_with("é…"));
+        assert_eq!(Trouble::new(TroubleKind::Other, "boom\n").message, "boom");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Taking a failure for a refusal makes a loop wait for nothing; taking a refusal for a failure costs an attempt. Both
 //! are bounded, so a doubt is a failure: only what nobody would write about anything else is recognised.
 
-mod delay;
+pub mod delay;
 mod words;
 
 use std::time::Duration;

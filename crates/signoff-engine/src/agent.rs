@@ -6,6 +6,7 @@
 mod about;
 pub mod acp;
 mod api_error;
+mod bounded;
 mod claude;
 mod codex;
 mod command;
@@ -14,6 +15,7 @@ pub(crate) mod credentials;
 mod demo;
 mod gemini;
 pub(crate) mod last_words;
+mod line;
 mod opencode;
 mod plain;
 mod qwen;
@@ -217,11 +219,6 @@ fn clip(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
-}
-
-/// The words of an agent about its own end: nobody reads more of them.
-fn words(text: &str) -> String {
-    clip(text.trim(), 600)
 }
 
 /// A listener that shows what was written as it is.

@@ -69,7 +69,9 @@ pub fn wait(wait: &Wait) -> String {
     let what = if wait.overloaded { "overload" } else { "rate limit" };
     let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
     let fell_in = wait.fell_in.join(" and ");
-    let too = if fell_in.is_empty() { fell_in } else { format!("; {} was refused too", cut(&fell_in, 40)) };
+    let were = if wait.fell_in.len() == 1 { "was" } else { "were" };
+    let too =
+        if fell_in.is_empty() { fell_in } else { format!("; {} {were} refused too", cut(&fell_in, 40)) };
     // Most waits are over within minutes; what a provider says itself is the full minute.
     let until = wait.until.strftime(if wait.until.as_second() % 60 == 0 { "%H:%M" } else { "%H:%M:%S" });
     format!("waits for {agent} until {until} UTC ({what}{why}{too})")

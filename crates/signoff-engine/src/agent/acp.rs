@@ -7,9 +7,11 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
+use super::bounded::{self, LastWord};
 use super::gemini::{self, Gemini};
+use super::line::whole;
 use super::opencode::Opencode;
 use super::{
     Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance,
@@ -121,7 +123,8 @@ fn found(program: &str, repository: &Path) -> String {
 #[derive(Debug, Default)]
 struct Stream {
     heard: Heard,
-    message: String,
+    /// What it said since it last used a tool.
+    message: LastWord,
     /// What it spent, all in all.
     dollars: Option<f64>,
     ended: bool,
@@ -131,7 +134,7 @@ struct Stream {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(line) {
+        match serde_json::from_slice(&whole(line)) {
             Ok(line) => self.take(line).into_iter().collect(),
             Err(_) => Vec::new(),
         }
@@ -146,8 +149,9 @@ impl Listener for Stream {
             });
         }
         self.price();
-        let message = if self.heard.trouble.is_none() { self.message.clone() } else { String::new() };
-        Account { message, heard: self.heard.clone() }
+        let message = self.message.take();
+        let heard = std::mem::take(&mut self.heard);
+        Account { message: if heard.trouble.is_none() { message } else { String::new() }, heard }
     }
 }
 
@@ -159,19 +163,23 @@ impl Stream {
                 if begins {
                     self.message.clear();
                 }
-                self.message.push_str(&text);
+                self.message.push(&text);
                 let shown = text.trim_end();
                 return (!shown.is_empty()).then(|| Said::Text(shown.to_owned()));
             }
-            Line::Tool { name, about } => return Some(Said::Tool { name, about }),
+            Line::Tool { name, about } => {
+                self.message.clear();
+                return Some(Said::Tool { name, about });
+            }
             Line::Denied { tool, about } => {
-                let denied = Denied { tool, about };
-                self.heard.denied.push(denied.clone());
+                self.message.clear();
+                let denied = bounded::tool(&tool, glance(&about));
+                bounded::deny(&mut self.heard.denied, &denied);
                 return Some(Said::Denied(denied));
             }
             Line::Usage { model, input, cached, written, output } => {
                 let tokens = Tokens { input, cached, written, output };
-                self.heard.spent.push(Spent { model, tokens, cost_micro_usd: None });
+                bounded::add(&mut self.heard.spent, model.as_deref(), tokens);
             }
             Line::Cost { usd } => self.dollars = Some(usd),
             Line::Reports { found } => self.heard.found_reports = Some(found),

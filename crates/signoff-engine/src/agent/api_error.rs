@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use signoff_core::heard::{Trouble, TroubleKind};
+use signoff_core::limited::delay;
 
 /// The trouble that these words tell of.
 pub fn trouble(words: &str, code: Option<i32>) -> Trouble {
@@ -73,13 +74,24 @@ fn by_words(words: &str) -> Option<TroubleKind> {
     ]) {
         return Some(TroubleKind::NotLoggedIn);
     }
-    if says(&["insufficient_quota", "insufficient balance", "billing"]) {
+    if says(&["insufficient_quota", "insufficient balance"]) {
+        return Some(TroubleKind::Money);
+    }
+    // Google speaks of billing also where a minute's wait is enough.
+    let passes = says(&["resource_exhausted", "quota exceeded for metric"]) || delay(words).is_some();
+    if says(&["billing"]) && !passes {
         return Some(TroubleKind::Money);
     }
     if says(&["maximum context length", "maximum number of tokens", "context is too large", "too long"]) {
         return Some(TroubleKind::TooLong);
     }
-    if says(&["rate limit", "too many requests", "exceeded your current quota", "resource_exhausted"]) {
+    if says(&[
+        "rate limit",
+        "too many requests",
+        "exceeded your current quota",
+        "quota exceeded",
+        "resource_exhausted",
+    ]) {
         return Some(TroubleKind::Limited { seconds: delay(words).map(rounded_up) });
     }
     if says(&["overloaded", "\"unavailable\""]) {
@@ -111,14 +123,9 @@ fn status(words: &str, code: Option<i32>) -> Option<u32> {
     said.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u32 + 256))
 }
 
-/// How long to wait: `retry after 4s`, `retry in 3.5s`.
+/// The longest wait that is asked for: `retry after 4s`, `retry in 1h30m`.
 fn delay(words: &str) -> Option<Duration> {
-    let told = ["retry after ", "retry in "].iter().find_map(|before| words.split_once(before))?.1;
-    let number: &str = told.split(|letter: char| !letter.is_ascii_digit() && letter != '.').next()?;
-    let rest = &told[number.len()..];
-    let seconds: f64 = number.trim_end_matches('.').parse().ok()?;
-    let unit = if rest.starts_with("ms") { 0.001 } else { 1.0 };
-    Duration::try_from_secs_f64(seconds * unit).ok()
+    words.lines().filter_map(delay::told).max()
 }
 
 fn rounded_up(delay: Duration) -> u64 {
@@ -129,6 +136,12 @@ fn rounded_up(delay: Duration) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// What Gemini CLI makes of Google's limit for a minute.
+    const GOOGLE: &str = "[API Error: You exceeded your current quota, please check your plan and billing details. For \
+        more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.\n* Quota exceeded \
+        for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10, model: \
+        gemini-2.5-pro\nPlease retry in 3.2s.\nSuggested retry after 3s.]\nPlease wait and try again later.";
 
     #[test]
     fn words_and_codes() {
@@ -145,6 +158,21 @@ mod tests {
             ("[API Error: no]", Some(143), Other),
             ("[API Error: 429 slow down, retry in 3.2s]", Some(1), Limited { seconds: Some(4) }),
             ("[API Error: Rate limit. Suggested retry after 800ms.]", Some(1), Limited { seconds: Some(1) }),
+            (GOOGLE, Some(1), Limited { seconds: Some(4) }),
+            (
+                "[API Error: {\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please check your plan and billing details.\",\"status\":\"RESOURCE_EXHAUSTED\"}}]",
+                Some(1),
+                Limited { seconds: None },
+            ),
+            (
+                "[API Error: 429 You exceeded your current quota, please check your plan and billing details.]",
+                Some(1),
+                Money,
+            ),
+            ("[API Error: 429 insufficient_quota, retry in 3s]", Some(1), Money),
+            ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), Limited { seconds: Some(300) }),
+            ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), Limited { seconds: Some(5400) }),
+            ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), Limited { seconds: Some(1) }),
             ("[API Error: API key not valid. Please pass a valid API key.]", Some(144), NotLoggedIn),
             ("[API Error: models/x is not found for API version v1beta]", Some(1), Model),
             ("[API Error: terminated]", Some(1), Broken),

@@ -4,10 +4,14 @@
 //! own, and only the login is the person's. So it does not read `CLAUDE.md` by itself either.
 
 mod end;
+mod session;
 mod spent;
 mod stream;
 
 use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER};
+
+/// Where it keeps its sessions.
+const SESSIONS: &str = "claude/projects";
 
 pub struct Claude;
 
@@ -18,7 +22,7 @@ impl Agent for Claude {
     }
 
     fn keeps(&self) -> &'static [&'static str] {
-        &["claude/projects"]
+        &[SESSIONS]
     }
 
     fn listener(&self) -> Box<dyn Listener> {

@@ -3,6 +3,7 @@
 //! Its settings and the rules for its tools are laid into the home it is given. `--skip-trust` lets it work in the
 //! worktree without taking the settings there for its own; the variable that says the same would let it run them.
 
+mod chat;
 mod stream;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ use super::set_up::{self, Guarded};
 use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER};
 
 pub struct Gemini;
+
+/// Where it keeps its sessions.
+const SESSIONS: &str = ".gemini/tmp";
 
 /// Files in its directory by which it is logged in.
 const LOGINS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
@@ -114,7 +118,7 @@ impl Agent for Gemini {
     }
 
     fn keeps(&self) -> &'static [&'static str] {
-        &[".gemini/tmp", ".gemini/projects.json"]
+        &[SESSIONS, ".gemini/projects.json"]
     }
 
     fn listener(&self) -> Box<dyn Listener> {

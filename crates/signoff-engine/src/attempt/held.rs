@@ -171,9 +171,10 @@ const TOLD: usize = 3;
 /// The longest that one refusal may be.
 const LONGEST: usize = 160;
 
-/// `spawn …/rg EACCES`: a program that could not be started was no attempt to write.
-fn is_about_starting(line: &str) -> bool {
-    line.split_once("spawn ").is_some_and(|(_, rest)| rest.contains(" EACCES"))
+/// Whether a line says that something could not be written. `spawn PROGRAM EACCES`, Node's words for a program that is not
+/// executable, does not.
+fn is_refusal(line: &str) -> bool {
+    REFUSALS.iter().any(|refusal| line.contains(refusal)) && !line.contains("spawn ")
 }
 
 /// What the system kept it from, as far as it was said on stderr. Tools that its own program refused are told elsewhere.
@@ -183,8 +184,7 @@ pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     }
     let stderr = limited::end_of(&dir.stderr(), LOOKED_AT);
     let stderr = String::from_utf8_lossy(&stderr);
-    let is_refusal =
-        |line: &&str| REFUSALS.iter().any(|refusal| line.contains(refusal)) && !is_about_starting(line);
+    let is_refusal = |line: &&str| is_refusal(line);
     let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
     let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
     let told: Vec<String> = tried.iter().take(TOLD).map(short).collect();
@@ -196,12 +196,6 @@ pub fn refused(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_program_that_could_not_be_started_was_no_write() {
-        assert!(is_about_starting("Ripgrep not available: spawn /opt/qwen/vendor/rg EACCES"));
-        assert!(!is_about_starting("Error: EACCES: permission denied, mkdir '/home/ann/.x'"));
-    }
 
     #[test]
     fn caches_are_made_for_the_tools_that_are_here_and_for_no_others() {
@@ -222,5 +216,14 @@ mod tests {
         );
         make_caches(home.path(), |program| program == "npm");
         assert!(there(".npm/_cacache") && there(".npm/_logs") && !there("go"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_executable_is_no_refusal() {
+        assert!(is_refusal("touch: cannot touch 'a': Permission denied"));
+        assert!(is_refusal("Error: EACCES: permission denied, open '/work/repo/a.txt'"));
+        assert!(!is_refusal(
+            "Ripgrep not available: spawn /opt/qwen/vendor/rg EACCES. Falling back to built-in grep."
+        ));
     }
 }

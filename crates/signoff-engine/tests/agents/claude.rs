@@ -1,10 +1,11 @@
 //! Claude Code: recordings of 2.1.325, and of 2.0.0 where named.
 
 use signoff_core::config::AgentKind;
+use signoff_core::heard::TroubleKind;
 use signoff_engine::agent::{Duty, Hold};
 
 use crate::ask::Ask;
-use crate::replay::{self, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of};
 
 const KIND: AgentKind = AgentKind::Claude;
 
@@ -684,4 +685,62 @@ fn the_configuration_has_the_last_word() {
     let line = ask.line();
     assert_eq!((line.program.as_str(), line.arguments[0].as_str()), ("npx", "@anthropic-ai/claude-code"));
     assert!(line.arguments.ends_with(&ask.agent.args), "{line:?}");
+}
+
+#[test]
+fn what_was_used_before_it_was_killed_is_in_its_files() {
+    // With a message of the session before, and an agent that it started, put in by hand.
+    insta::assert_snapshot!(story(KIND, "killed"), @"
+    one
+    [Write] /work/repo/half.txt
+    two
+    [Read] /work/repo/a.txt
+    three
+    ---
+    message: 
+    session: db7104c0-fc88-4950-bf81-579bb10a9ce8
+    spent by claude-sonnet-4-5: 4300 in (1200 cached, 0 written), 161 out
+    found the server for reports: false
+    trouble: it ended without saying how: ended by a signal (NoEnd)
+    ");
+}
+
+#[test]
+fn the_window_of_the_model_is_full() {
+    insta::assert_snapshot!(story(KIND, "context-window"), @"
+    [Bash] echo half > half.txt
+    I am in the midd
+    I am in the midd
+    I am in the midd
+    I am in the midd
+    (error: API Error: The model has reached its context window limit.)
+    ---
+    message: 
+    session: 57f90d77-2e16-452b-b13b-afd2c537e2e3
+    spent by claude-sonnet-4-5: 500 in (0 cached, 0 written), 100 out, 3000 µ$
+    found the server for reports: false
+    trouble: the prompt is too long for the model: API Error: The model has reached its context window limit. (TooLong)
+    ");
+}
+
+/// Changed by hand: a model that it has no price for.
+#[test]
+fn a_price_that_it_guessed_is_none() {
+    let known = Recording::read(KIND, "work");
+    let guessed = String::from_utf8(known.stdout.clone()).unwrap();
+    let guessed = guessed.replace(r#""costBasis":"list""#, r#""costBasis":"unknown""#);
+    let costs = |recording: &Recording| {
+        account(KIND, recording).heard.spent.iter().map(|spent| spent.cost_micro_usd).collect::<Vec<_>>()
+    };
+    assert_eq!(costs(&known), [Some(12_600)]);
+    assert_eq!(costs(&Recording::of(&guessed)), [None]);
+}
+
+/// Changed by hand: the last result cannot be read.
+#[test]
+fn the_last_result_counts_also_if_it_is_odd() {
+    let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
+    let heard = account(KIND, &Recording::of(&format!("{work}{{\"type\":\"result\",\"is_error\":null}}\n")));
+    assert_eq!(heard.message, "");
+    assert_eq!(heard.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
 }

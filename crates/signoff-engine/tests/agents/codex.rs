@@ -5,7 +5,7 @@ use signoff_core::heard::TroubleKind;
 use signoff_engine::agent::{Duty, Hold};
 
 use crate::ask::Ask;
-use crate::replay::{self, Recording, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of};
 
 const KIND: AgentKind = AgentKind::Codex;
 
@@ -635,4 +635,29 @@ fn the_configuration_has_the_last_word() {
     let line = ask.line();
     assert_eq!((line.program.as_str(), line.arguments[0].as_str()), ("npx", "@openai/codex"));
     assert!(line.arguments.ends_with(&["--verbose", "a word", "-"].map(str::to_owned)), "{line:?}");
+}
+
+/// Changed by hand: its turn fails after all, and does not say why in words that are known.
+#[test]
+fn a_turn_that_fails_after_its_end_failed() {
+    let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
+    for error in ["", r#","error":"boom""#, r#","error":{"code":1}"#] {
+        let lines = format!("{work}{{\"type\":\"turn.failed\"{error}}}\n");
+        let heard = account(KIND, &Recording::of(&lines));
+        assert!(heard.heard.trouble.is_some(), "{error}");
+        assert_eq!(heard.message, "", "{error}");
+    }
+}
+
+/// The list of what is to do is closed with the turn, and that is no work.
+#[test]
+fn a_list_that_is_closed_leaves_the_message() {
+    let item = |step: &str, item: &str| format!(r#"{{"type":"item.{step}","item":{item}}}"#);
+    let list = r#"{"id":"item_1","type":"todo_list","items":[]}"#;
+    let message = r#"{"id":"item_2","type":"agent_message","text":"Done."}"#;
+    let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#.to_owned();
+    let said = |lines: &[String]| account(KIND, &Recording::of(&lines.join("\n"))).message;
+    let (begins, closes, says) = (item("started", list), item("completed", list), item("completed", message));
+    assert_eq!(said(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
+    assert_eq!(said(&[says, begins, closes, end]), "");
 }

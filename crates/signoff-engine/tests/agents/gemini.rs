@@ -3,10 +3,11 @@
 use std::fs;
 
 use signoff_core::config::AgentKind::Gemini;
+use signoff_core::heard::TroubleKind;
 use signoff_engine::agent::Hold;
 
 use crate::ask::Ask;
-use crate::replay::{ends_well_only_when_it_says_so, story, takes_in_anything};
+use crate::replay::{Recording, account, ends_well_only_when_it_says_so, story, takes_in_anything};
 
 #[test]
 fn an_answer() {
@@ -743,4 +744,84 @@ fn what_breaks_off_never_ended_well() {
 #[test]
 fn any_lines_are_taken_in() {
     takes_in_anything(Gemini);
+}
+
+/// Changed by hand: lines that it writes before it closes with a success, or without a reason.
+fn with_error(name: &str, error: &str, status: &str) -> Recording {
+    let lines = String::from_utf8(Recording::read(Gemini, name).stdout).unwrap();
+    let (before, result) = lines.trim_end().rsplit_once('\n').unwrap();
+    let result = result.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
+    Recording::of(&format!("{before}\n{error}\n{result}\n"))
+}
+
+#[test]
+fn who_stops_by_itself_is_not_done() {
+    let end = |error: &str, status: &str| {
+        let account = account(Gemini, &with_error("tools", error, status));
+        account.heard.trouble.map_or(account.message, |trouble| format!("{trouble} ({:?})", trouble.kind))
+    };
+    let warning = |words: &str| format!(r#"{{"type":"error","severity":"warning","message":"{words}"}}"#);
+    let error = |words: &str| format!(r#"{{"type":"error","severity":"error","message":"{words}"}}"#);
+    let ends = [
+        end(&warning("Loop detected, stopping execution"), "success"),
+        end(&error("Maximum session turns exceeded"), "success"),
+        end(&warning("Agent execution blocked: by a hook"), "success"),
+        end(&error("The model response was blocked due to safety settings."), "error"),
+        end(&error("The model returned an empty response with no text or thoughts."), "error"),
+        end(&error("Model response was truncated because it exceeded the token limit."), "error"),
+        end(&warning("A tool is slow"), "success"),
+    ];
+    insta::assert_snapshot!(ends.join("\n"), @"
+    a bound of its own was reached: Loop detected, stopping execution (Bound)
+    a bound of its own was reached: Maximum session turns exceeded (Bound)
+    it ended with an error: Agent execution blocked: by a hook (Other)
+    it ended with an error: The model response was blocked due to safety settings. (Other)
+    the answer of its provider broke off: The model returned an empty response with no text or thoughts. (Broken)
+    a bound of its own was reached: Model response was truncated because it exceeded the token limit. (Bound)
+    All done: made.txt and shell.txt.
+    ");
+}
+
+#[test]
+fn who_goes_on_after_an_error_is_judged_by_the_rest() {
+    let error = r#"{"type":"error","severity":"warning","message":"Agent execution blocked: look again"}"#;
+    let says = r#"{"type":"message","role":"assistant","content":"I looked again.","delta":true}"#;
+    let account = account(Gemini, &with_error("tools", &format!("{error}\n{says}"), "success"));
+    assert_eq!(account.heard.trouble, None);
+    assert!(account.message.ends_with("I looked again."));
+}
+
+#[test]
+fn who_begins_again_and_is_cut_off_did_not_end() {
+    let tools = String::from_utf8(Recording::read(Gemini, "tools").stdout).unwrap();
+    let again = tools.trim_end().rsplit_once('\n').unwrap().0;
+    let account =
+        account(Gemini, &Recording { code: Some(1), ..Recording::of(&format!("{tools}{again}\n")) });
+    assert_eq!(account.message, "");
+    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
+}
+
+/// Changed by hand: what Google says where a minute's requests are used up.
+#[test]
+fn a_limit_for_a_minute_is_waited_for() {
+    let lines = String::from_utf8(Recording::read(Gemini, "status_429").stdout).unwrap();
+    let (before, _) = lines.trim_end().rsplit_once('\n').unwrap();
+    let error = r#"{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10\nPlease retry in 3.2s.]"}}"#;
+    let account = account(Gemini, &Recording::of(&format!("{before}\n{error}\n")));
+    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::Limited { seconds: Some(4) });
+}
+
+#[test]
+fn what_was_used_before_it_was_killed_is_in_its_files() {
+    insta::assert_snapshot!(story(Gemini, "killed"), @"
+    one
+    [write_file] /work/repo/half.txt
+    two
+    [read_file] /work/repo/a.txt
+    ---
+    message: 
+    session: eeb34418-9289-4457-9c91-fa0892cb9bc5
+    spent by gemini-2.5-pro: 2100 in (800 cached, 0 written), 110 out
+    trouble: it ended without saying how: ended by a signal (NoEnd)
+    ");
 }

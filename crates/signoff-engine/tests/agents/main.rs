@@ -17,6 +17,8 @@ mod faults;
 #[cfg(test)]
 mod gemini;
 #[cfg(test)]
+mod last_word;
+#[cfg(test)]
 mod opencode;
 #[cfg(test)]
 mod qwen;

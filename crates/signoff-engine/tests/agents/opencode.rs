@@ -4,7 +4,7 @@ use signoff_core::config::AgentKind::Opencode;
 use signoff_engine::agent::{Duty, Hold};
 
 use crate::ask::Ask;
-use crate::replay::{self, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of};
 
 #[test]
 fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
@@ -349,4 +349,20 @@ fn it_ends_well_only_when_it_says_so() {
 #[test]
 fn anything_is_taken_in() {
     replay::takes_in_anything(Opencode);
+}
+
+/// Changed by hand: what it cost and used is told oddly.
+#[test]
+fn an_odd_step_is_a_step() {
+    let tools = String::from_utf8(Recording::read(Opencode, "tools").stdout).unwrap();
+    let (before, last) = tools.trim_end().rsplit_once('\n').unwrap();
+    let known = account(Opencode, &Recording::of(&tools));
+    for (from, to) in [(r#""input":"#, r#""input":-"#), (r#""cost":"#, r#""cost":null,"price":"#)] {
+        let odd = last.replacen(from, to, 1);
+        assert_ne!(odd, last);
+        let account = account(Opencode, &Recording::of(&format!("{before}\n{odd}\n")));
+        assert_eq!(account.heard.trouble, None);
+        assert_eq!(account.message, known.message);
+        assert_eq!(account.heard.spent[0].tokens.output, known.heard.spent[0].tokens.output);
+    }
 }

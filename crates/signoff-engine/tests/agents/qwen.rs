@@ -3,10 +3,11 @@
 use std::fs;
 
 use signoff_core::config::AgentKind::Qwen;
+use signoff_core::heard::TroubleKind;
 use signoff_engine::agent::Hold;
 
 use crate::ask::Ask;
-use crate::replay::{ends_well_only_when_it_says_so, story, takes_in_anything};
+use crate::replay::{Recording, account, ends_well_only_when_it_says_so, story, takes_in_anything};
 
 #[test]
 fn two_turns() {
@@ -639,4 +640,34 @@ fn what_breaks_off_never_ended_well() {
 #[test]
 fn any_lines_are_taken_in() {
     takes_in_anything(Qwen);
+}
+
+#[test]
+fn a_provider_that_answers_nothing() {
+    insta::assert_snapshot!(story(Qwen, "unanswered"), @"
+    APPROVED: looks fine so far
+    [read_file] /work/repo/a.txt
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    (waits: its provider is asked again)
+    ---
+    message: 
+    session: c35d8160-81de-4c49-8629-b836ad4a4fc3
+    spent by m1: 6940 in (0 cached, 0 written), 25 out
+    trouble: the answer of its provider broke off: its provider was asked again and again, and answered nothing (Broken)
+    ");
+}
+
+#[test]
+fn who_begins_again_and_is_cut_off_did_not_end() {
+    let tools = String::from_utf8(Recording::read(Qwen, "tools").stdout).unwrap();
+    let again = tools.trim_end().rsplit_once('\n').unwrap().0;
+    let account = account(Qwen, &Recording { code: Some(1), ..Recording::of(&format!("{tools}{again}\n")) });
+    assert_eq!(account.message, "");
+    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
 }

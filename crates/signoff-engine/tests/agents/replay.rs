@@ -33,6 +33,11 @@ impl Recording {
         Self { name: String::new(), stdout: Vec::new(), stderr: Vec::new(), code: Some(0), home }
     }
 
+    /// Lines that nobody recorded.
+    pub fn of(stdout: &str) -> Self {
+        Self { stdout: stdout.as_bytes().to_vec(), ..Self::empty() }
+    }
+
     pub fn read(kind: AgentKind, name: &str) -> Self {
         let file = |end: &str| directory(kind).join(format!("{name}.{end}"));
         let code = fs::read_to_string(file("code")).unwrap_or_else(|_| "0".to_owned());
@@ -93,7 +98,7 @@ pub fn story(kind: AgentKind, name: &str) -> String {
 
 /// The same for lines that nobody recorded.
 pub fn story_of(kind: AgentKind, lines: &[&str]) -> String {
-    told(kind, &Recording { stdout: lines.join("\n").into_bytes(), ..Recording::empty() })
+    told(kind, &Recording::of(&lines.join("\n")))
 }
 
 fn told(kind: AgentKind, recording: &Recording) -> String {

@@ -89,9 +89,12 @@ fn a_paused_task_says_what_it_waits_for() {
         why: Some("429 Too Many Requests".into()),
         fell_in: vec!["codex".into()],
     };
-    let told = [paused("rate_limited", Some(wait)), paused("rate_limited", None), paused("budget", None)];
+    let both = Wait { fell_in: vec!["codex".into(), "gemini".into()], ..wait.clone() };
+    let limited = |wait| paused("rate_limited", Some(wait));
+    let told = [limited(wait), limited(both), paused("rate_limited", None), paused("budget", None)];
     insta::assert_snapshot!(told.map(|task| status::in_words(&task)).join("\n"), @"
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
+    paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
     paused waits for its agent (rate limit)
     paused waits for money (budget)
     ");

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use signoff_core::heard::{Trouble, TroubleKind};
 
 use super::spent::Bill;
-use crate::agent::{self, Closing};
+use crate::agent::Closing;
 
 /// What its provider answered last instead of an answer.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl Outcome {
             return None;
         }
         let words = self.words();
-        Some(Trouble::new(self.kind(&words, refusal, closing), agent::words(&words)))
+        Some(Trouble::new(self.kind(&words, refusal, closing), &words))
     }
 
     /// What it says itself; for those who mend it alone is what stands in brackets.
@@ -170,7 +170,7 @@ fn by_words(words: &str) -> Option<TroubleKind> {
         Some(TroubleKind::NotLoggedIn)
     } else if begins("Credit balance is too low") {
         Some(TroubleKind::Money)
-    } else if begins("Prompt is too long") {
+    } else if begins("Prompt is too long") || words.contains("context window limit") {
         Some(TroubleKind::TooLong)
     } else if words.contains("model") && words.contains("not supported") {
         Some(TroubleKind::Model)

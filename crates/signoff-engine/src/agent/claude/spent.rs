@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use signoff_core::heard::{Spent, Tokens};
 
+use crate::agent::bounded::Answers;
+
 /// What the processes of one session used so far.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -17,7 +19,9 @@ pub struct Ledger {
     /// By versions that know no better.
     older: Option<Spent>,
     /// What was begun since the last result: of this nobody says what it came to, unless there is another result.
-    open: BTreeMap<String, Spent>,
+    open: Answers,
+    /// What its files say of who came to no result.
+    kept: Answers,
 }
 
 /// The counts of a message, or of all messages together.
@@ -40,6 +44,17 @@ pub struct ModelUsage {
     output_tokens: u64,
     #[serde(rename = "costUSD")]
     cost_usd: Option<f64>,
+    /// Which prices it took.
+    cost_basis: Option<Basis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Basis {
+    /// None that it knows for this model: it took those of another.
+    Unknown,
+    #[serde(other)]
+    Known,
 }
 
 /// What a result says about it.
@@ -52,19 +67,30 @@ pub struct Bill {
 
 impl Ledger {
     /// Notes a message that has begun. The same is told with each of its parts.
-    pub fn begun(&mut self, id: String, model: Option<String>, usage: Usage) {
-        self.open.insert(id, Spent { model, tokens: usage.tokens(), cost_micro_usd: None });
+    pub fn begun(&mut self, id: &str, model: Option<&str>, usage: Usage) {
+        self.open.note(id, model, usage.tokens());
+    }
+
+    /// Notes what a file says of a message. The stream tells of one only how it begins.
+    pub fn kept(&mut self, id: &str, model: &str, usage: Usage) {
+        let billed = !self.by_model.is_empty() || self.older.is_some();
+        if !billed {
+            self.kept.note(id, Some(model), usage.tokens());
+            self.open.leave_out(id);
+        } else if self.open.is_recent(id) {
+            self.open.note(id, Some(model), usage.tokens());
+        }
     }
 
     pub fn closed(&mut self, bill: &Bill) {
-        self.open.clear();
+        self.open = Answers::default();
         match (&bill.since_last, bill.usage) {
             (Some(models), _) => {
                 for (model, usage) in models {
                     let spent = self.by_model.entry(model.clone()).or_default();
                     spent.model = Some(model.clone());
                     spent.tokens = spent.tokens.and(usage.tokens());
-                    let cost = usage.cost_usd.map(micro);
+                    let cost = usage.told_cost().map(micro);
                     spent.cost_micro_usd = sum(spent.cost_micro_usd, cost);
                 }
             }
@@ -83,10 +109,10 @@ impl Ledger {
 
     /// All of it. Of a session that was resumed, older versions tell the cost as a whole.
     pub fn all(self, resumed: bool) -> Vec<Spent> {
+        let open = self.open.after(self.kept.all());
         let cost = |one: &Spent| one.cost_micro_usd.filter(|_| !resumed);
         let older = self.older.map(|one| Spent { cost_micro_usd: cost(&one), ..one });
-        let all = self.by_model.into_values().chain(older).chain(self.open.into_values());
-        // Errors come as messages that used nothing.
+        let all = self.by_model.into_values().chain(older).chain(open);
         all.filter(|one| one.tokens != Tokens::default() || one.cost_micro_usd > Some(0)).collect()
     }
 }
@@ -103,13 +129,18 @@ fn micro(dollars: f64) -> u64 {
 }
 
 impl Usage {
-    fn tokens(self) -> Tokens {
+    pub fn tokens(self) -> Tokens {
         let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
         tokens(self.input_tokens, (cached, written), self.output_tokens)
     }
 }
 
 impl ModelUsage {
+    /// A price that it guessed is none.
+    fn told_cost(self) -> Option<f64> {
+        self.cost_usd.filter(|_| self.cost_basis != Some(Basis::Unknown))
+    }
+
     fn tokens(self) -> Tokens {
         let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
         tokens(self.input_tokens, (cached, written), self.output_tokens)

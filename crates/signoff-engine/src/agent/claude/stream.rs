@@ -1,6 +1,5 @@
 //! What Claude Code writes: a JSON object a line, of which only some say something to us.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -8,7 +7,10 @@ use serde_json::value::RawValue;
 use signoff_core::heard::{Denied, Heard, Said};
 
 use super::end::{self, Outcome, Refusal};
+use super::session;
 use super::spent::{Ledger, Usage};
+use crate::agent::bounded::{self, Calls, LastWord, REFUSALS};
+use crate::agent::line::whole;
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
 
 #[derive(Debug, Default)]
@@ -16,11 +18,12 @@ pub struct Stream {
     session: Option<String>,
     found_reports: Option<bool>,
     /// What its tools were called for, by the name of the call.
-    calls: HashMap<String, Denied>,
+    calls: Calls,
     denied: Vec<(String, Denied)>,
     spent: Ledger,
     refusal: Refusal,
-    message: String,
+    /// That of its last result.
+    message: LastWord,
     /// How it ended. It may begin again after that.
     result: Option<Outcome>,
 }
@@ -108,7 +111,7 @@ struct Refused {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        self.understood(line).unwrap_or_default()
+        self.understood(&whole(line)).unwrap_or_default()
     }
 
     fn ended(&mut self, closing: &Closing<'_>) -> Account {
@@ -116,7 +119,11 @@ impl Listener for Stream {
             Some(result) => result.trouble(&self.refusal, closing),
             None => Some(end::without_result(closing)),
         };
-        let message = if trouble.is_none() { std::mem::take(&mut self.message) } else { String::new() };
+        let message = self.message.take();
+        let message = if trouble.is_none() { message } else { String::new() };
+        if self.result.is_none() {
+            session::read(closing, &mut self.spent);
+        }
         let heard = Heard {
             session: self.session.take(),
             spent: std::mem::take(&mut self.spent).all(closing.resumed),
@@ -180,7 +187,7 @@ impl Stream {
     fn speaks(&mut self, turn: Turn<'_>) -> Vec<Said> {
         let Turn { message, parent_tool_use_id, error } = turn;
         if let (Some(id), Some(usage)) = (message.id, message.usage) {
-            self.spent.begun(id, message.model, usage);
+            self.spent.begun(&id, message.model.as_deref(), usage);
         }
         let failed = error.is_some();
         self.refusal.word = error;
@@ -192,7 +199,7 @@ impl Stream {
                 ("tool_use", _, Some(name)) => {
                     let about = block.input.map(about).unwrap_or_default();
                     if let Some(id) = block.id {
-                        self.calls.insert(id, Denied { tool: name.clone(), about: about.clone() });
+                        self.calls.begin(&id, &bounded::tool(&name, about.clone()));
                     }
                     said.push(Said::Tool { name, about });
                 }
@@ -219,23 +226,24 @@ impl Stream {
 
     /// Notes a refused call, once.
     fn denies(&mut self, call: String, tool: String, input: Option<&RawValue>) -> Vec<Said> {
-        if self.denied.iter().any(|(known, _)| *known == call) {
+        let call = glance(&call);
+        if self.denied.iter().any(|(known, _)| *known == call) || self.denied.len() == REFUSALS {
             return Vec::new();
         }
         let about = || input.map(about).unwrap_or_default();
         let known = self.calls.get(&call).map(|call| call.about.clone());
-        let denied = Denied { tool, about: known.unwrap_or_else(about) };
+        let denied = bounded::tool(&tool, known.unwrap_or_else(about));
         self.denied.push((call, denied.clone()));
         vec![Said::Denied(denied)]
     }
 
     fn ends(&mut self, line: &[u8]) -> Vec<Said> {
+        // Another result is the last word, also if it cannot be read or is empty.
+        (self.result, self.message) = (None, LastWord::default());
         let Some(mut result) = Outcome::read(line) else { return Vec::new() };
         self.spent.closed(&result.bill);
         self.session = result.session.take().or(self.session.take());
-        if let Some(message) = result.message().filter(|message| !message.is_empty()) {
-            self.message = message.to_owned();
-        }
+        self.message.set(result.message().unwrap_or_default());
         let refused = std::mem::take(&mut result.denials);
         self.result = Some(result);
         let say = |one: end::Denial| self.denies(one.tool_use_id, one.tool_name, one.tool_input.as_deref());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::limited::{self, Ended};
 
-use crate::agent::{self, Closing};
+use crate::agent::Closing;
 
 /// What a turn that failed is about. `resets_in` is when the subscription may be used again, where that is known.
 pub fn trouble(words: &str, resets_in: Option<Duration>) -> Trouble {
@@ -17,7 +17,7 @@ pub fn trouble(words: &str, resets_in: Option<Duration>) -> Trouble {
         Some(kind) => kind,
         None => TroubleKind::Other,
     };
-    Trouble::new(kind, agent::words(words))
+    Trouble::new(kind, words)
 }
 
 /// `try again in 4.5s`.
@@ -78,14 +78,14 @@ pub fn without_end(closing: &Closing<'_>) -> Trouble {
     let stderr = String::from_utf8_lossy(closing.stderr);
     let said = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, by_words(line)?)));
     match said {
-        Some((line, kind @ TroubleKind::Reports)) => Trouble::new(kind, agent::words(&unreached(line))),
+        Some((line, kind @ TroubleKind::Reports)) => Trouble::new(kind, unreached(line)),
         Some((
             line,
             kind @ (TroubleKind::Version
             | TroubleKind::TooLong
             | TroubleKind::NotLoggedIn
             | TroubleKind::Session),
-        )) => Trouble::new(kind, agent::words(line)),
+        )) => Trouble::new(kind, line),
         Some(_) | None => closing.without_a_word(),
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use signoff_core::heard::{Denied, Spent};
 use super::SETTINGS;
 use super::end::is_refusal;
 use super::stream::Usage;
+use crate::agent::bounded::{self, Calls};
 use crate::agent::{Closing, glance, session_file};
 
 /// What the files of an attempt say.
@@ -49,15 +49,12 @@ impl Rollout {
     }
 
     fn take(&mut self, reading: Reading) {
-        for (model, usage) in reading.usage {
-            let tokens = usage.into_iter().map(Usage::tokens).reduce(|one, other| one.and(other));
-            let Some(tokens) = tokens else { continue };
-            match self.spent.iter_mut().find(|spent| spent.model == model) {
-                Some(spent) => spent.tokens = spent.tokens.and(tokens),
-                None => self.spent.push(Spent { model, tokens, cost_micro_usd: None }),
-            }
+        for Spent { model, tokens, .. } in reading.spent {
+            bounded::add(&mut self.spent, model.as_deref(), tokens);
         }
-        self.denied.extend(reading.denied);
+        for denied in &reading.denied {
+            bounded::deny(&mut self.denied, denied);
+        }
         self.resets_at = self.resets_at.max(reading.resets_at);
     }
 }
@@ -79,9 +76,9 @@ fn files(sessions: &Path) -> Vec<PathBuf> {
 struct Reading {
     since: Timestamp,
     model: Option<String>,
-    usage: BTreeMap<Option<String>, Vec<Usage>>,
+    spent: Vec<Spent>,
     /// Calls that are not answered yet.
-    calls: BTreeMap<String, Denied>,
+    calls: Calls,
     denied: Vec<Denied>,
     resets_at: Option<i64>,
 }
@@ -145,7 +142,7 @@ impl Reading {
             "turn_context" => self.model = Some(serde_json::from_str::<Context>(payload).ok()?.model),
             "token_usage_record" => {
                 let Record { usage } = serde_json::from_str(payload).ok()?;
-                self.usage.entry(self.model.clone()).or_default().push(usage);
+                bounded::add(&mut self.spent, self.model.as_deref(), usage.tokens());
             }
             "response_item" => self.item(serde_json::from_str(payload).ok()?)?,
             "event_msg" => self.event(serde_json::from_str::<Event>(payload).ok()?.rate_limits?),
@@ -159,16 +156,16 @@ impl Reading {
         match item.r#type {
             "function_call" => {
                 let about = glance(&command(&item.arguments?));
-                self.calls.insert(call, Denied { tool: tool(item.name?), about });
+                self.calls.begin(&call, &bounded::tool(&tool(item.name?), about));
             }
             "custom_tool_call" => {
                 let about = glance(&patched(&item.input?));
-                self.calls.insert(call, Denied { tool: tool(item.name?), about });
+                self.calls.begin(&call, &bounded::tool(&tool(item.name?), about));
             }
             "function_call_output" | "custom_tool_call_output" => {
-                let denied = self.calls.remove(&call)?;
+                let denied = self.calls.end(&call)?;
                 if kept_from(&denied.tool, item.output?.get()) {
-                    self.denied.push(denied);
+                    bounded::deny(&mut self.denied, &denied);
                 }
             }
             _ => {}

@@ -6,6 +6,8 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens};
 
 use super::end;
 use super::rollout::Rollout;
+use crate::agent::bounded::{self, LastWord};
+use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
 
 #[derive(Debug, Default)]
@@ -13,7 +15,8 @@ pub struct Stream {
     session: Option<String>,
     found_reports: Option<bool>,
     denied: Vec<Denied>,
-    message: String,
+    /// What it said since it last used a tool.
+    message: LastWord,
     /// What it counts itself: all of its session, where that was resumed.
     total: Option<Usage>,
     end: Option<End>,
@@ -29,11 +32,15 @@ enum End {
 #[derive(Deserialize)]
 struct Line<'a> {
     r#type: &'a str,
+    #[serde(default, deserialize_with = "loose")]
     thread_id: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     error: Option<Words>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "loose")]
     usage: Option<Usage>,
 }
 
@@ -57,16 +64,23 @@ pub struct Usage {
 struct Item<'a> {
     r#type: &'a str,
     status: Option<&'a str>,
+    #[serde(default, deserialize_with = "loose")]
     text: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     message: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     command: Option<String>,
     #[serde(borrow)]
     aggregated_output: Option<&'a RawValue>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "loose")]
     changes: Vec<Change>,
+    #[serde(default, deserialize_with = "loose")]
     server: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     tool: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     query: Option<String>,
+    #[serde(default, deserialize_with = "loose")]
     error: Option<Words>,
 }
 
@@ -77,7 +91,7 @@ struct Change {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        self.understood(line).unwrap_or_default()
+        self.understood(&whole(line)).unwrap_or_default()
     }
 
     fn ended(&mut self, closing: &Closing<'_>) -> Account {
@@ -90,7 +104,7 @@ impl Listener for Stream {
         if trouble.as_ref().is_some_and(end::is_about_reports) {
             self.found_reports = Some(false);
         }
-        let message = std::mem::take(&mut self.message);
+        let message = self.message.take();
         let heard = Heard {
             session: self.session.take(),
             spent: if rollout.spent.is_empty() && !closing.resumed { self.counted() } else { rollout.spent },
@@ -109,19 +123,43 @@ impl Stream {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
         match line.r#type {
             "thread.started" => self.session = line.thread_id,
-            "turn.started" => self.end = None,
+            "turn.started" => {
+                self.end = None;
+                self.message.clear();
+            }
             "turn.completed" => {
                 self.total = line.usage;
                 self.end = Some(End::Well);
             }
-            "turn.failed" => self.end = Some(End::Badly(line.error?.message)),
-            "item.started" => return self.begins(serde_json::from_str(line.item?.get()).ok()?),
-            "item.completed" => return self.done(serde_json::from_str(line.item?.get()).ok()?),
+            // However odd its reason, it failed.
+            "turn.failed" => {
+                let words = line.error.map(|error| error.message);
+                self.end = Some(End::Badly(words.unwrap_or_default()));
+            }
+            step @ ("item.started" | "item.updated" | "item.completed") => {
+                return self.item(step, line.item?.get());
+            }
             // The last of them is said again when the turn fails.
             "error" => return Some(vec![went_wrong(line.message?)]),
             _ => {}
         }
         None
+    }
+
+    fn item(&mut self, step: &str, raw: &str) -> Option<Vec<Said>> {
+        #[derive(Deserialize)]
+        struct Kind<'a> {
+            r#type: &'a str,
+        }
+        let Kind { r#type } = serde_json::from_str(raw).ok()?;
+        if is_work(r#type, step) || r#type == "agent_message" {
+            self.message.clear();
+        }
+        match step {
+            "item.started" => self.begins(serde_json::from_str(raw).ok()?),
+            "item.completed" => self.done(serde_json::from_str(raw).ok()?),
+            _ => None,
+        }
     }
 
     fn begins(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
@@ -139,8 +177,9 @@ impl Stream {
         let failed = item.status == Some("failed");
         let denied = match item.r#type {
             "agent_message" => {
-                self.message = item.text?;
-                return Some(vec![Said::Text(self.message.clone())]);
+                let text = item.text?;
+                self.message.set(&text);
+                return Some(vec![Said::Text(text)]);
             }
             "error" => return Some(vec![Said::Error(item.message?)]),
             "mcp_tool_call" => {
@@ -148,7 +187,7 @@ impl Stream {
                     self.found_reports = Some(true);
                 }
                 item.error.filter(|error| error.message.contains("requires approval"))?;
-                Denied { tool: item.tool?, about: item.server? }
+                bounded::tool(&item.tool?, glance(&item.server?))
             }
             "command_execution" if failed && end::is_refusal(item.aggregated_output?.get()) => {
                 Denied { tool: "shell".to_owned(), about: glance(&command(&item.command?)) }
@@ -158,7 +197,7 @@ impl Stream {
             }
             _ => return None,
         };
-        self.denied.push(denied.clone());
+        bounded::deny(&mut self.denied, &denied);
         Some(vec![Said::Denied(denied)])
     }
 
@@ -176,6 +215,17 @@ impl Usage {
             written: self.cache_write_input_tokens,
             output: self.output_tokens,
         }
+    }
+}
+
+/// Whether it works on with this, so that what it said before was not its last word.
+fn is_work(kind: &str, step: &str) -> bool {
+    match kind {
+        "agent_message" | "reasoning" | "error" => false,
+        // The list of what is to do is closed when all is done.
+        "todo_list" => step != "item.completed",
+        // Tools, and what is not known.
+        _ => true,
     }
 }
 

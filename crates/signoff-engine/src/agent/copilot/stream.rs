@@ -12,15 +12,18 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKi
 
 use super::{SESSIONS, USAGE, USED_BEFORE};
 use crate::agent::about::about;
-use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal, words};
+use crate::agent::bounded::{self, Calls, LastWord};
+use crate::agent::line::{loose, whole};
+use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 use crate::attempt::start_of;
 
 /// What was said so far.
 #[derive(Debug, Default)]
 pub struct Stream {
-    message: String,
+    /// What it said since it last used a tool.
+    message: LastWord,
     /// What tools are used for that did not end yet.
-    tools: BTreeMap<String, Denied>,
+    tools: Calls,
     session: Option<String>,
     denied: Vec<Denied>,
     found_reports: Option<bool>,
@@ -67,18 +70,28 @@ enum Kind {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct Data<'a> {
+    #[serde(deserialize_with = "loose")]
     content: String,
+    #[serde(deserialize_with = "loose")]
     tool_requests: Vec<serde::de::IgnoredAny>,
+    #[serde(deserialize_with = "loose")]
     tool_call_id: String,
+    #[serde(deserialize_with = "loose")]
     tool_name: String,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
     error: Failure,
+    #[serde(deserialize_with = "loose")]
     server_name: String,
+    #[serde(deserialize_with = "loose")]
     status: String,
+    #[serde(deserialize_with = "loose")]
     reason: String,
+    #[serde(deserialize_with = "loose")]
     error_type: String,
+    #[serde(deserialize_with = "loose")]
     message: String,
+    #[serde(deserialize_with = "loose")]
     status_code: Option<u16>,
 }
 
@@ -107,7 +120,7 @@ impl Failure {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(line) {
+        match serde_json::from_slice(&whole(line)) {
             Ok(line) => self.take(line).into_iter().collect(),
             Err(_) => Vec::new(),
         }
@@ -115,7 +128,8 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let message = if trouble.is_none() { self.message.clone() } else { String::new() };
+        let message = self.message.take();
+        let message = if trouble.is_none() { message } else { String::new() };
         let heard = Heard {
             session: self.session.clone().or_else(|| begun(end.home)),
             spent: spent(end.home),
@@ -135,9 +149,10 @@ impl Stream {
             Kind::Retry => Some(Said::Waits { why: data.reason, delay: None }),
             Kind::ToolStart => Some(self.tool(data)),
             Kind::ToolEnd => {
-                let tool = self.tools.remove(&data.tool_call_id)?;
+                self.message.clear();
+                let tool = self.tools.end(&data.tool_call_id)?;
                 data.error.is_denied().then(|| {
-                    self.denied.push(tool.clone());
+                    bounded::deny(&mut self.denied, &tool);
                     Said::Denied(tool)
                 })
             }
@@ -160,17 +175,16 @@ impl Stream {
         }
     }
 
-    /// The final message is the last that asks for no tool.
+    /// The final message asks for no tool, and none is used after it.
     fn message(&mut self, Data { content, tool_requests, .. }: Data<'_>) -> Option<Said> {
-        if tool_requests.is_empty() {
-            self.message.clone_from(&content);
-        }
+        self.message.set(if tool_requests.is_empty() { &content } else { "" });
         (!content.is_empty()).then_some(Said::Text(content))
     }
 
     fn tool(&mut self, Data { tool_call_id, tool_name, arguments, .. }: Data<'_>) -> Said {
+        self.message.clear();
         let about = about(arguments);
-        self.tools.insert(tool_call_id, Denied { tool: tool_name.clone(), about: about.clone() });
+        self.tools.begin(&tool_call_id, &bounded::tool(&tool_name, about.clone()));
         Said::Tool { name: tool_name, about }
     }
 
@@ -190,8 +204,8 @@ impl Stream {
             (_, TroubleKind::Other) if status_code.is_none() && is_broken(message) => TroubleKind::Broken,
             (_, kind) => kind,
         };
-        let message = words(&glance_all(message));
-        self.trouble.get_or_insert_with(|| Trouble::new(kind, message.clone()));
+        let message = glance_all(message);
+        self.trouble.get_or_insert_with(|| Trouble::new(kind, &message));
         message
     }
 

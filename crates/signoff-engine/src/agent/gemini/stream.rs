@@ -1,21 +1,20 @@
 //! What Gemini CLI says with `-o stream-json`.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::contract::MAX_BYTES;
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
+use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
+use super::chat;
 use crate::agent::about::about;
-use crate::agent::{Account, Closing, Listener, SERVER, api_error};
+use crate::agent::bounded::{self, Calls, LastWord};
+use crate::agent::line::{loose, whole};
+use crate::agent::{Account, Closing, Listener, SERVER, api_error, clip};
 
 /// A line that goes on for longer is shown in parts.
 const LONGEST: usize = 4096;
-
-/// So many of what comes in any number are kept.
-const MOST: usize = 1000;
 
 /// A line; which of the keys there are depends on its type.
 #[derive(Deserialize)]
@@ -39,6 +38,8 @@ struct Line<'a> {
     #[serde(borrow, default)]
     status: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
+    severity: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "loose")]
     error: Option<Failure<'a>>,
     #[serde(borrow, default)]
     stats: Option<&'a RawValue>,
@@ -77,12 +78,20 @@ struct Counted {
 pub struct Stream {
     heard: Heard,
     /// What it said since it last used a tool.
-    message: String,
+    message: LastWord,
     /// What of that is not yet shown: a line that goes on.
     unshown: String,
     /// The tools in use, by their ids.
-    tools: HashMap<String, Denied>,
+    tools: Calls,
+    /// What it called an error since it last said or used anything: if that is the last, it stopped there.
+    error: Option<Failed>,
     end: Option<End>,
+}
+
+/// What it calls an error before its last line.
+struct Failed {
+    severe: bool,
+    message: String,
 }
 
 /// Its last line.
@@ -105,7 +114,12 @@ const WRITING: [&str; 8] = [
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Vec::new() };
+        let line = whole(line);
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { return Vec::new() };
+        // Where it goes on, it has not ended.
+        if matches!(line.kind.as_ref(), "init" | "message" | "tool_use" | "tool_result") {
+            self.end = None;
+        }
         match line.kind.as_ref() {
             "init" => self.heard.session = line.session_id.map(Cow::into_owned),
             "message" if line.role.as_deref() == Some("assistant") => {
@@ -113,7 +127,7 @@ impl Listener for Stream {
             }
             "tool_use" => return self.uses(line),
             "tool_result" => return self.used(&line),
-            "error" => return vec![Said::Error(line.message.unwrap_or_default().into_owned())],
+            "error" => return vec![self.fails(&line)],
             "result" => return self.closes(line),
             _ => {}
         }
@@ -121,18 +135,28 @@ impl Listener for Stream {
     }
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
-        let message = std::mem::take(&mut self.message);
+        let message = self.message.take();
         let mut heard = std::mem::take(&mut self.heard);
         let stderr = String::from_utf8_lossy(end.stderr);
         if stderr.contains("MCP issues detected") {
             heard.found_reports = Some(false);
         }
+        let error = self.error.take();
         heard.trouble = match self.end.take() {
+            Some(End::Well) if error.as_ref().is_some_and(Failed::is_stop) => error.map(Failed::trouble),
             // A prompt that is too long for the model it does not even send.
             Some(End::Well) if message.is_empty() && heard.spent.is_empty() => Some(unasked(&stderr)),
             Some(End::Well) => None,
+            Some(End::Badly { message, .. }) if message.is_empty() => {
+                let unknown = || Trouble::new(TroubleKind::Other, String::new());
+                Some(error.map_or_else(unknown, Failed::trouble))
+            }
             Some(End::Badly { kind, message }) => Some(trouble(&kind, message, end.code)),
-            None => Some(unclosed(end, &stderr)),
+            None => {
+                let kept = chat::spent(end);
+                heard.spent = if kept.is_empty() { heard.spent } else { kept };
+                Some(unclosed(end, &stderr))
+            }
         };
         // Only who ended well has a last word.
         let message = if heard.trouble.is_none() { message } else { String::new() };
@@ -142,9 +166,11 @@ impl Listener for Stream {
 
 impl Stream {
     fn says(&mut self, text: &str) -> Vec<Said> {
-        if self.message.len() <= MAX_BYTES {
-            self.message.push_str(text);
+        if text.is_empty() {
+            return Vec::new();
         }
+        self.error = None;
+        self.message.push(text);
         self.unshown.push_str(text);
         match self.unshown.rfind('\n') {
             Some(end) => {
@@ -166,20 +192,17 @@ impl Stream {
     fn uses(&mut self, line: Line<'_>) -> Vec<Said> {
         let mut said = self.show(String::new());
         self.message.clear();
+        self.error = None;
         let name = line.tool_name.unwrap_or_default().into_owned();
         let about = about(line.parameters);
-        let tool = Denied { tool: name.clone(), about: about.clone() };
-        if self.tools.len() == MOST {
-            self.tools.clear();
-        }
-        self.tools.insert(line.tool_id.unwrap_or_default().into_owned(), tool);
+        self.tools.begin(&line.tool_id.unwrap_or_default(), &bounded::tool(&name, about.clone()));
         said.push(Said::Tool { name, about });
         said
     }
 
     fn used(&mut self, line: &Line<'_>) -> Vec<Said> {
         self.message.clear();
-        let Some(tool) = self.tools.remove(line.tool_id.as_deref().unwrap_or_default()) else {
+        let Some(tool) = self.tools.end(line.tool_id.as_deref().unwrap_or_default()) else {
             return Vec::new();
         };
         let failure = line.error.as_ref().filter(|_| line.status.as_deref() == Some("error"));
@@ -189,10 +212,15 @@ impl Stream {
         if !failure.is_some_and(|failure| is_denied(&tool.tool, failure)) {
             return Vec::new();
         }
-        if self.heard.denied.len() < MOST {
-            self.heard.denied.push(tool.clone());
-        }
+        bounded::deny(&mut self.heard.denied, &tool);
         vec![Said::Denied(tool)]
+    }
+
+    fn fails(&mut self, line: &Line<'_>) -> Said {
+        let message = line.message.as_deref().unwrap_or_default();
+        let severe = line.severity.as_deref() == Some("error");
+        self.error = Some(Failed { severe, message: clip(message, LONGEST) });
+        Said::Error(message.to_owned())
     }
 
     fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
@@ -209,6 +237,39 @@ impl Stream {
             End::Badly { kind: kind.into_owned(), message: message.into_owned() }
         });
         said
+    }
+}
+
+/// What it says of ends that it closes as a success all the same, in small letters.
+const STOPS: [(&str, TroubleKind); 4] = [
+    ("loop detected", TroubleKind::Bound),
+    ("maximum session turns", TroubleKind::Bound),
+    ("agent execution blocked", TroubleKind::Other),
+    ("agent execution stopped", TroubleKind::Other),
+];
+
+/// What it says of answers that it could not use.
+const ANSWERS: [(&str, TroubleKind); 4] = [
+    ("exceeded the token limit", TroubleKind::Bound),
+    ("empty response", TroubleKind::Broken),
+    ("no final response text", TroubleKind::Broken),
+    ("malformed tool call", TroubleKind::Broken),
+];
+
+impl Failed {
+    /// Whether it stopped because of this, if nothing came after it. Of the rest it only warns.
+    fn is_stop(&self) -> bool {
+        let message = self.message.to_lowercase();
+        self.severe || STOPS.iter().any(|(words, _)| message.contains(words))
+    }
+
+    fn trouble(self) -> Trouble {
+        let message = self.message.to_lowercase();
+        let known = STOPS.iter().chain(&ANSWERS).find(|(words, _)| message.contains(words));
+        match known {
+            Some((_, kind)) => Trouble::new(*kind, self.message),
+            None => api_error::trouble(&self.message, None),
+        }
     }
 }
 

@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
+use crate::agent::bounded::{self, LastWord};
+use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 
 /// What was said so far.
 #[derive(Debug, Default)]
 pub struct Stream {
     session: Option<String>,
-    /// The texts of the step that runs.
-    texts: Vec<String>,
+    /// The texts of the step that runs, a line apart, since it last used a tool.
+    texts: LastWord,
     /// How the last step ended; none while one runs.
     reason: Option<String>,
     steps: u32,
@@ -33,6 +35,7 @@ struct Line {
     session: String,
     #[serde(default)]
     part: Part,
+    #[serde(default, deserialize_with = "loose")]
     error: Option<Failure>,
 }
 
@@ -52,19 +55,28 @@ enum Kind {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Part {
+    #[serde(deserialize_with = "loose")]
     text: String,
+    #[serde(deserialize_with = "loose")]
     tool: String,
+    #[serde(deserialize_with = "loose")]
     state: State,
+    #[serde(deserialize_with = "loose")]
     reason: String,
+    #[serde(deserialize_with = "loose")]
     tokens: StepTokens,
+    #[serde(deserialize_with = "loose")]
     cost: f64,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct State {
+    #[serde(deserialize_with = "loose")]
     title: String,
+    #[serde(deserialize_with = "loose")]
     error: String,
+    #[serde(deserialize_with = "loose")]
     input: Input,
 }
 
@@ -85,16 +97,7 @@ struct Word(String);
 
 impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Any {
-            Text(String),
-            Other(serde::de::IgnoredAny),
-        }
-        Ok(Self(match Any::deserialize(deserializer)? {
-            Any::Text(text) => text,
-            Any::Other(_) => String::new(),
-        }))
+        loose(deserializer).map(Self)
     }
 }
 
@@ -102,17 +105,23 @@ impl<'de> Deserialize<'de> for Word {
 #[serde(default)]
 struct StepTokens {
     /// Without what came out of a cache or went into one.
+    #[serde(deserialize_with = "loose")]
     input: u64,
     /// Without reasoning.
+    #[serde(deserialize_with = "loose")]
     output: u64,
+    #[serde(deserialize_with = "loose")]
     reasoning: u64,
+    #[serde(deserialize_with = "loose")]
     cache: Cache,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Cache {
+    #[serde(deserialize_with = "loose")]
     read: u64,
+    #[serde(deserialize_with = "loose")]
     write: u64,
 }
 
@@ -141,7 +150,7 @@ struct Metadata {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(line) {
+        match serde_json::from_slice(&whole(line)) {
             Ok(line) => self.take(line).into_iter().collect(),
             Err(_) => Vec::new(),
         }
@@ -149,7 +158,8 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let message = if trouble.is_none() { self.texts.join("\n") } else { String::new() };
+        let message = self.texts.take();
+        let message = if trouble.is_none() { message } else { String::new() };
         let heard = Heard {
             session: self.session.clone(),
             spent: self.spent().into_iter().collect(),
@@ -176,11 +186,17 @@ impl Stream {
             }
             Kind::Text => {
                 if own {
-                    self.texts.push(part.text.clone());
+                    self.texts.push(if self.texts.is_empty() { "" } else { "\n" });
+                    self.texts.push(&part.text);
                 }
                 Some(Said::Text(part.text))
             }
-            Kind::ToolUse => Some(self.tool(part.tool, part.state)),
+            Kind::ToolUse => {
+                if own {
+                    self.texts.clear();
+                }
+                Some(self.tool(part.tool, part.state))
+            }
             Kind::StepFinish => {
                 self.count(&part);
                 if own {
@@ -230,7 +246,7 @@ impl Stream {
         let Input { tool: meant, error: wrong, command, file } = input;
         if tool == "invalid" {
             return if wrong.0.contains("unavailable tool") {
-                self.deny(Denied { tool: meant.0, about: String::new() })
+                self.deny(bounded::tool(&meant.0, String::new()))
             } else {
                 Said::Tool { name: meant.0, about: glance(&wrong.0) }
             };
@@ -238,7 +254,7 @@ impl Stream {
         let about = [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| glance(text));
         let about = about.unwrap_or_default();
         if error.contains("rejected permission") || error.contains("specified a rule") {
-            return self.deny(Denied { tool, about });
+            return self.deny(bounded::tool(&tool, about));
         }
         if error.is_empty() && tool.strip_prefix(SERVER).is_some_and(|rest| rest.starts_with('_')) {
             self.found_reports = Some(true);
@@ -247,7 +263,7 @@ impl Stream {
     }
 
     fn deny(&mut self, denied: Denied) -> Said {
-        self.denied.push(denied.clone());
+        bounded::deny(&mut self.denied, &denied);
         Said::Denied(denied)
     }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::heard::{Spent, Tokens};
 
-use crate::agent::{Closing, session_file};
+use crate::agent::{Closing, bounded, session_file};
 
 #[derive(Deserialize)]
 struct Line<'a> {
@@ -49,19 +49,11 @@ pub fn spent(closing: &Closing<'_>, session: &str) -> Vec<Spent> {
     for path in files(&closing.home.join(".qwen/projects"), session) {
         session_file::lines(&path, |line| {
             if let Some((model, tokens)) = answer(line, closing.started_at) {
-                add(&mut spent, model.as_deref(), tokens);
+                bounded::add(&mut spent, model.as_deref(), tokens);
             }
         });
     }
     spent
-}
-
-/// Counts tokens to those of the same model.
-pub fn add(spent: &mut Vec<Spent>, model: Option<&str>, tokens: Tokens) {
-    match spent.iter_mut().find(|spent| spent.model.as_deref() == model) {
-        Some(spent) => spent.tokens = spent.tokens.and(tokens),
-        None => spent.push(Spent { model: model.map(str::to_owned), tokens, cost_micro_usd: None }),
-    }
 }
 
 /// `PROJECT/chats/SESSION.jsonl`; there is one project, under a name made of its path.

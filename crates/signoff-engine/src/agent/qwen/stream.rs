@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::heard::{Denied, Heard, Said, Tokens, Trouble, TroubleKind};
+use signoff_core::heard::{Heard, Said, Tokens, Trouble, TroubleKind};
 
 use super::chat;
 use crate::agent::about::about;
+use crate::agent::bounded::{self, LastWord, REFUSALS};
+use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, api_error};
 
 /// A line; which of the keys there are depends on its type.
@@ -24,11 +26,14 @@ struct Line<'a> {
     mcp_servers: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
+    /// The call that another agent was asked with, whose line it is.
+    #[serde(borrow, default)]
+    parent_tool_use_id: Option<Cow<'a, str>>,
     #[serde(default)]
     is_error: bool,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "loose")]
     result: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "loose")]
     error: Option<Failure<'a>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
@@ -105,27 +110,47 @@ struct Denial<'a> {
 #[derive(Default)]
 pub struct Stream {
     heard: Heard,
+    /// Whether it said something since it last used a tool.
+    spoke: bool,
+    /// Whether its provider was asked again, and nothing came of it yet.
+    asks_again: bool,
     end: Option<End>,
 }
 
 /// Its last line.
 enum End {
-    Well { message: String },
-    Badly { message: String },
+    Well {
+        message: String,
+    },
+    /// It had no answer in the end, however often it asked.
+    Unanswered,
+    Badly {
+        message: String,
+    },
 }
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else { return Vec::new() };
+        let line = whole(line);
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { return Vec::new() };
+        // Where it goes on, it has not ended.
+        if matches!(
+            (line.kind.as_ref(), line.subtype.as_deref()),
+            ("system", Some("init")) | ("assistant" | "user", _)
+        ) {
+            self.end = None;
+        }
         match (line.kind.as_ref(), line.subtype.as_deref()) {
             ("system", Some("init")) => self.begins(line),
             ("system", Some("retry")) => {
+                self.asks_again = true;
                 let delay =
                     read(line.data).and_then(|Retry { delay_ms }| delay_ms).map(Duration::from_millis);
                 return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay }];
             }
             ("assistant", _) => {
-                return read(line.message).map(|message| self.says(message)).unwrap_or_default();
+                let own = line.parent_tool_use_id.is_none();
+                return read(line.message).map(|message| self.says(message, own)).unwrap_or_default();
             }
             ("result", _) => return self.closes(line),
             _ => {}
@@ -145,6 +170,10 @@ impl Listener for Stream {
                 (message, Some(Trouble::new(TroubleKind::Other, words)))
             }
             Some(End::Well { message }) => (message, None),
+            Some(End::Unanswered) => {
+                let words = "its provider was asked again and again, and answered nothing";
+                (String::new(), Some(Trouble::new(TroubleKind::Broken, words)))
+            }
             Some(End::Badly { message }) => (String::new(), Some(api_error::trouble(&message, None))),
             None => (String::new(), Some(unclosed(end))),
         };
@@ -161,9 +190,24 @@ impl Stream {
         self.heard.found_reports = server.map(|server| server.status == "connected");
     }
 
-    fn says(&mut self, message: Message<'_>) -> Vec<Said> {
+    fn says(&mut self, message: Message<'_>, own: bool) -> Vec<Said> {
         self.counts(&message);
-        message.content.into_iter().filter_map(part).collect()
+        let said: Vec<Said> = message.content.into_iter().filter_map(part).collect();
+        if let Some(last) = said.last().filter(|_| own) {
+            self.spoke = matches!(last, Said::Text(_));
+            self.asks_again = false;
+        }
+        said
+    }
+
+    /// Its end by its own word: what it said before it used a tool is no answer, though it may repeat that.
+    fn well(&self, result: &str) -> End {
+        if self.asks_again {
+            return End::Unanswered;
+        }
+        let mut message = LastWord::default();
+        message.set(if self.spoke { result } else { "" });
+        End::Well { message: message.take() }
     }
 
     /// Each turn by itself: the last line counts the whole session, also what was before it was resumed.
@@ -178,16 +222,13 @@ impl Stream {
             written: 0,
             output: output_tokens,
         };
-        chat::add(&mut self.heard.spent, message.model.as_deref(), tokens);
+        bounded::add(&mut self.heard.spent, message.model.as_deref(), tokens);
     }
 
     fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
-        let denied = |denial: Denial<'_>| Denied {
-            about: about(denial.tool_input),
-            tool: denial.tool_name.into_owned(),
-        };
+        let denied = |denial: Denial<'_>| bounded::tool(&denial.tool_name, about(denial.tool_input));
         let denials: Vec<Denial<'_>> = read(line.permission_denials).unwrap_or_default();
-        self.heard.denied = denials.into_iter().map(denied).collect();
+        self.heard.denied = denials.into_iter().take(REFUSALS).map(denied).collect();
         if self.heard.session.is_none() {
             self.heard.session = line.session_id.map(Cow::into_owned);
         }
@@ -197,7 +238,7 @@ impl Stream {
             said.push(Said::Error(message.clone()));
             End::Badly { message }
         } else {
-            End::Well { message: line.result.unwrap_or_default().into_owned() }
+            self.well(&line.result.unwrap_or_default())
         });
         said
     }
