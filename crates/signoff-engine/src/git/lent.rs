@@ -23,6 +23,7 @@ use super::tips::is_id;
 use super::worktree::has_head;
 use super::{GitError, Repository, Worktree};
 use crate::draft;
+use crate::failpoint;
 
 /// Below what git keeps for us: what was lent, by the names of the git directories.
 const HOME: &str = "signoff/lent";
@@ -108,7 +109,9 @@ impl Worktree {
         write_whole(&own.join("gitdir"), &line(&self.path().join(".git")))?;
         write_whole(&own.join("commondir"), &line(&shared))?;
         write_whole(&own.join("HEAD"), format!("{commit}\n").as_bytes())?;
-        self.point_to(&own).map(drop)
+        self.point_to(&own)?;
+        failpoint::pass("lent");
+        Ok(())
     }
 
     /// The commit that its real `HEAD` is at; mostly files tell it.
@@ -156,10 +159,12 @@ impl Worktree {
             Err(error) if !matches!(error, GitError::Incomplete { .. }) => return taken.map(|()| notes),
             Ok(()) | Err(_) => {}
         }
+        failpoint::pass("taken_over");
         if self.is_there() {
             self.link()?;
         }
         self.withdraw()?;
+        failpoint::pass("taken_back");
         taken.map(|()| notes)
     }
 
