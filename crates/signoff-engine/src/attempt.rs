@@ -160,6 +160,13 @@ impl Workshop {
         }
     }
 
+    /// Takes the worktree of an assignment back from a writer that has ended; what was odd about it, in words.
+    pub(crate) fn take_back(&self, task: &Assignment) -> Result<Vec<String>, EngineError> {
+        // One that git knows no more is mended where it is needed.
+        let found = self.repository.worktree(Path::new(&task.place.worktree));
+        Ok(found.map_or_else(|_| Ok(Vec::new()), |worktree| worktree.take_back())?)
+    }
+
     /// What became of a worktree that git knows no more, or that is none any more; in words.
     fn damage(&self, task: &Assignment) -> Option<&'static str> {
         let path = Path::new(&task.place.worktree);

@@ -304,6 +304,7 @@ impl From<GitError> for Failure {
             }
             GitError::WorktreeGone(_)
             | GitError::NotOurs(_)
+            | GitError::Incomplete { .. }
             | GitError::UncommittedWork(_)
             | GitError::OutsideWorktree(_)
             | GitError::StillChanging(_)

@@ -57,7 +57,9 @@ pub fn conclude(
         ));
     }
     hear(shop, task, dir, ended)?;
+    let taken = if writes(task) { shop.take_back(task) } else { Ok(Vec::new()) };
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(held::refused(&task.launch, dir));
     notes.extend(unknown_prices(shop, task, dir));
     if task.is_planning() {
@@ -73,7 +75,7 @@ pub fn conclude(
             stops_picking: false,
         });
     }
-    let end = match end(shop, task, (dir, ended), &mut notes) {
+    let end = match taken.and_then(|()| end(shop, task, (dir, ended), &mut notes)) {
         // Whatever it did to its worktree, other tasks are none the worse for it.
         Err(EngineError::Git(error)) if error.may_be_an_agents_doing() => {
             if apart::is_apart(task) {
@@ -94,6 +96,18 @@ pub fn conclude(
         facts,
         stops_picking: stops_picking(task, dir),
     })
+}
+
+/// Whether its worktree was lent to it, to commit to.
+fn writes(task: &Assignment) -> bool {
+    match task.job.kind {
+        JobKind::Work { .. } | JobKind::Fix { .. } => true,
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine { .. }
+        | JobKind::Land => false,
+    }
 }
 
 /// The models that nobody knows the price of, each told once.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::config::{AgentKind, Sandbox, Writable};
 use signoff_core::hold::Hold;
@@ -81,10 +81,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 pub enum Room<'a> {
     /// Nothing: it only looks.
     None,
-    /// A throw-away copy, to build and test in.
-    Copy(&'a Worktree),
-    /// The loop's own worktree, to commit to.
-    Work(&'a Worktree),
+    /// A worktree: a throw-away copy to build and test in, or one to commit to.
+    Worktree(&'a Worktree),
 }
 
 impl Workshop {
@@ -136,14 +134,9 @@ pub fn held(
     let mut writable: Vec<PathBuf> = own.into();
     match room {
         Room::None => {}
-        Room::Copy(copy) => {
-            writable.extend([copy.path(), copy.git_dir()].map(Path::to_owned));
-            writable.extend(shop.allowed());
-        }
-        Room::Work(worktree) => {
-            writable.extend([worktree.path(), worktree.git_dir()].map(Path::to_owned));
-            writable.extend(shop.repository.objects());
-            writable.push(dir.git());
+        Room::Worktree(worktree) => {
+            worktree.lend()?;
+            writable.extend([worktree.path().to_owned(), worktree.lent()]);
             writable.extend(shop.allowed());
         }
     }
@@ -154,9 +147,7 @@ pub fn held(
 /// What is left of an attempt that nobody needs any more.
 pub fn sweep(dir: &AttemptDir) {
     // Files that cannot be removed are no reason to fail.
-    for directory in [dir.temporary(), dir.git()] {
-        fs::remove_dir_all(directory).ok();
-    }
+    fs::remove_dir_all(dir.temporary()).ok();
 }
 
 /// How programs say that they could not write.

@@ -33,7 +33,7 @@ use crate::brief::{self, Material};
 use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::Diff;
+use crate::git::{Diff, GitError};
 use crate::opening::{self, PromptFile};
 use crate::place::apart;
 use crate::process::{AttemptDir, Launch, Limits};
@@ -121,6 +121,11 @@ fn prepare_work(
     };
     let (unread, last_review) = (unread(shop, task), last_review(shop, task));
     let previous_message = previous_message(shop, task);
+    // A program that was killed left it to whoever worked there.
+    match shop.take_back(task) {
+        Err(EngineError::Git(GitError::Incomplete { .. })) => {}
+        taken => drop(taken?),
+    }
     let worktree = shop.worktree(task)?;
     let simplifies = matches!(&task.job.kind, JobKind::Work { role: Role::Simplify, .. });
     let diff = simplifies.then(|| worktree.diff_between(&task.place.base, &task.state.head.commit));
@@ -140,12 +145,9 @@ fn prepare_work(
     write_prompt(shop, &dir, &brief::resumed(task, brief::writer(task, &material)), &memo)?;
     shop.readings.writing(&worktree);
     let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
-    if matches!(task.launch.hold, Some(Hold::Landlock | Hold::Bubblewrap)) {
-        worktree.detach(&dir.git())?;
-    }
     match launch(shop, task, &dir, (&agent, model.as_deref(), Duty::Write), (timeout, &told)) {
         Ok(launch) => {
-            let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Work(&worktree))?;
+            let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Worktree(&worktree))?;
             Ok(Ok((launch, dir)))
         }
         Err(unstarted) => Ok(Err(unstarted)),
@@ -207,7 +209,7 @@ fn prepare_review(
         ReviewWorkspace::Shared => None,
     };
     let whole = task;
-    let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Copy(copy)));
+    let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Worktree(copy)));
     let prompt = brief::reviewer(task, &material, (assigned.contract, &ask));
     write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
     // In a copy it may do what building and testing takes.

@@ -8,6 +8,7 @@ use signoff_core::wire::{Fact, LoopFact};
 use super::{Dispatcher, Todo};
 use crate::attempt;
 use crate::error::EngineError;
+use crate::place::apart;
 use crate::process::{self, AttemptDir, Found};
 
 impl Dispatcher<'_> {
@@ -144,7 +145,20 @@ impl Dispatcher<'_> {
                 self.conclude(run, loop_id, job, ended);
                 Ok(())
             }
-            Found::Lost => self.lost(run, loop_id, job.attempt),
+            Found::Lost => {
+                let attempt = job.attempt;
+                self.take_back(run, loop_id, job);
+                self.lost(run, loop_id, attempt)
+            }
+        }
+    }
+
+    /// What a writer committed before it was killed is kept. What cannot be taken back now is tried again before the
+    /// next one begins.
+    fn take_back(&self, run: RunId, loop_id: &LoopId, job: Job) {
+        let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
+        if let Some(task) = self.assignment(run, loop_id, job).filter(|_| writes) {
+            self.shop.take_back(&apart::assigned(task)).ok();
         }
     }
 

@@ -49,7 +49,9 @@ impl Repository {
         let git_dir = self.registered(&path)?;
         remove_directory(&path)?;
         // Last: until here a second try finds all it needs.
-        git_dir.map_or(Ok(()), |git_dir| self.in_turn(|| remove_if_there(&git_dir)))
+        let Some(git_dir) = git_dir else { return Ok(()) };
+        self.forget_lent(&git_dir)?;
+        self.in_turn(|| remove_if_there(&git_dir))
     }
 
     /// Sees to it that nobody takes away a commit that was made apart.

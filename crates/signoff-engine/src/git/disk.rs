@@ -7,11 +7,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
+use super::remove::remove_directory;
 use crate::draft::{self, Care, Draft};
 use crate::failpoint;
 
 /// What its owner needs to work in a directory.
 const OWNER: u32 = 0o700;
+
+/// Longer is no file that says where something is.
+const SHORT: u64 = 64 * 1024;
+
+/// Git makes no directories that lie deeper in its own.
+const DEEPEST: usize = 32;
 
 /// Whether a directory is there; a link to one is none.
 pub(super) fn is_directory(path: &Path) -> bool {
@@ -27,6 +34,37 @@ pub(super) fn is_in_the_way(path: &Path) -> bool {
 pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     fs::read(path).ok()
+}
+
+/// The text of a plain file that is never long.
+pub(super) fn short(path: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(path).ok()?;
+    (found.is_file() && found.len() <= SHORT).then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// Takes all away below a directory that is neither a plain file nor a directory, telling it, and all locks of git: whoever
+/// could hold them has ended. Whether a plain file is left.
+pub(super) fn plain_only(top: &Path, mut odd: impl FnMut(&Path)) -> Result<bool, GitError> {
+    let mut any = false;
+    let mut found = vec![(top.to_owned(), 0)];
+    while let Some((directory, depth)) = found.pop() {
+        give_back(&directory)?;
+        for entry in fs::read_dir(&directory).map_err(GitError::at(&directory))? {
+            let entry = entry.map_err(GitError::at(&directory))?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(GitError::at(&directory))?);
+            if kind.is_dir() && depth < DEEPEST {
+                found.push((path, depth + 1));
+            } else if kind.is_file() && path.extension().is_none_or(|end| end != "lock") {
+                any = true;
+            } else {
+                if !kind.is_file() {
+                    odd(&path);
+                }
+                remove_directory(&path)?;
+            }
+        }
+    }
+    Ok(any)
 }
 
 /// The path of a worktree as git will spell it, with the directories above it made.

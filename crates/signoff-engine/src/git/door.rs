@@ -1,6 +1,7 @@
 //! The one door through which git is started, and through which its locks are waited for.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -121,6 +122,11 @@ impl Git {
     #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
     pub(super) fn spawn(&self, invocation: &Invocation<'_>) -> Result<Child, GitError> {
         self.processes.fetch_add(1, Ordering::Relaxed);
+        let stdin = match &invocation.input_file {
+            Some(file) => Stdio::from(File::open(file).map_err(GitError::at(file))?),
+            None if invocation.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        };
         let mut command = Command::new(&*self.program);
         command
             .arg("--no-pager")
@@ -137,7 +143,7 @@ impl Git {
             .envs(invocation.shared.iter().chain(&invocation.variables).map(|(name, value)| (name, value)))
             // A Ctrl-C is the program's to handle; it must not tear git off in the middle.
             .process_group(0)
-            .stdin(if invocation.input.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command.spawn().map_err(|source| {

@@ -49,6 +49,9 @@ pub enum GitError {
     Astray { worktree: PathBuf, branch: String, head: Commit },
     #[error("a {operation} was left unfinished in {}", .worktree.display())]
     Unfinished { worktree: PathBuf, operation: Operation },
+    /// What the agent committed, or staged, lacks something that it is made of.
+    #[error("what was committed in {} is not whole: {stderr}", .worktree.display())]
+    Incomplete { worktree: PathBuf, stderr: String },
     #[error("{} holds work that is not committed", .0.display())]
     UncommittedWork(PathBuf),
     /// The person's own changes are in the way of a checkout that is to follow its branch.
@@ -107,6 +110,7 @@ impl GitError {
             | Self::BranchGone(_)
             | Self::Astray { .. }
             | Self::Unfinished { .. }
+            | Self::Incomplete { .. }
             | Self::OutsideWorktree(_)
             | Self::StillChanging(_)
             | Self::Stuck { .. }

@@ -18,6 +18,8 @@ const SKIP_WORKTREE: u16 = 0x4000;
 const STAT: usize = 40;
 /// Where in that the mode is, which belongs to the content.
 const MODE: std::ops::Range<usize> = 24..28;
+/// The mode of what is no file but a commit of another repository.
+const REPOSITORY: u32 = 0o160_000;
 /// What comes before the entries: a name, a version, their number.
 const HEADER: usize = 12;
 
@@ -38,10 +40,21 @@ pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
 
 /// The names of all files; none if only git can tell.
 pub(super) fn names(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+    names_of(index, id, |_| true)
+}
+
+/// The names of all repositories within this one; none if only git can tell.
+pub(super) fn repositories(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+    names_of(index, id, |entry| entry.get(MODE) == Some(&REPOSITORY.to_be_bytes()))
+}
+
+fn names_of(index: &[u8], id: usize, is_one: impl Fn(&[u8]) -> bool) -> Option<Vec<PathBuf>> {
     let mut names = Vec::new();
     walk(index, id, |entry, _| {
-        let name = name_at(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
-        names.extend(name.split(|byte| *byte == 0).next().map(path));
+        if is_one(entry) {
+            let name = name_at(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
+            names.extend(name.split(|byte| *byte == 0).next().map(path));
+        }
     })?;
     Some(names)
 }

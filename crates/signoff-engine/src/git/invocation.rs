@@ -22,6 +22,8 @@ pub(super) struct Invocation<'a> {
     pub(super) shared: &'a [(OsString, OsString)],
     pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) input: Vec<u8>,
+    /// A file to be read instead.
+    pub(super) input_file: Option<PathBuf>,
 }
 
 /// What a git command left behind.
@@ -36,7 +38,15 @@ pub(super) struct Ended {
 impl<'a> Invocation<'a> {
     pub(super) fn new(git: &'a Git, directory: &Path) -> Self {
         let directory = directory.to_owned();
-        Self { git, directory, arguments: Vec::new(), shared: &[], variables: Vec::new(), input: Vec::new() }
+        Self {
+            git,
+            directory,
+            arguments: Vec::new(),
+            shared: &[],
+            variables: Vec::new(),
+            input: Vec::new(),
+            input_file: None,
+        }
     }
 
     pub(super) fn within(self, shared: &'a [(OsString, OsString)]) -> Self {
@@ -62,6 +72,10 @@ impl<'a> Invocation<'a> {
 
     pub(super) fn input(self, input: impl Into<Vec<u8>>) -> Self {
         Self { input: input.into(), ..self }
+    }
+
+    pub(super) fn input_file(self, file: &Path) -> Self {
+        Self { input_file: Some(file.to_owned()), ..self }
     }
 
     /// What it prints; any exit code but 0 is an error.

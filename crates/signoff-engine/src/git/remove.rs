@@ -22,9 +22,11 @@ impl Repository {
         let path = settle(path)?;
         let worktree = self.worktree(&path)?;
         if uncommitted == Uncommitted::Keep && worktree.is_there() {
+            worktree.take_back()?;
             worktree.nothing_to_lose()?;
         }
         remove_directory(&path)?;
+        self.forget_lent(&worktree.git_dir)?;
         // Last: until here a second try finds all it needs.
         self.in_turn(|| remove_if_there(&worktree.git_dir))
     }

@@ -48,7 +48,7 @@ const CARRIED: [&str; 18] = [
 ];
 
 /// What holds always. Much of it is git's default; said aloud so that no default can change it.
-const FIXED: [(&str, &str); 21] = [
+const FIXED: [(&str, &str); 22] = [
     ("core.askpass", "true"),
     ("core.attributesfile", "/dev/null"),
     // Larger files are neither held in memory nor shown in diffs.
@@ -66,6 +66,8 @@ const FIXED: [(&str, &str); 21] = [
     ("core.untrackedcache", "false"),
     ("commit.gpgsign", "false"),
     ("credential.helper", ""),
+    // Git would start another git within each, which does what is configured there.
+    ("diff.ignoresubmodules", "dirty"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("pack.compression", "1"),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::disk::content;
 use super::repository::{Place, path};
 use super::status::{Entry, Kind, Status};
-use super::{GitError, Repository};
+use super::{GitError, Repository, index};
 
 /// The program's own directory. It is never committed.
 const OURS: &str = ".signoff";
@@ -89,11 +89,32 @@ impl Repository {
         let nested: Vec<&Path> = nested(status).filter(|path| !kept_out.holds(path)).collect();
         // Git refuses to be told to leave out what it would leave out anyway, so only what it listed is named.
         let listed = |path: &&PathBuf| status.entries.iter().any(|entry| entry.path.starts_with(path));
-        let left_out =
-            kept_out.paths.iter().filter(listed).map(PathBuf::as_path).chain(nested.iter().copied());
+        let known = self.repositories_within(place)?;
+        let left_out = kept_out.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
+        let left_out = left_out.chain(nested.iter().copied());
         let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
         self.sealed(place)?.args(["add", "-A", "--", "."]).args(left_out).read()?;
-        self.stage_nested(place, &nested)
+        let moved =
+            |entry: &&Entry| matches!(entry.kind, Kind::Tracked { .. }) && known.contains(&entry.path);
+        let moved = status.entries.iter().filter(moved).filter(|entry| !kept_out.holds(&entry.path));
+        let moved = moved.map(|entry| entry.path.clone()).collect();
+        self.stage_nested(place, &nested, moved)
+    }
+
+    /// Repositories that git knows within a worktree. To add one, git starts another git in it, which does what is
+    /// configured there.
+    fn repositories_within(&self, place: Place<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let own = place.git_dir.join("index");
+        let bytes = content(place.index.unwrap_or(&own)).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(known) = index::repositories(&bytes, self.seal()?.id_bytes()) {
+            return Ok(known);
+        }
+        let listed = self.sealed(place)?.args(["ls-files", "--stage", "--full-name", "-z"]).read()?;
+        let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+        Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
     }
 
     /// Takes out what is kept out although the agent staged it.
@@ -111,15 +132,19 @@ impl Repository {
     ///
     /// By itself git would record such a repository as a mere link to a commit nobody else has, and what is in it
     /// would be lost.
-    fn stage_nested(&self, place: Place<'_>, nested: &[&Path]) -> Result<(), GitError> {
+    /// Those that git knows, and that are at another commit, are named as they are.
+    fn stage_nested(&self, place: Place<'_>, nested: &[&Path], moved: Vec<PathBuf>) -> Result<(), GitError> {
         let mut files = Vec::new();
+        for path in moved {
+            files.extend(path.as_os_str().as_bytes().iter().chain(&[0]));
+        }
         for repository in nested {
             self.list_nested(place, repository, &mut files)?;
         }
         if files.is_empty() {
             return Ok(());
         }
-        let asked = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        let asked = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
         self.sealed(place)?.args(asked).input(files).read().map(drop)
     }
 

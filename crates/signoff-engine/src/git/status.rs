@@ -51,7 +51,8 @@ impl Repository {
         let asked = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
         let freshen = if place.index.is_some() { "1" } else { "0" };
         let command = self.sealed(place)?.env("GIT_OPTIONAL_LOCKS", freshen).args(asked);
-        let printed = command.args(["--ignore-submodules=none"]).read()?;
+        // Git would start another git within each, which does what is configured there.
+        let printed = command.args(["--ignore-submodules=dirty"]).read()?;
         Ok(Status::parse(&printed))
     }
 }

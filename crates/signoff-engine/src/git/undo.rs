@@ -216,7 +216,7 @@ impl Worktree {
     }
 
     /// Puts a copy of `index` in place of the worktree's own, at once or not at all.
-    fn replace_index(&self, index: &Path) -> Result<(), GitError> {
+    pub(super) fn replace_index(&self, index: &Path) -> Result<(), GitError> {
         let (own, fresh) = (self.git_dir.join("index"), self.git_dir.join("signoff-index"));
         remove_if_there(&fresh)?;
         copy_index(index, &fresh).map_err(GitError::at(&fresh))?;

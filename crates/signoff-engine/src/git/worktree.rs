@@ -134,6 +134,7 @@ impl Repository {
         if is_directory(path) {
             return Err(GitError::NotOurs(path.to_owned()));
         }
+        self.forget_lent(&ours.git_dir)?;
         fs::remove_dir_all(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
     }
 
@@ -239,8 +240,13 @@ impl Worktree {
         // A `.git` somewhere else may be a whole repository.
         self.there()?;
         self.share()?;
+        self.point_to(&self.git_dir)
+    }
+
+    /// Makes `.git` name a git directory. Tells whether it said something else.
+    pub(super) fn point_to(&self, git_dir: &Path) -> Result<bool, GitError> {
         let link = self.path.join(".git");
-        let said = [b"gitdir: ", self.git_dir.as_os_str().as_bytes(), b"\n"].concat();
+        let said = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
         if content(&link).is_some_and(|found| found == said) {
             return Ok(false);
         }

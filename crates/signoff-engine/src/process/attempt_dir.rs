@@ -134,11 +134,6 @@ impl AttemptDir {
         self.0.join("tmp")
     }
 
-    /// What its git takes for what all worktrees share.
-    pub fn git(&self) -> PathBuf {
-        self.0.join("git")
-    }
-
     /// Its final message, where stdout holds more than that.
     pub fn message(&self) -> PathBuf {
         self.0.join("message")

@@ -9,11 +9,12 @@ fn after(script: &str) -> String {
     place.commit("First");
     let worktree = place.worktree("work");
     place.shell(worktree.path(), "echo 2 > f; git commit -qam Second");
-    worktree.detach(&place.path("stand-in")).unwrap();
+    worktree.lend().unwrap();
     let meanwhile = place.shell(
         worktree.path(),
         &format!("git symbolic-ref -q HEAD || echo off its branch; ({script}) >&2 2>/dev/null; git log -1 --format=%s"),
     );
+    assert!(worktree.take_back().unwrap().is_empty());
     worktree.follow().unwrap();
     let branch = worktree.branch().unwrap_or_default().to_owned();
     let log = place.run(&["log", "--reverse", "--format=%s", &branch]).trim_end().replace('\n', ", ");

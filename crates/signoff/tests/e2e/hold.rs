@@ -7,7 +7,7 @@ use signoff_testkit::{Output, Project};
 use crate::PROGRAM;
 
 /// The ways to hold an agent that this system has. What it has not is said aloud.
-fn ways() -> Vec<Hold> {
+pub fn ways() -> Vec<Hold> {
     let works = |way: &Hold| {
         let power = Power::probe(Some(*way));
         let works = power.is_whole() && (*way != Hold::Landlock || power.landlock.is_some());
@@ -20,7 +20,7 @@ fn ways() -> Vec<Hold> {
 }
 
 /// A project whose agent is a shell script for each role, with a remote that anybody can push to.
-fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
+pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
     let project = Project::new(PROGRAM);
     let shell =
         "case $SIGNOFF_ROLE in review) exec sh ../../../review.sh;; *) exec sh ../../../write.sh;; esac";
@@ -42,12 +42,12 @@ fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
     project
 }
 
-fn work(project: &Project, way: Hold) -> Output {
+pub fn work(project: &Project, way: Hold) -> Output {
     project.env.run_with(&["work"], &[("SIGNOFF_TEST_HOLD", way.word())])
 }
 
 /// All attempts of the first task, as `KEY` of each.
-fn attempts(project: &Project, key: &str) -> String {
+pub fn attempts(project: &Project, key: &str) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
     let told =
@@ -62,7 +62,8 @@ write() { echo x >> "$1"; }
 common=../../../.git
 for place in "$HOME/home.txt" "$HOME/.bashrc" "$HOME/.ssh/authorized_keys" ../../../checkout.txt ../../reviews/forged.txt \
     ../../signoff.db "$common/hooks/pre-commit" "$common/config" "$common/HEAD" "$common/packed-refs" \
-    "$common/refs/heads/main" "$common/refs/heads/evil" "$common/worktrees/other" ../other.txt /tmp/signoff-trespass-$$; do
+    "$common/refs/heads/main" "$common/refs/heads/evil" "$common/worktrees/other" \
+    "$common/worktrees/task-1/HEAD" "$common/worktrees/task-1/made" "$common/objects/made" "$common/objects/info/alternates" ../other.txt /tmp/signoff-trespass-$$; do
     try write "$place"
 done
 try git config user.name Mallory

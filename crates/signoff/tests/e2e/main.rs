@@ -20,6 +20,7 @@ mod foreign;
 mod groups;
 #[cfg(test)]
 mod hold;
+mod hold_git;
 mod house;
 mod init;
 #[cfg(test)]
