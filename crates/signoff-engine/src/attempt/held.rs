@@ -1,6 +1,6 @@
 //! Who holds an attempt, and where it may write all the same.
 
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use signoff_core::machine::JobKind;
 use signoff_core::wire;
 
 use super::{Workshop, limited};
+use crate::clear;
 use crate::confine::Held;
 use crate::error::EngineError;
 use crate::git::Worktree;
@@ -120,7 +121,7 @@ pub fn held(
 pub fn sweep(dir: &AttemptDir) {
     // Files that cannot be removed are no reason to fail.
     for directory in [dir.temporary(), dir.git()] {
-        fs::remove_dir_all(directory).ok();
+        clear::remove(&directory).ok();
     }
 }
 
