@@ -20,11 +20,11 @@ mod work;
 
 pub use event::{
     CheckReport, Choice, Earlier, Effect, Event, Failure, FinalWord, Job, JobKind, LandReport, Left,
-    LimitPlan, Loss, Subject, WorkReport,
+    LimitPlan, Loss, Subject, Turn, WorkReport,
 };
 pub use independent::independent_groups;
 pub use judge::{blocking, round};
-pub use limit::{Duty, Limited, Refusal, Waited, refused};
+pub use limit::{Busy, Chain, Duty, Limited, Refusal, Waited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};
 pub use state::{
     Asked, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Panel, Position, Question,
@@ -98,7 +98,7 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
         Event::AttemptFailed { attempt, .. } => failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan, why } => limited(this, attempt, (plan, why), policy),
+        Event::RateLimited { attempt, plan, why, turn } => limited(this, attempt, (plan, turn, why), policy),
         Event::BudgetReached => this.hold_agents(Hold::Budget),
         Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
         Event::Resumed { hold: Hold::Checkpoint } => work::checkpoint_ended(this, Vec::new()),
@@ -139,6 +139,9 @@ fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
+    if loss == Loss::SessionGone && limit::count_gone(this, attempt, policy) {
+        return failed(this, attempt, policy);
+    }
     // All that was lost in one crash counts as one.
     let counted = loss == Loss::Crashed && !this.tally.survivors.remove(&attempt);
     if counted {
@@ -153,11 +156,16 @@ fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
 }
 
 /// Its provider refused an agent: again later, or with another one. Once too often is a failure.
-fn limited(this: &mut Loop, attempt: AttemptId, (plan, why): (LimitPlan, Option<Trouble>), policy: &Policy) {
+fn limited(
+    this: &mut Loop,
+    attempt: AttemptId,
+    (plan, turn, why): (LimitPlan, Option<Turn>, Option<Trouble>),
+    policy: &Policy,
+) {
     if !this.runs(attempt) {
         return;
     }
-    if limit::count(this, attempt, (plan, why), policy) {
+    if limit::count(this, attempt, (plan, turn, why), policy) {
         return failed(this, attempt, policy);
     }
     match plan {

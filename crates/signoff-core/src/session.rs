@@ -4,7 +4,7 @@
 //! about something else is better off without what it thought before.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::AttemptId;
 use crate::machine::{Duty, Event, Failure, Loop, Loss, Position, Stage};
@@ -36,6 +36,10 @@ pub struct Resumed {
 pub struct Sessions {
     agents: BTreeMap<AttemptId, String>,
     known: BTreeMap<AttemptId, String>,
+    /// What they go on with.
+    resumed: BTreeMap<AttemptId, String>,
+    /// Those that their agents do not know any more, each with its agent: nobody asks for them again.
+    gone: BTreeSet<(String, String)>,
     /// The jobs whose last attempt was cut off.
     cut_off: Vec<(Job, AttemptId)>,
     /// Whoever changed the work last.
@@ -68,6 +72,8 @@ impl Sessions {
         match fact {
             LoopFact::AttemptStarted { attempt, launch } => {
                 self.agents.insert(*attempt, launch.agent.clone());
+                let resumed = launch.resumes.as_ref().map(|resumed| (*attempt, resumed.session.clone()));
+                self.resumed.extend(resumed);
             }
             LoopFact::Session { attempt, session } => {
                 if is_name(session) {
@@ -87,6 +93,9 @@ impl Sessions {
     }
 
     fn moved(&mut self, event: &Event, this: &Loop) {
+        if let Event::AttemptLost { attempt, loss: Loss::SessionGone } = event {
+            self.lose(*attempt);
+        }
         let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job(this, attempt)?)));
         let Some((attempt, job)) = ended else { return };
         match means(event) {
@@ -105,22 +114,35 @@ impl Sessions {
         }
     }
 
+    /// What an attempt was to go on with is gone, whoever else had it.
+    fn lose(&mut self, attempt: AttemptId) {
+        let session = self.agents.get(&attempt).zip(self.resumed.get(&attempt));
+        self.gone.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
+    }
+
     fn forget(&mut self, job: &Job) {
         self.cut_off.retain(|(other, _)| other != job);
     }
 
     /// What a running attempt of `this` goes on with, made by `agent`.
     pub fn resumed(&self, by: Resuming, this: &Loop, attempt: AttemptId, agent: &str) -> Option<Resumed> {
-        let earlier = match by {
+        let cut_off = || self.cut_off_before(this, attempt);
+        let known = |earlier| self.usable(earlier, agent);
+        match by {
             Resuming::Fresh => None,
-            Resuming::Retry => self.cut_off_before(this, attempt),
+            Resuming::Retry => cut_off().and_then(known),
             Resuming::Fix => {
-                self.cut_off_before(this, attempt).or_else(|| self.written_before(this, attempt))
+                cut_off().and_then(known).or_else(|| self.written_before(this, attempt).and_then(known))
             }
-        }?;
-        // A session is no use to anybody else.
+        }
+    }
+
+    /// The session of an attempt, if it is there. It is no use to anybody else.
+    fn usable(&self, earlier: AttemptId, agent: &str) -> Option<Resumed> {
         self.agents.get(&earlier).filter(|known| *known == agent)?;
-        Some(Resumed { attempt: earlier, session: self.known.get(&earlier)?.clone() })
+        let session = self.known.get(&earlier)?.clone();
+        let gone = self.gone.contains(&(agent.to_owned(), session.clone()));
+        (!gone).then_some(Resumed { attempt: earlier, session })
     }
 
     fn cut_off_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
@@ -206,19 +228,52 @@ mod tests {
 
         /// The next attempt begins, has a session and ends; what it went on with.
         fn attempt(&mut self, agent: &str, end: End) -> Option<AttemptId> {
+            let attempt = self.next();
+            self.attempt_by((Resuming::Retry, agent), &format!("s{attempt}"), end).map(|one| one.attempt)
+        }
+
+        fn next(&mut self) -> AttemptId {
             if self.running().is_none() {
                 self.take(LoopFact::Moved(Event::PersonRetried { by: "ann".into() }));
             }
-            let attempt = self.running().expect("somebody is at it");
-            let resumed = self.sessions.resumed(Resuming::Retry, &self.state, attempt, agent);
-            self.take(LoopFact::AttemptStarted { attempt, launch: Launch::of(agent) });
-            self.take(LoopFact::Session { attempt, session: format!("s{attempt}") });
+            self.running().expect("somebody is at it")
+        }
+
+        fn attempt_by(&mut self, (by, agent): (Resuming, &str), session: &str, end: End) -> Option<Resumed> {
+            let attempt = self.next();
+            let resumed = self.sessions.resumed(by, &self.state, attempt, agent);
+            let launch = Launch { resumes: resumed.clone(), ..Launch::of(agent) };
+            self.take(LoopFact::AttemptStarted { attempt, launch });
+            self.take(LoopFact::Session { attempt, session: session.to_owned() });
             self.take(LoopFact::Moved(end.event(attempt)));
             if let End::Limited = end {
                 let hold = crate::machine::Hold::RateLimit { until: Timestamp::UNIX_EPOCH };
                 self.take(LoopFact::Moved(Event::Resumed { hold }));
             }
-            resumed.map(|resumed| resumed.attempt)
+            resumed
+        }
+
+        /// Written with a session, reviewed, and about to be fixed.
+        fn to_be_fixed() -> Self {
+            let mut told = Self::new();
+            if let PhaseKind::Gate(judge) = &mut told.policy.workflow.phases[1].kind {
+                judge.gate.enabled = true;
+            }
+            let attempt = AttemptId(1);
+            told.take(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
+            told.take(LoopFact::Session { attempt, session: "s1".into() });
+            let report = WorkReport::Complete { head: head(2) };
+            told.take(LoopFact::Moved(Event::WorkEnded { attempt, report }));
+            told
+        }
+
+        fn is_reviewed(&mut self) {
+            let attempt = self.running().expect("a reviewer");
+            let mut review =
+                Box::new(Review::of("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
+            review.findings = vec![Finding::of(&"general".into(), "bug", Severity::Critical, "wrong")];
+            self.take(LoopFact::Moved(Event::ReviewArrived { attempt, review }));
+            assert!(matches!(self.state.stage, Stage::Fixing { .. }), "{:?}", self.state.stage);
         }
     }
 
@@ -250,7 +305,7 @@ mod tests {
                 Self::Gone => Event::AttemptLost { attempt, loss: Loss::SessionGone },
                 Self::Limited => {
                     let plan = LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH);
-                    Event::RateLimited { attempt, plan, why: None }
+                    Event::RateLimited { attempt, plan, why: None, turn: None }
                 }
             }
         }
@@ -262,26 +317,14 @@ mod tests {
 
     #[test]
     fn who_fixes_begins_anew_unless_it_is_asked_to_go_on() {
-        let mut told = Told::new();
-        if let PhaseKind::Gate(judge) = &mut told.policy.workflow.phases[1].kind {
-            judge.gate.enabled = true;
-        }
-        let attempt = AttemptId(1);
-        told.take(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
-        told.take(LoopFact::Session { attempt, session: "s1".into() });
-        let report = WorkReport::Complete { head: head(2) };
-        told.take(LoopFact::Moved(Event::WorkEnded { attempt, report }));
+        let mut told = Told::to_be_fixed();
         let reviewer = told.running().expect("a reviewer");
         let by = |by, told: &Told, attempt, agent| {
             told.sessions.resumed(by, &told.state, attempt, agent).map(|one: Resumed| one.session)
         };
         assert_eq!(by(Resuming::Fix, &told, reviewer, "claude"), None, "a reviewer did not write it");
-        let mut review =
-            Box::new(Review::of("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
-        review.findings = vec![Finding::of(&"general".into(), "bug", Severity::Critical, "wrong")];
-        told.take(LoopFact::Moved(Event::ReviewArrived { attempt: reviewer, review }));
+        told.is_reviewed();
         let fixer = told.running().expect("a fixer");
-        assert!(matches!(told.state.stage, Stage::Fixing { .. }), "{:?}", told.state.stage);
         assert_eq!(by(Resuming::Retry, &told, fixer, "claude"), None);
         assert_eq!(by(Resuming::Fix, &told, fixer, "claude"), Some("s1".to_owned()));
         assert_eq!(by(Resuming::Fix, &told, fixer, "codex"), None);
@@ -306,6 +349,52 @@ mod tests {
                     last = Some((attempt, other));
                 } else if end != End::Limited {
                     last = None;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_gone_is_not_asked_for_again() {
+        for by in [Resuming::Fresh, Resuming::Retry, Resuming::Fix] {
+            let mut told = Told::to_be_fixed();
+            told.is_reviewed();
+            let resumed: Vec<_> = (0..3)
+                .map(|_| told.attempt_by((by, "claude"), "s1", End::Gone).map(|one| one.session))
+                .collect();
+            let first = (by == Resuming::Fix).then(|| "s1".to_owned());
+            assert_eq!(resumed, [first, None, None], "{by:?}");
+        }
+    }
+
+    proptest! {
+        /// Whenever agents go on, and however many attempts had the same session: what was gone stays gone, and so each
+        /// session is lost once.
+        #[test]
+        fn what_is_gone_is_gone(
+            by in prop::sample::select(vec![Resuming::Fresh, Resuming::Retry, Resuming::Fix]),
+            fixes: bool,
+            ends in prop::collection::vec((0usize..6, any::<bool>(), 0u8..3), 1..40)
+        ) {
+            let mut told = if fixes { Told::to_be_fixed() } else { Told::new() };
+            told.policy.workflow.limits.max_recoveries = 100;
+            if fixes {
+                told.is_reviewed();
+            }
+            let mut gone = BTreeSet::new();
+            for (end, other, session) in ends {
+                let agent = if other { "codex" } else { "claude" };
+                let attempt = told.next();
+                let goes_on = told.sessions.resumed(by, &told.state, attempt, agent).is_some();
+                // Who begins anew has no session to miss.
+                let end = if goes_on || End::ALL[end] != End::Gone { End::ALL[end] } else { End::Failed };
+                let resumed = told.attempt_by((by, agent), &format!("s{session}"), end);
+                let Some(resumed) = resumed else { continue };
+                prop_assert_ne!(by, Resuming::Fresh);
+                let session = (agent, resumed.session);
+                prop_assert!(!gone.contains(&session), "{session:?} was gone");
+                if end == End::Gone {
+                    gone.insert(session);
                 }
             }
         }

@@ -356,7 +356,7 @@ impl LoopFold {
         self.state.paused_for().filter(|reason| *reason == Reason::RateLimited)?;
         let Waited { until, refused } = self.state.waits().into_iter().min_by_key(|wait| wait.until)?;
         let agent =
-            |refusal: &Refusal| self.launches.get(&refusal.attempt).map(|launch| launch.agent.clone());
+            |refusal: &&Refusal| self.launches.get(&refusal.attempt).map(|launch| launch.agent.clone());
         let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
         let why = refused.first().and_then(|refusal| refusal.why.as_ref());
         Some(Wait {

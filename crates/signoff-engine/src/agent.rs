@@ -188,7 +188,7 @@ impl Closing<'_> {
     /// The trouble of an agent that ended without saying how.
     pub fn without_a_word(&self) -> Trouble {
         let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
-        let last = last_words::telling(&stderr).map(|line| words(&line));
+        let last = last_words::telling(&stderr);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::clear;
+
 /// What a file needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
@@ -62,12 +64,7 @@ pub fn write(path: &Path, bytes: &[u8], care: Care) -> io::Result<()> {
 
 /// Removes a file, a link or a directory.
 pub fn remove_if_there(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
+    match clear::remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }

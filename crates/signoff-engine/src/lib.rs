@@ -7,6 +7,7 @@ pub mod attempt;
 pub mod board;
 pub mod brief;
 pub mod builtin;
+pub mod clear;
 pub mod clock;
 mod combine;
 pub mod confine;

@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use signoff_engine::clear;
+
 use crate::console::read_at_most;
 use crate::failure::Failure;
 
@@ -76,7 +78,7 @@ impl Throwaway {
 impl Drop for Throwaway {
     fn drop(&mut self) {
         // What cannot be removed is the system's to clear away.
-        fs::remove_dir_all(&self.0).ok();
+        clear::remove(&self.0).ok();
     }
 }
 

@@ -77,6 +77,9 @@ pub enum Event {
         /// Why, as the agent says it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Trouble>,
+        /// Older logs do not have it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<Turn>,
     },
     /// A cap of the task or the run is reached.
     BudgetReached,
@@ -336,7 +339,7 @@ pub enum Loss {
     Crashed,
     /// A person interrupted the program. This is bounded by their patience, not by a counter.
     Interrupted,
-    /// The session that it was to go on with is not known any more. The next one begins anew, so this is bounded.
+    /// The session that it was to go on with is not known any more. The next one begins anew, and this is bounded.
     SessionGone,
 }
 
@@ -347,6 +350,15 @@ pub enum LimitPlan {
     WaitUntil(Timestamp),
     /// Another agent takes the job.
     FallBack,
+}
+
+/// Whose turn it is after a refusal, among the agents that can do a job: 0 is the assigned one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Turn {
+    /// When the one that was refused can be asked again; none is later than anybody waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free: Option<Timestamp>,
+    pub next: usize,
 }
 
 /// What a person can answer.

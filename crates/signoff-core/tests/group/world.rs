@@ -89,6 +89,7 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
                 attempt,
                 plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
                 why: None,
+                turn: None,
             });
         }
     }

@@ -179,7 +179,7 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
             Effect::Spawn(job) => {
                 all.extend(free(reports(this, &job, policy)));
                 all.extend(disturbances(&job));
-                all.extend(stand_in(&job, policy));
+                all.extend(again(&job, policy));
             }
             Effect::Ask(question) => {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
@@ -290,7 +290,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     let until = jiff_epoch();
     [
         Event::AttemptLost { attempt, loss: Loss::Crashed },
-        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None },
         Event::BudgetReached,
     ]
     .into_iter()
@@ -298,10 +298,15 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     .collect()
 }
 
-/// Who falls in is the same in every workflow.
-fn stand_in(job: &Job, policy: &Policy) -> Option<(Event, Cost)> {
-    let event = Event::RateLimited { attempt: job.attempt, plan: LimitPlan::FallBack, why: None };
-    (policy.workflow.name == "task").then_some((event, Cost::Disturbance))
+/// Who falls in, and what becomes of a session that is gone, is the same in every workflow.
+fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
+    let attempt = job.attempt;
+    let all = [
+        Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None },
+        Event::AttemptLost { attempt, loss: Loss::SessionGone },
+    ];
+    let is_looked_at = policy.workflow.name == "task";
+    all.into_iter().filter(|_| is_looked_at).map(|event| (event, Cost::Disturbance)).collect()
 }
 
 fn jiff_epoch() -> jiff::Timestamp {

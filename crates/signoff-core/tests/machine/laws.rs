@@ -144,7 +144,11 @@ fn bounds_hold(step: &Taken, policy: &Policy) {
     assert!(at.pass <= limits.max_passes + tally.granted.passes);
     assert!(tally.conflicts <= limits.max_conflicts + tally.granted.conflicts);
     assert!(tally.losses <= limits.max_recoveries + 1);
-    assert!(tally.limited.iter().all(|one| one.times <= limits.max_rate_limits), "{tally:?}");
+    for one in &tally.limited {
+        let asked = one.agents.get(&one.turn);
+        assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{tally:?}");
+        assert!(one.gone <= limits.max_recoveries, "{tally:?}");
+    }
     let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.judge());
     if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
         assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");

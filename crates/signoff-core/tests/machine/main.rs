@@ -1,5 +1,6 @@
 //! The machine: stories of single loops, and laws over all states it can reach.
 
+mod chain;
 mod explore;
 mod laws;
 mod mini_loop;

@@ -1,11 +1,12 @@
 //! Drives one loop and writes down what happened, a line a fact.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::limited::Refused;
+use signoff_core::limited::{Backoff, Refused};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
-    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
+    Chain, CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport,
+    LimitPlan, Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
 };
+use signoff_core::policy::Span;
 use signoff_core::review::{Finding, Review, Severity};
 
 use crate::say;
@@ -214,13 +215,15 @@ impl Story {
 
     pub fn limited(self, attempt: AttemptId) -> Self {
         let plan = LimitPlan::WaitUntil(jiff::Timestamp::UNIX_EPOCH);
-        self.then("rate limited", Event::RateLimited { attempt, plan, why: None })
+        self.then("rate limited", Event::RateLimited { attempt, plan, why: None, turn: None })
     }
 
     /// What the machine itself makes of a refusal, where so many others could fall in.
     pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
-        let until = |waits: u32| jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
-        let event = refused(&self.state, attempt, (Refused::default(), stand_ins), until, &self.policy);
+        let none = Span { seconds: 0 };
+        let backoff = Backoff { first: none, most: none };
+        let chain = Chain { stand_ins, now: jiff::Timestamp::UNIX_EPOCH, backoff, chance: 0 };
+        let event = refused(&self.state, attempt, Refused::default(), &chain, &self.policy);
         let name = if let Event::RateLimited { plan, .. } = &event {
             match plan {
                 LimitPlan::FallBack => "refused: somebody falls in",

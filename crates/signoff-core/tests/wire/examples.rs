@@ -8,7 +8,7 @@ use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{
     CheckReport, Choice, Earlier, Event, Failure, FinalWord, GateEnd, GateRecord, Head, Hold, LandReport,
-    Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, WorkReport,
+    Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, Turn, WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::source::planner::Planned;
@@ -82,7 +82,7 @@ fn after(event: &Event) -> Option<Event> {
         Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } },
         Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
         Event::AttemptLost { .. } => {
-            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None }
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None, turn: None }
         }
         Event::RateLimited { .. } => Event::BudgetReached,
         Event::BudgetReached => Event::BudgetRefused { attempt },
@@ -236,7 +236,12 @@ pub fn inner() -> Vec<Recorded> {
         },
         Event::AttemptLost { attempt, loss: Loss::Interrupted },
         Event::AttemptLost { attempt, loss: Loss::SessionGone },
-        Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: Some(overload()) },
+        Event::RateLimited {
+            attempt,
+            plan: LimitPlan::FallBack,
+            why: Some(overload()),
+            turn: Some(Turn { free: Some(AT), next: 1 }),
+        },
         Event::Resumed { hold: Hold::Budget },
         Event::Resumed { hold: Hold::Checkpoint },
     ]);

@@ -100,7 +100,7 @@ fn what_can_stand_inside_has_its_words() {
     {"attempt":4,"report":{"sent_back":{"head":{"commit":"c1","tree":"t1"},"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}]}}}
     {"attempt":4,"loss":"interrupted"}
     {"attempt":4,"loss":"session_gone"}
-    {"attempt":4,"plan":"fall_back","why":{"kind":"overloaded","message":"529 Overloaded"}}
+    {"attempt":4,"plan":"fall_back","why":{"kind":"overloaded","message":"529 Overloaded"},"turn":{"free":"1970-01-01T00:00:00Z","next":1}}
     {"hold":"budget"}
     {"hold":"checkpoint"}
     {"verdict":"APPROVED","by":"ann","reason":"ann"}

@@ -16,7 +16,7 @@ use signoff_core::workflow::{Completion, Role};
 
 use super::checks::detected;
 use super::document::Kind;
-use super::hear::{Closed, closed, hear, heard, message, tried};
+use super::hear::{Closed, closed, hear, heard, hung, message, tried};
 use super::prepare::Memo;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::{unpriced, usage};
@@ -61,6 +61,7 @@ pub fn conclude(
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(held::refused(&task.launch, dir));
+    notes.extend(hung(task, dir, ended));
     notes.extend(unknown_prices(shop, task, dir));
     if task.is_planning() {
         // Whatever it did to its worktree, which nobody goes on from.
@@ -155,13 +156,14 @@ fn end(
     match &task.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             copied::discard(shop, task, reviewer);
-            let undone = undo(shop, &worktree, (commit, Reading::Review), (reviewer, notes))?;
+            let undone =
+                undo(shop, &worktree, (commit, Reading::Review, task.launch.hold), (reviewer, notes))?;
             notes.extend(tried(dir, reviewer.as_str()));
             review(shop, task, (dir, ended), (reviewer, commit), (undone, notes))
         }
         JobKind::Check => {
             let checks = ReviewerName::new("checks");
-            undo(shop, &worktree, (&task.state.head.commit, Reading::Review), (&checks, notes))?;
+            undo(shop, &worktree, (&task.state.head.commit, Reading::Review, None), (&checks, notes))?;
             notes.extend(found_checks(shop, task));
             Ok(check(shop, task, (dir, ended)))
         }

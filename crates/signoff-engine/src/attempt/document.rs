@@ -17,6 +17,7 @@ use super::conclude::{memo, start_of};
 use super::hear::message;
 use super::{End, Workshop};
 use crate::assignment::Assignment;
+use crate::clear;
 use crate::draft::{self, Care};
 use crate::error::EngineError;
 use crate::git::{FileAt, Worktree};
@@ -243,12 +244,7 @@ fn clear_way(shop: &Workshop, task: &Assignment, root: &Path) -> Result<bool, En
 
 /// Removes what is there, and nothing behind a link.
 fn remove(path: &Path) -> io::Result<()> {
-    let gone = match path.symlink_metadata() {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match gone {
+    match clear::remove(path) {
         // Below something that is no directory there is nothing.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Ok(())

@@ -160,6 +160,10 @@ pub fn closed(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ende
         (Exit::Code(_) | Exit::Signal(_), Some(heard)) => {
             heard.trouble.map_or(Closed::Well, |trouble| troubled(task, trouble))
         }
+        // Who said its last word and hangs all the same has said it.
+        (Exit::TimedOut | Exit::Silent, Some(Heard { trouble, .. })) => {
+            last_word(task, trouble).unwrap_or_else(|| by_exit(shop, task, dir, ended))
+        }
         (
             Exit::Code(_)
             | Exit::Signal(_)
@@ -170,6 +174,24 @@ pub fn closed(shop: &Workshop, task: &Assignment, dir: &AttemptDir, ended: &Ende
             _,
         ) => by_exit(shop, task, dir, ended),
     }
+}
+
+/// What somebody said at the end that had to be ended. Other trouble may be no more than that it was cut off.
+fn last_word(task: &Assignment, trouble: Option<Trouble>) -> Option<Closed> {
+    match trouble.map_or(Closed::Well, |trouble| troubled(task, trouble)) {
+        Closed::Failed(_) | Closed::Stopped => None,
+        said @ (Closed::Well | Closed::SessionGone | Closed::Limited(_)) => Some(said),
+    }
+}
+
+/// That somebody had said all and did not end, in words.
+pub fn hung(task: &Assignment, dir: &AttemptDir, ended: &Ended) -> Option<String> {
+    let hung = matches!(ended.exit, Exit::TimedOut | Exit::Silent);
+    let said_all = || heard(dir).is_some_and(|heard| heard.trouble.is_none());
+    let agent = &task.launch.agent;
+    (hung && said_all()).then(|| {
+        format!("{agent} said that it had ended, and did not exit: it was ended, and what it did counts")
+    })
 }
 
 fn troubled(task: &Assignment, trouble: Trouble) -> Closed {

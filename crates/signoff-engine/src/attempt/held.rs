@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use signoff_core::config::{AgentKind, Sandbox, Writable};
 use signoff_core::hold::Hold;
@@ -10,6 +10,7 @@ use signoff_core::machine::JobKind;
 use signoff_core::wire;
 
 use super::{Workshop, limited};
+use crate::clear;
 use crate::confine::Held;
 use crate::detect::is_installed;
 use crate::error::EngineError;
@@ -147,7 +148,7 @@ pub fn held(
 /// What is left of an attempt that nobody needs any more.
 pub fn sweep(dir: &AttemptDir) {
     // Files that cannot be removed are no reason to fail.
-    fs::remove_dir_all(dir.temporary()).ok();
+    clear::remove(&dir.temporary()).ok();
 }
 
 /// How programs say that they could not write.

@@ -11,6 +11,7 @@ use signoff_core::redact::Secrets;
 
 use super::Workshop;
 use crate::agent::{self, Agent};
+use crate::clear;
 use crate::draft::{self, Care};
 use crate::process::AttemptDir;
 
@@ -45,7 +46,7 @@ fn clear(directory: &Path, places: &[PathBuf], secrets: &Secrets, deep: usize) {
         } else if is_directory && !below.is_empty() && deep > 0 {
             clear(&path, &below, secrets, deep - 1);
         } else {
-            remove(&path, is_directory);
+            remove(&path);
         }
     }
     // Only what holds nothing any more.
@@ -59,7 +60,7 @@ fn keep(path: &Path, is_directory: bool, secrets: &Secrets, deep: usize) {
             keep(&path, is_directory, secrets, deep - 1);
         }
     } else if is_directory || !redact(path, secrets) {
-        remove(path, is_directory);
+        remove(path);
     }
 }
 
@@ -83,9 +84,8 @@ fn inside(directory: &Path) -> Vec<(PathBuf, bool)> {
 }
 
 /// What cannot be removed is no reason to fail. Links are removed, not what they lead to.
-fn remove(path: &Path, is_directory: bool) {
-    let removed = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    removed.ok();
+fn remove(path: &Path) {
+    clear::remove(path).ok();
 }
 
 /// Takes away the homes of all attempts of a loop: nobody goes on with a session of it.
@@ -93,7 +93,7 @@ pub fn forget(attempts: &Path) {
     for (attempt, _) in inside(attempts).into_iter().filter(|(_, is_directory)| *is_directory) {
         let home = AttemptDir::new(attempt).home();
         if home.is_dir() {
-            remove(&home, true);
+            remove(&home);
         }
     }
 }
@@ -103,6 +103,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::clear::tests::{dig, quick_place};
 
     const KEY: &str = "sk-canary\"0f9e8d7c6b5a";
 
@@ -183,5 +184,21 @@ mod tests {
         clear(home.path(), &[], &Secrets::default(), DEEPEST);
         assert!(!home.path().exists());
         clear(home.path(), &[], &Secrets::default(), DEEPEST);
+    }
+
+    #[test]
+    fn no_home_and_no_temporary_directory_is_too_deep_to_go() {
+        let attempts = quick_place();
+        let dir = AttemptDir::new(attempts.path().join("1"));
+        for directory in [dir.home(), dir.temporary()] {
+            fs::create_dir_all(&directory).unwrap();
+            dig(&directory, 20_000);
+        }
+        super::super::held::sweep(&dir);
+        assert!(!dir.temporary().exists());
+        clear(&dir.home(), &[PathBuf::from("d/d")], &Secrets::default(), DEEPEST);
+        assert!(dir.home().join("d/d/d").is_dir(), "what is kept is kept as far as anybody goes");
+        forget(attempts.path());
+        assert!(!dir.home().exists());
     }
 }

@@ -59,6 +59,10 @@ impl Readings {
         let mut known = lock(&place);
         let same = |one: &&mut Reading| one.commit == *commit && one.since == *since;
         if let Some(reading) = known.reading.as_mut().filter(same) {
+            if reading.readers.is_empty() {
+                // Nobody read meanwhile: whoever changed the repository was none of them.
+                worktree.accept_repository(&mut reading.snapshot);
+            }
             reading.readers.insert(who.clone());
             reading.took_part.insert(who.clone());
             return Ok(reading.diff.clone());
@@ -104,6 +108,8 @@ impl Readings {
         }
         reading.took_part.clear();
         let changes = worktree.undo_since(&reading.snapshot)?;
+        // What is left so has been told.
+        worktree.accept_repository(&mut reading.snapshot);
         Ok(Undone { is_changed: !changes.is_empty(), changes, by })
     }
 

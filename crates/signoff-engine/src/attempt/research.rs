@@ -62,7 +62,12 @@ pub fn conclude(
     (number, notes): (usize, &mut Vec<String>),
 ) -> Result<End, EngineError> {
     let head = &task.state.head;
-    undo(shop, &shop.worktree(task)?, (&head.commit, Reading::Research), (&name(number), notes))?;
+    undo(
+        shop,
+        &shop.worktree(task)?,
+        (&head.commit, Reading::Research, task.launch.hold),
+        (&name(number), notes),
+    )?;
     if let Some(end) = closed(shop, task, dir, ended).end(task) {
         return Ok(end);
     }

@@ -7,6 +7,7 @@ use signoff_core::checks;
 use signoff_core::config::{AgentKind, AssignedReviewer};
 use signoff_core::contract::{self, Answer, Contract};
 use signoff_core::heard::{Trouble, TroubleKind};
+use signoff_core::hold::Hold;
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
@@ -148,10 +149,10 @@ impl Reading {
 pub fn undo(
     shop: &Workshop,
     worktree: &Worktree,
-    (commit, reading): (&Commit, Reading),
+    (commit, reading, hold): (&Commit, Reading, Option<Hold>),
     (who, notes): (&ReviewerName, &mut Vec<String>),
 ) -> Result<Undone, EngineError> {
-    let undone = shop.readings.end(worktree, commit, who)?;
+    let mut undone = shop.readings.end(worktree, commit, who)?;
     let doing = reading.word();
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
@@ -163,6 +164,11 @@ pub fn undo(
     if !left.is_empty() {
         // The person, or an agent of another task, may have done it.
         notes.push(format!("while {by} was {doing}, somebody {}; left so", listed(&left)));
+    }
+    // Who was held could not: then what it looked at is what it was to look at.
+    let held = matches!(hold, Some(Hold::Landlock | Hold::Bubblewrap)) && shop.power.is_whole();
+    if held && put_back.is_empty() && !left.is_empty() {
+        undone.is_changed = false;
     }
     Ok(undone)
 }

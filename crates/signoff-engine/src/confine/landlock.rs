@@ -65,7 +65,7 @@ pub fn version() -> Option<u32> {
     tried.ok()?.join().ok()?
 }
 
-/// Gives up writing elsewhere, as far as this kernel can hold us to it; its version of Landlock. An error if it cannot
+/// Gives up writing elsewhere and signalling others, as far as this kernel can hold us to it; its version of Landlock. An error if it cannot
 /// at all.
 #[cfg(target_os = "linux")]
 fn restrict(paths: &[PathBuf]) -> io::Result<u32> {
@@ -73,12 +73,13 @@ fn restrict(paths: &[PathBuf]) -> io::Result<u32> {
 
     use landlock::{
         ABI, AccessFs, LandlockStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
-        path_beneath_rules,
+        Scope, path_beneath_rules,
     };
     let writing = AccessFs::from_write(ABI::V5);
     let allowed = paths.iter().map(PathBuf::as_path).chain(DEVICES.map(Path::new));
     let give_up = || -> Result<_, RulesetError> {
-        let rules = Ruleset::default().handle_access(writing)?.create()?;
+        // From its version 6 on; what an agent starts itself stays within its reach.
+        let rules = Ruleset::default().handle_access(writing)?.scope(Scope::Signal)?.create()?;
         rules.add_rules(path_beneath_rules(allowed, writing))?.restrict_self()
     };
     let status = give_up().map_err(|error| failed(&error))?;

@@ -3,7 +3,7 @@
 use signoff_core::config::{Agent, AgentKind};
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::limited::Refused;
-use signoff_core::machine::{self, Effect, Event, Job, Subject};
+use signoff_core::machine::{self, Chain, Effect, Event, Job, Subject};
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, Notice};
@@ -166,9 +166,13 @@ impl Dispatcher<'_> {
         let job = machine::outstanding(&worked.state, policy).into_iter().find_map(is_it)?;
         let settings = &self.shop.settings;
         let assigned = self.who(run, loop_id, &job, 0)?.0;
-        let (told, stand_ins) = (refused.told, settings.stand_ins(&assigned).len());
-        let until = |waits| settings.limits().backoff.until(clock::now(), waits, told, chance());
-        Some(machine::refused(&worked.state, attempt, (refused, stand_ins), until, policy))
+        let chain = Chain {
+            stand_ins: settings.stand_ins(&assigned).len(),
+            now: clock::now(),
+            backoff: settings.limits().backoff,
+            chance: chance(),
+        };
+        Some(machine::refused(&worked.state, attempt, refused, &chain, policy))
     }
 }
 

@@ -8,7 +8,6 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::disk::{content, is_directory, remove_if_there, settle};
-use super::remove::remove_directory;
 use super::repository::path as path_of;
 use super::worktree::{has_head, marked};
 use super::{GitError, Merge, Replay, Repository, Worktree};
@@ -47,7 +46,7 @@ impl Repository {
     pub fn clear_apart(&self, path: &Path) -> Result<(), GitError> {
         let path = settle(path)?;
         let git_dir = self.registered(&path)?;
-        remove_directory(&path)?;
+        remove_if_there(&path)?;
         // Last: until here a second try finds all it needs.
         let Some(git_dir) = git_dir else { return Ok(()) };
         self.forget_lent(&git_dir)?;

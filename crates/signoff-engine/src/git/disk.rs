@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::GitError;
-use super::remove::remove_directory;
+
 use crate::draft::{self, Care, Draft};
 use crate::failpoint;
 
@@ -60,7 +60,7 @@ pub(super) fn plain_only(top: &Path, mut odd: impl FnMut(&Path)) -> Result<bool,
                 if !kind.is_file() {
                     odd(&path);
                 }
-                remove_directory(&path)?;
+                remove_if_there(&path)?;
             }
         }
     }

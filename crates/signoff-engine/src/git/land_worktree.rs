@@ -1,6 +1,5 @@
 //! Worktrees around a landing: the loop's own when it is sent back, and the one in which checks run.
 
-use std::fs;
 use std::path::Path;
 
 use signoff_core::ids::Commit;
@@ -8,6 +7,7 @@ use signoff_core::ids::Commit;
 use super::disk::{remove_if_there, settle};
 use super::worktree::marked;
 use super::{GitError, Repository, Worktree};
+use crate::clear;
 
 impl Repository {
     /// The worktree in which a merge is checked, brought to this commit. What git ignores stays there from one landing
@@ -36,7 +36,7 @@ impl Repository {
             return Err(GitError::NotOurs(path));
         }
         remove_if_there(&path)?;
-        self.in_turn(|| fs::remove_dir_all(&git_dir).map_err(GitError::at(&git_dir)))
+        self.in_turn(|| clear::remove(&git_dir).map_err(GitError::at(&git_dir)))
     }
 }
 

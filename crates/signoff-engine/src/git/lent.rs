@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use signoff_core::ids::Commit;
 
 use super::disk::{is_directory, plain_only, remove_if_there, short, write_whole};
-use super::remove::remove_directory;
 use super::stage::copy_index;
 use super::tips::is_id;
 use super::worktree::has_head;
@@ -78,7 +77,7 @@ impl Repository {
 
     /// Forgets what was lent together with a git directory that goes.
     pub(super) fn forget_lent(&self, git_dir: &Path) -> Result<(), GitError> {
-        remove_directory(&self.lent(git_dir))
+        remove_if_there(&self.lent(git_dir))
     }
 }
 
@@ -205,7 +204,7 @@ impl Worktree {
     fn withdraw(&self) -> Result<(), GitError> {
         let (lent, own) = (self.lent(), self.lent().join(OWN));
         if !is_directory(&own.join(MODULES)) || !is_directory(&own) || !is_directory(&lent) {
-            return remove_directory(&lent);
+            return remove_if_there(&lent);
         }
         remove_all_but(&lent, OWN)?;
         remove_all_but(&own, MODULES)
@@ -257,7 +256,7 @@ fn carry(from: &Path, to: &Path) -> io::Result<()> {
 fn remove_all_but(directory: &Path, kept: &str) -> Result<(), GitError> {
     for entry in fs::read_dir(directory).map_err(GitError::at(directory))?.flatten() {
         if entry.file_name() != kept {
-            remove_directory(&entry.path())?;
+            remove_if_there(&entry.path())?;
         }
     }
     Ok(())

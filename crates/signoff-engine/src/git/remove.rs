@@ -1,8 +1,5 @@
 //! Removing worktrees: only our own, and only when nothing is lost with them.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::disk::{remove_if_there, settle};
@@ -25,7 +22,7 @@ impl Repository {
             worktree.take_back()?;
             worktree.nothing_to_lose()?;
         }
-        remove_directory(&path)?;
+        remove_if_there(&path)?;
         self.forget_lent(&worktree.git_dir)?;
         // Last: until here a second try finds all it needs.
         self.in_turn(|| remove_if_there(&worktree.git_dir))
@@ -51,26 +48,4 @@ impl Worktree {
             (_, _) => Ok(()),
         }
     }
-}
-
-/// Also where an agent made directories that nobody may write to.
-pub(super) fn remove_directory(path: &Path) -> Result<(), GitError> {
-    match remove_if_there(path) {
-        Err(GitError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path).map_err(GitError::at(path))?;
-            remove_if_there(path)
-        }
-        removed => removed,
-    }
-}
-
-fn open_up(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
 }

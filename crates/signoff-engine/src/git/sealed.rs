@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use signoff_core::hex::hex;
 
 use super::{Git, GitError};
+use crate::clear;
 
 /// What refs, history and ignoring are made of.
 const SHARED: [&str; 7] = ["HEAD", "refs", "packed-refs", "reftable", "logs", "shallow", "worktrees"];
@@ -140,7 +141,7 @@ impl Sealed {
 impl Drop for Sealed {
     fn drop(&mut self) {
         // Should it stay, the next program sweeps it away.
-        fs::remove_dir_all(&self.directory).ok();
+        clear::remove(&self.directory).ok();
     }
 }
 
@@ -182,7 +183,7 @@ fn sweep(home: &Path) {
     {
         let alive = File::open(entry.path().join("alive"));
         if alive.is_ok_and(|alive| alive.try_lock().is_ok()) {
-            fs::remove_dir_all(entry.path()).ok();
+            clear::remove(&entry.path()).ok();
         }
     }
 }

@@ -122,6 +122,11 @@ impl Worktree {
         }
     }
 
+    /// Takes the repository's own files as they are now: what became of them is known.
+    pub fn accept_repository(&self, snapshot: &mut Snapshot) {
+        snapshot.repository = self.repository_files();
+    }
+
     /// Hashes of the repository's files that change what git does, hooks above all.
     pub(super) fn repository_files(&self) -> BTreeMap<String, [u8; 32]> {
         let common = self.repository.common();

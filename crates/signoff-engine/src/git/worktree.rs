@@ -10,6 +10,7 @@ use signoff_core::ids::Commit;
 use super::disk::{content, is_directory, is_in_the_way, remove_if_there, settle, write_whole};
 use super::repository::{Place, path as path_of};
 use super::{GitError, Repository};
+use crate::clear;
 use crate::failpoint;
 
 /// In a worktree's git directory: made by us, and for which branch (none: a throw-away one).
@@ -135,7 +136,7 @@ impl Repository {
             return Err(GitError::NotOurs(path.to_owned()));
         }
         self.forget_lent(&ours.git_dir)?;
-        fs::remove_dir_all(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
+        clear::remove(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
     }
 
     /// Without `--no-checkout` the files would be in place before the worktree is known to be ours.

@@ -13,6 +13,7 @@ use super::turn::Turn;
 use super::whole;
 use crate::attempt::{self, Workshop};
 use crate::board::Board;
+use crate::clear;
 use crate::error::EngineError;
 use crate::git::{GitError, Repository, Uncommitted};
 use crate::tick;
@@ -106,7 +107,7 @@ fn wish(shop: &Workshop, direct: Direct) -> Result<Wish, EngineError> {
     covered::check(Records::of(shop), &target, asked)?;
     let directory = shop.layout.landing(run, &name);
     // What an earlier try left is of no use to anybody.
-    std::fs::remove_dir_all(&directory).ok();
+    clear::remove(&directory).ok();
     let environment = attempt::bare_environment(run);
     Ok(Wish { target, commit, seen_from: None, begins: None, message, environment, directory })
 }

@@ -84,3 +84,51 @@ async fn a_program_that_is_missing_is_said_to_be() {
     let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
     assert!(matches!(ended.exit, Exit::NotStarted { missing: true, .. }), "{:?}", ended.exit);
 }
+
+/// Whether the kernel's Landlock can keep signals apart. If not, that is said aloud.
+fn keeps_signals_apart() -> bool {
+    let version = Power::probe(None).landlock;
+    let does = version.is_some_and(|version| version >= 6);
+    if !does {
+        eprintln!("SKIPPED: signals of agents that Landlock holds: its version is {version:?}, not 6");
+    }
+    does
+}
+
+async fn start_confined(place: &Place, script: &str, limits: Limits) -> Running {
+    let writable = vec![place.path("attempt")];
+    let launch = Launch { held: Some(Held { by: Hold::Landlock, writable }), ..place.launch(script, limits) };
+    place.keeper().start(&launch, &place.dir()).await.unwrap()
+}
+
+#[tokio::test]
+async fn nobody_can_end_its_keeper_or_who_started_that() {
+    if !keeps_signals_apart() {
+        return;
+    }
+    let place = Place::new();
+    // Whoever may ask whether somebody is there may also end it.
+    let script = format!(
+        "kill -9 $PPID || echo its keeper stays; kill -0 {} || echo so does who started that; kill -0 $$ && echo ok",
+        std::process::id()
+    );
+    let ended = start_confined(&place, &script, NO_LIMITS).await.wait().await;
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(place.stdout(), "its keeper stays\nso does who started that\nok\n");
+}
+
+#[tokio::test]
+async fn its_own_processes_are_its_to_end_and_all_are_ours() {
+    if !keeps_signals_apart() {
+        return;
+    }
+    let place = Place::new();
+    let script = "set -m; sleep 1000 & kill -STOP %1; kill -CONT %1; kill -TERM %1; wait $!; echo ended $?; \
+                  trap '' TERM; setsid sleep 1000 & echo ready; wait; sleep 1000";
+    let mut running = start_confined(&place, script, Limits { grace: SHORT, ..NO_LIMITS }).await;
+    let mut lines = running.lines();
+    assert_eq!(lines.next().await.as_deref(), Some("ended 143"));
+    assert_eq!(lines.next().await.as_deref(), Some("ready"));
+    running.stopper().stop();
+    assert_eq!(running.wait().await.exit, Exit::Stopped);
+}

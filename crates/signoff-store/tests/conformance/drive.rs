@@ -149,7 +149,7 @@ impl World {
         events.extend([
             Event::AttemptFailed { attempt, failure: Failure::TimedOut },
             Event::AttemptLost { attempt, loss: Loss::Crashed },
-            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(say::at(9)), why: None },
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(say::at(9)), why: None, turn: None },
             Event::ReviewArrived { attempt: late, review: say::review("code", Verdict::Approved, &[]) },
         ]);
         events

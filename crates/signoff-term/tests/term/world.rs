@@ -66,7 +66,12 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
     let mut all = vec![
         Event::AttemptFailed { attempt, failure },
         Event::AttemptLost { attempt, loss: Loss::Crashed },
-        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH), why: None },
+        Event::RateLimited {
+            attempt,
+            plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
+            why: None,
+            turn: None,
+        },
     ];
     let work = |report| Event::WorkEnded { attempt, report };
     let broken = || vec![finding("checks", Critical, "t.rs:1", "one\ntest \x1b[2J fails")];

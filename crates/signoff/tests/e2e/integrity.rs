@@ -1,8 +1,9 @@
 //! An approval is of a commit that its reviewers saw, and nobody works where another does.
 
-use signoff_testkit::Project;
+use signoff_engine::confine::Power;
 use signoff_testkit::processes::until;
 use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
 
@@ -394,6 +395,60 @@ fn where_the_system_can_it_keeps_reviewers_from_writing() {
         project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
     assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.25);
+}
+
+/// A task whose reviewer approves each time, the first time only when somebody lets it.
+fn with_a_pause(sandbox: bool) -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "good\n"))
+            .rule(Rule::role("fix").say("Nothing to fix."))
+    });
+    let reviewer =
+        "cat > /dev/null\n[ $SIGNOFF_CYCLE != 1 ] || cat pause > /dev/null\necho '**Verdict: APPROVED**'\n";
+    let pause = project.env.root().join("pause");
+    project.env.write("reviewer.sh", reviewer.replace("pause", &pause.display().to_string()));
+    project.configure(&format!(
+        "sandbox = {sandbox}\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
+         [roles]\nimplement = \"scripted\"\nfix = \"scripted\"\n[reviewers.general]\nkind = \"general\"\n\
+         agent = \"sh\"\ncontract = \"markdown\"\n",
+    ));
+    assert_eq!(project.env.shell(&format!("mkfifo {}", pause.display())).code, Some(0));
+    project.run(&["add", "T", "-a"]);
+    project
+}
+
+/// The person changes the repository's settings while the reviewer is at it.
+fn configured_meanwhile(project: &Project) -> Output {
+    let program = project.env.start_group(&["work"]);
+    // Opens when the reviewer does.
+    let pause = std::fs::OpenOptions::new().write(true).open(project.env.root().join("pause")).unwrap();
+    project.git("config color.ui never");
+    drop(pause);
+    project.env.finish(program)
+}
+
+#[test]
+fn a_change_of_the_repository_is_told_once_and_spoils_no_later_review() {
+    let project = with_a_pause(false);
+    let work = configured_meanwhile(&project);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cycle"], 2, "{work}");
+    let told = "while general was reviewing, somebody changed config of the repository; left so";
+    assert_eq!(work.stderr.matches(told).count(), 1, "{work}");
+}
+
+#[test]
+fn who_was_held_did_not_change_the_repository() {
+    if !Power::probe(None).is_whole() {
+        eprintln!("SKIPPED: nobody can be held here");
+        return;
+    }
+    let project = with_a_pause(true);
+    let work = configured_meanwhile(&project);
+    assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cycle"], 1, "{work}");
+    assert!(work.stderr.contains("somebody changed config of the repository; left so"), "{work}");
 }
 
 /// Such a program asks the system to end it with its parent.

@@ -93,6 +93,85 @@ fn asked(project: &Project) -> String {
     fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
 }
 
+/// Says how long it is to be waited for, and is refused.
+fn tells(seconds: u32) -> String {
+    format!("echo '{{\"retry_after_seconds\": {seconds}}}' > $SIGNOFF_USAGE_FILE; exit 75")
+}
+
+#[test]
+fn who_is_free_first_is_waited_for_whoever_was_asked_last() {
+    let second_time = "grep -q two ../../../../asked && echo hi > a.txt || exit 75";
+    for longest in [5 * 3600, 5 * 24 * 3600] {
+        let project = chain(&[("one", second_time), ("two", &tells(longest))]);
+        project.run(&["add", "Try", "-a"]);
+        let work = project.run(&["work"]);
+        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two one "), "{work}");
+        let later = "[ $(grep -c two ../../../../asked) = 4 ] && echo hi > a.txt || exit 75";
+        let project = chain(&[("one", &tells(longest)), ("two", later)]);
+        project.run(&["add", "Try", "-a"]);
+        let work = project.run(&["work"]);
+        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two two two two "), "{work}");
+    }
+}
+
+#[test]
+fn status_names_the_one_that_is_waited_for() {
+    let project = chain(&[("one", &tells(5 * 3600)), ("two", &tells(3600))]);
+    project.run(&["add", "Try", "-a"]);
+    let program = project.env.start_group(&["work"]);
+    let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    until("it waits", || status()["status"] == "paused");
+    let wait = status()["wait"].clone();
+    assert_eq!((&wait["agent"], &wait["fell_in"]), (&json!("two"), &json!(["one"])));
+    processes::signal_group(program.id(), INT);
+    assert_eq!(project.env.finish(program).code, Some(130));
+}
+
+/// Says what was recorded of Claude Code, and does not exit.
+fn hangs_after(recording: &str, more: &str) -> Project {
+    let project = Project::new(PROGRAM);
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
+    let script = format!(
+        "cat > /dev/null; echo claude >> ../../../../asked; echo hi > a.txt; \
+         [ $(grep -c claude ../../../../asked) = 2 ] && exec cat {testdata}/claude/work.stdout; \
+         cat {testdata}/claude/{recording}.stdout; exec sleep 1000"
+    );
+    let limits = "[limits]\nbackoff = \"0s\"\ngrace = \"1s\"\n";
+    let agent = format!("[agents.claude]\ncommand = [\"sh\", \"-c\", {script:?}, \"claude\"]\n");
+    let roles = "[roles]\nimplement = \"claude\"\n";
+    project.env.write("signoff.toml", format!("sandbox = false\n{limits}{more}\n{roles}{agent}"));
+    project.commit("Configure");
+    project.run(&["add", "Try"]);
+    project
+}
+
+#[test]
+fn who_said_its_last_word_is_heard_though_it_does_not_exit() {
+    for limit in ["silence = \"1s\"", "attempt = \"1s\""] {
+        let project = hangs_after("work", limit);
+        let work = project.run(&["work"]);
+        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude "), "{work}");
+        let note = "claude said that it had ended, and did not exit: it was ended, and what it did counts";
+        assert!(work.stderr.contains(note), "{work}");
+        assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
+    }
+}
+
+#[test]
+fn a_refusal_is_waited_out_though_its_agent_does_not_exit() {
+    let project = hangs_after("status-429", "silence = \"1s\"");
+    let work = project.run(&["work"]);
+    assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude claude "), "{work}");
+    assert!(work.stdout.contains("Rate limited"), "{work}");
+}
+
+#[test]
+fn who_is_cut_off_in_the_middle_has_failed() {
+    let project = hangs_after("hang", "silence = \"1s\"");
+    let work = project.run(&["work"]);
+    assert_eq!((work.code, asked(&project).as_str()), (Some(1), "claude "), "{work}");
+}
+
 /// What is printed, without the times.
 fn timeless(text: &str) -> String {
     let line = |line: &str| line.split(" until ").next().unwrap_or_default().to_owned();

@@ -20,7 +20,7 @@ cat > "$root/prompt"
 case "$*" in
 *"--resume $session"*)
     echo resumed >> "$root/asked"
-    if [ ! -f "$kept" ]; then
+    if [ ! -f "$kept" ] || [ -e "$root/gone" ]; then
         words="No conversation found with session ID: $session"
         echo "{\"type\":\"result\",\"subtype\":\"error_during_execution\",\"is_error\":true,\"session_id\":\"$session\",\"errors\":[\"$words\"]}"
         exit 1
@@ -152,4 +152,42 @@ fn nobody_goes_on_where_all_are_to_begin_anew() {
     fs::write(project.env.root().join("well"), "").unwrap();
     assert_eq!(project.run(&["work"]).code, Some(0));
     assert_eq!(asked(&project), "fresh fresh ");
+}
+
+/// Finds something the first time.
+const REVIEWER: &str = r#"
+[gate]
+reviewers = ["code"]
+[reviewers.code]
+kind = "code"
+agent = "reviewer"
+contract = "xml"
+[agents.reviewer]
+kind = "command"
+command = ["sh", "-c", "cat > /dev/null; [ $SIGNOFF_CYCLE != 1 ] && echo 'APPROVED: ok' || printf 'ISSUES:\\n- [Critical] kept.txt:1 wrong\\n'"]
+"#;
+
+#[test]
+fn a_fixer_whose_session_is_gone_begins_anew_once() {
+    let project = Project::new(PROGRAM);
+    let program = project.env.root().join("claude");
+    // A fix has to change something.
+    let script = CLAUDE.replace("cp \"$kept\" kept.txt", "cat \"$root/asked\" > kept.txt");
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    for file in ["well", "gone"] {
+        fs::write(project.env.root().join(file), "").unwrap();
+    }
+    let roles = "[roles]\nimplement = \"claude\"\n";
+    let text = format!(
+        "sandbox = false\nsessions = \"fix\"\n{roles}[agents.claude]\ncommand = [{:?}]\n{REVIEWER}",
+        program.display().to_string()
+    );
+    project.env.write("signoff.toml", text);
+    project.commit("Configure");
+    project.run(&["add", "Greet people", "-a"]);
+    let work = project.run(&["work"]);
+    assert_eq!(work.code, Some(0), "{work}");
+    assert_eq!(asked(&project), "fresh resumed fresh ");
+    insta::assert_snapshot!(attempts(&project), @"");
 }

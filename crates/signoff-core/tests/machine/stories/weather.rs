@@ -1,7 +1,7 @@
 //! Crashes, budgets and rate limits: none of them is the work's fault.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Event, Hold, Reason};
+use signoff_core::machine::{Event, Hold, Loss, Reason};
 
 use crate::say::reviewed;
 use crate::story::Story;
@@ -100,9 +100,9 @@ fn those_who_fall_in_have_their_turn_then_it_waits() {
 fn refused_again_and_again_is_a_failure() {
     let mut story = Story::of(reviewed("task"));
     story.policy.workflow.limits.max_rate_limits = 2;
-    for waits in 0..2 {
+    for _ in 0..2 {
         let attempt = story.writer();
-        let until = jiff::Timestamp::UNIX_EPOCH + jiff::Span::new().seconds(waits);
+        let until = jiff::Timestamp::UNIX_EPOCH;
         story = story.refused(attempt, 0).resumed(Hold::RateLimit { until });
     }
     let attempt = story.writer();
@@ -113,6 +113,23 @@ fn refused_again_and_again_is_a_failure() {
     refused: waits                     → wait (rate limit)
     the wait is over                   → a3 implement [implement]
     refused once too often             → END failed (implementer_failed), no verdict
+    ");
+}
+
+#[test]
+fn sessions_that_are_gone_again_and_again_are_a_failure() {
+    let mut story = Story::of(reviewed("task"));
+    story.policy.workflow.limits.max_recoveries = 2;
+    while !story.state.is_done() {
+        let attempt = story.writer();
+        let gone = Event::AttemptLost { attempt, loss: Loss::SessionGone };
+        story = story.then("the session is gone", gone);
+    }
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the session is gone                → a2 implement [implement]
+    the session is gone                → a3 implement [implement]
+    the session is gone                → END failed (implementer_failed), no verdict
     ");
 }
 

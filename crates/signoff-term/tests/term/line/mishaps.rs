@@ -193,10 +193,11 @@ fn held_back_by_budget_and_rate_limit() {
     let story = story.then(Event::Resumed { hold: Hold::Budget });
     let attempt = story.jobs()[0].attempt;
     let until: Timestamp = "2026-01-29T12:00:00Z".parse().unwrap();
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None });
+    let story =
+        story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None });
     let story = story.then(Event::Resumed { hold: Hold::RateLimit { until } });
     let attempt = story.jobs()[0].attempt;
-    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None });
+    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None });
     let attempt = story.jobs()[0].attempt;
     let story = story.then(Event::AttemptLost { attempt, loss: Loss::Crashed });
     let story = story.works().approves("general");
