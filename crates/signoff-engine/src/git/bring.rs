@@ -44,12 +44,7 @@ impl Worktree {
             Some(brought) => return brought.map(Some),
         }
         // An index that git cannot read is no reason to lose commits.
-        match self.bring(ids, from, (made, &self.repository.seal()?.scratch())) {
-            Err(GitError::Failed { stderr, .. }) => {
-                Err(GitError::Incomplete { worktree: self.path().to_owned(), stderr })
-            }
-            brought => brought.map(|()| None),
-        }
+        self.bring(ids, from, (made, &self.repository.seal()?.scratch())).map(|()| None)
     }
 
     /// Whether there are objects. Nothing that lies beside them has a say in what they are.

@@ -3,6 +3,7 @@
 //! Agents can put a link in place of whatever we made, and what lies behind it is somebody else's.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,7 @@ pub(super) fn plain_only(top: &Path, mut odd: impl FnMut(&Path)) -> Result<bool,
             if kind.is_dir() && depth < DEEPEST {
                 found.push((path, depth + 1));
             } else if kind.is_file() && path.extension().is_none_or(|end| end != "lock") {
+                let_read(&entry).map_err(GitError::at(&path))?;
                 any = true;
             } else {
                 if !kind.is_file() {
@@ -83,13 +85,20 @@ pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
 }
 
 /// Lets the owner into a directory from which an agent took that right.
-fn give_back(path: &Path) -> Result<(), GitError> {
+pub(super) fn give_back(path: &Path) -> Result<(), GitError> {
     let Some(found) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir) else { return Ok(()) };
     let mode = found.permissions().mode();
     if mode & OWNER == OWNER {
         return Ok(());
     }
     fs::set_permissions(path, fs::Permissions::from_mode(mode | OWNER)).map_err(GitError::at(path))
+}
+
+/// Lets the owner read a plain file from which an agent took that right.
+fn let_read(file: &fs::DirEntry) -> io::Result<()> {
+    let mode = file.metadata()?.permissions().mode();
+    let readable = mode & 0o400 != 0;
+    if readable { Ok(()) } else { fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)) }
 }
 
 /// Writes the whole file or nothing, in place of whatever is there.

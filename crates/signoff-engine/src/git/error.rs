@@ -50,8 +50,8 @@ pub enum GitError {
     #[error("a {operation} was left unfinished in {}", .worktree.display())]
     Unfinished { worktree: PathBuf, operation: Operation },
     /// What the agent committed, or staged, lacks something that it is made of.
-    #[error("what was committed in {} is not whole: {stderr}", .worktree.display())]
-    Incomplete { worktree: PathBuf, stderr: String },
+    #[error("what was committed in {} is not whole: {why}", .worktree.display())]
+    Incomplete { worktree: PathBuf, why: String },
     #[error("{} holds work that is not committed", .0.display())]
     UncommittedWork(PathBuf),
     /// The person's own changes are in the way of a checkout that is to follow its branch.

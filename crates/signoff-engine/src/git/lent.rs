@@ -8,6 +8,7 @@
 //! When the agent has ended, its `HEAD`, its index and what it began and did not end are taken over, as plain files or not
 //! at all, once the objects that they need are there.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
-use super::disk::{is_directory, plain_only, remove_if_there, short, write_whole};
+use super::disk::{give_back, is_directory, plain_only, remove_if_there, short, write_whole};
 use super::stage::copy_index;
 use super::tips::is_id;
 use super::worktree::has_head;
@@ -57,6 +58,9 @@ const UNFINISHED: [&str; 13] = [
     "rebase-apply",
     "sequencer",
 ];
+
+/// How the names of files begin that an index may be split into.
+const PART_OF_INDEX: &str = "sharedindex.";
 
 /// So many things that were left out are named.
 const NAMED: usize = 3;
@@ -147,16 +151,16 @@ impl Worktree {
             return self.tidy_own();
         }
         let mut notes = Vec::new();
-        let mut odd = Vec::new();
-        if is_directory(&own) {
-            plain_only(&own, |path| odd.push(path.strip_prefix(&own).unwrap_or(path).to_owned()))?;
-        }
-        notes.extend(left_out(&odd));
-        let taken = self.take_over(&own, &mut notes);
+        let taken = self.take_over(&own, &mut notes).map_err(|error| match error {
+            error @ (GitError::Failed { .. } | GitError::Stuck { .. } | GitError::Io { .. }) => {
+                GitError::Incomplete { worktree: self.path().to_owned(), why: error.to_string() }
+            }
+            error => error,
+        });
         match &taken {
-            // There may be room, or time, next time.
-            Err(error) if !matches!(error, GitError::Incomplete { .. }) => return taken.map(|()| notes),
-            Ok(()) | Err(_) => {}
+            Ok(()) | Err(GitError::Incomplete { .. }) => {}
+            // There may be room next time.
+            Err(_) => return taken.map(|()| notes),
         }
         failpoint::pass("taken_over");
         if self.is_there() {
@@ -168,6 +172,14 @@ impl Worktree {
     }
 
     fn take_over(&self, own: &Path, notes: &mut Vec<String>) -> Result<(), GitError> {
+        for directory in [&self.lent(), own, &self.lent_shared()] {
+            give_back(directory)?;
+        }
+        let mut odd = Vec::new();
+        if is_directory(own) {
+            plain_only(own, |path| odd.push(path.strip_prefix(own).unwrap_or(path).to_owned()))?;
+        }
+        notes.extend(left_out(&odd));
         let got = got(own);
         let merged = short(&own.join("MERGE_HEAD")).unwrap_or_default();
         let mut ids: Vec<&str> = merged.lines().filter(|line| is_id(line)).collect();
@@ -190,14 +202,18 @@ impl Worktree {
     /// With a line in the log of `HEAD`, by which it is known that it was moved here and not elsewhere.
     fn go_to(&self, got: &Got, here: &Commit) -> Result<(), GitError> {
         let said = "signoff: taken back";
-        let asked = match got {
+        match got {
             Got::Commit(commit) if commit != here => {
-                vec!["update-ref", "--no-deref", "-m", said, "HEAD", commit.as_str()]
+                let asked = ["update-ref", "--no-deref", "-m", said, "HEAD", commit.as_str()];
+                self.repository.sealed(self.place())?.args(asked).read().map(drop)
             }
-            Got::Branch(name) => vec!["symbolic-ref", "-m", said, "HEAD", name],
-            Got::Commit(_) | Got::Lost => return Ok(()),
-        };
-        self.repository.sealed(self.place())?.args(asked).read().map(drop)
+            // What cannot be the name of a branch leads nowhere.
+            Got::Branch(name) => {
+                let asked = ["symbolic-ref", "-m", said, "HEAD", name];
+                self.repository.sealed(self.place())?.args(asked).run().map(drop)
+            }
+            Got::Commit(_) | Got::Lost => Ok(()),
+        }
     }
 
     /// What was lent is there no more, but for repositories within the worktree.
@@ -232,10 +248,12 @@ fn got(own: &Path) -> Got {
     }
 }
 
-/// Makes what is unfinished in one git directory the same in another.
+/// Makes what is unfinished in one git directory the same in another, and brings what its index may need.
 fn carry(from: &Path, to: &Path) -> io::Result<()> {
-    for name in UNFINISHED {
-        let (from, to) = (from.join(name), to.join(name));
+    let parts = fs::read_dir(from).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let parts = parts.filter(|name| name.to_string_lossy().starts_with(PART_OF_INDEX));
+    for name in UNFINISHED.into_iter().map(OsString::from).chain(parts) {
+        let (from, to) = (from.join(&name), to.join(&name));
         draft::remove_if_there(&to)?;
         let Ok(found) = from.symlink_metadata() else { continue };
         if found.is_file() {

@@ -48,6 +48,8 @@ fn what_a_writer_puts_into_its_git_directory_leads_nowhere() {
         ("rm -rf $G $C\n", ""),
         ("rm -rf $G; ln -s ~ $G\n", ""),
         ("rm -rf $C; ln -s $PWD/../../../.git $C\n", ""),
+        ("chmod 000 $G/index $G/HEAD; chmod 000 $G $C/objects $C; chmod 000 $G/..\n", ""),
+        ("echo 'ref: refs/heads/..' > $G/HEAD\n", ""),
         ("echo x > $G/index; echo ref: refs/heads/main > $G/HEAD\n", ""),
     ];
     for way in ways() {
@@ -133,7 +135,7 @@ fn commits_that_are_not_whole_fail_the_attempt() {
 #[test]
 fn whatever_a_writer_commits_comes_over() {
     let many = "for n in $(seq 150); do echo $n > $n.txt; done; git add -A; git commit -qm Many\n";
-    let stories: [(&str, &str); 9] = [
+    let stories: [(&str, &str); 10] = [
         (
             "git add -A; git commit -qm One; echo better > f.txt; git commit -qam Two; git gc -q --prune=now 2>/dev/null\n",
             "better\n",
@@ -152,6 +154,7 @@ fn whatever_a_writer_commits_comes_over() {
             "good\n",
         ),
         ("git add -A; git commit -qm One; echo x > $G/index\n", "good\n"),
+        ("echo f.txt > .gitignore; git add -f f.txt; git update-index --split-index\n", "good\n"),
     ];
     for (script, content) in stories {
         let project = victim(script);
