@@ -100,8 +100,7 @@ fn a_paused_task_says_what_it_waits_for() {
 #[test]
 fn who_waits_for_its_agent_needs_nobody_while_somebody_waits_with_it() {
     let until = "2026-01-29T12:31:08Z".parse().unwrap();
-    let wait =
-        Wait { agent: "claude".to_owned(), until, overloaded: false, why: None, fell_in: Vec::new() };
+    let wait = Wait { agent: "claude".to_owned(), until, overloaded: false, why: None, fell_in: Vec::new() };
     let tasks = [TaskRow {
         reason: Some("rate_limited".to_owned()),
         wait: Some(wait),
