@@ -261,10 +261,24 @@ fn where_nobody_is_configured_all_that_are_here_are_tried() {
 fn who_does_not_speak_the_protocol_is_told_so() {
     let env = test_env();
     let settings = "[agents.echo]\nkind = \"acp\"\ncommand = [\"cat\"]\n\n[agents.short]\nkind = \"acp\"\n\
-                    command = [\"short\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"git\", \"--version\"]\n";
+                    command = [\"short\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"words\"]\n";
     configured(&env, settings);
     env.write("../agents/short", "#!/bin/sh\n");
-    insta::assert_snapshot!(shell(&env, "chmod +x ../agents/short; signoff agents --check"), @"");
+    env.write("../agents/words", "#!/bin/sh\necho Hello, what can I do for you?\n");
+    insta::assert_snapshot!(shell(&env, "chmod +x ../agents/short ../agents/words; signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ✗ echo: kind acp, [ROOT]/agents/cat, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: it says again what it is told (N s, 0 tokens in, 0 out)
+        hint: `[agents.echo] command` names the program, with the words by which it speaks the protocol
+    ✗ short: kind acp, [ROOT]/agents/short, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: it said nothing (N s, 0 tokens in, 0 out)
+        hint: `[agents.short] command` names the program, with the words by which it speaks the protocol
+    ✗ words: kind acp, [ROOT]/agents/words, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: Hello, what can I do for you? (N s, 0 tokens in, 0 out)
+        hint: `[agents.words] command` names the program, with the words by which it speaks the protocol
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
 }
 
 /// A program of an npm package, which is run by `node`.

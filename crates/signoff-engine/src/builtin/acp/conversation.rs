@@ -142,7 +142,8 @@ fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>, opening: 
         Ok(()) => Ended::Said,
         Err(error) if opening.speaks != Some(true) => {
             let late = || error.message.starts_with(UNANSWERED).then(|| error.message.clone());
-            teller.tell(&Line::Unspoken { said: opening.first.clone().or_else(late) });
+            let echoes = opening.speaks.map(|_| "it says again what it is told".to_owned());
+            teller.tell(&Line::Unspoken { said: echoes.or_else(|| opening.first.clone()).or_else(late) });
             Ended::Unspoken
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
