@@ -76,6 +76,9 @@ fn a_task_that_was_approved() {
       a6  review by code  claude large  2026-01-29T10:04:10Z  20s  $0.12  reviewed: approved
       a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
 
+    Notes:
+      a5  hint: `[agents.claude] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+
     Decisions:
       2026-01-29T10:03:30Z ann: dispute f-3848bab3b9 - there is a lock
 

@@ -115,8 +115,21 @@ fn who_waits_for_its_agent_needs_nobody_while_somebody_waits_with_it() {
         let scene = Scene { tasks: &tasks, runs: &[], driven: &driven };
         format!("{}next: {}", attention::text(&scene, &[], 30), attention::next(&tasks[0], &scene))
     };
-    insta::assert_snapshot!(told(&[]), @"");
-    insta::assert_snapshot!(told(&[7]), @"");
+    insta::assert_snapshot!(told(&[]), @"
+    Needs attention:
+      ‖ 1. Wait: paused waits for claude until 12:31:08 UTC (rate limit)
+          signoff work 1 goes on when its agent may
+
+    1 paused
+    next: signoff work 1 goes on when its agent may
+    ");
+    insta::assert_snapshot!(told(&[7]), @"
+    Running:
+      ‖ 1. implement Wait    paused      waits for claude until 12:31:08 UTC (rate limit)
+
+    1 paused
+    next: it goes on by itself; signoff logs 1 -f
+    ");
 }
 
 #[test]

@@ -168,7 +168,8 @@ fn a_trial_tells_what_works_and_leaves_nothing_behind() {
     exit 0
     --- stdout
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
-        does not work: timed out (N s, 0 tokens in, 0 out)
+        does not work: timed out after 200ms (N s, 0 tokens in, 0 out)
+        hint: start `[ROOT]/agents/claude` by hand and ask it for a word, or look into its own log
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
 }
@@ -210,13 +211,29 @@ fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
         "[agents.claude]\nkind = \"claude\"\n\n[agents.codex]\nkind = \"codex\"\nmodel = \"gpt-6-sol\"\n";
     configured(&env, settings);
     let fifos = "mkfifo=$(PATH=/usr/bin:/bin command -v mkfifo); $mkfifo ../there ../back ../out ../begun\n";
-    insta::assert_snapshot!(shell(&env, &format!("{fifos}signoff agents --check")), @"");
+    insta::assert_snapshot!(shell(&env, &format!("{fifos}signoff agents --check")), @"
+    exit 0
+    --- stdout
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    ✓ codex: 0.166.0, [ROOT]/agents/codex, not logged in, model gpt-6-sol
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, ~$0.0084)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
     // The first has ended, the second has begun and does not end.
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     meets("codex", "0.166.0", "echo x > \"${0%/*}/../begun\"; exec sleep 1000");
     let interrupt = "\"$signoff\" agents --check > ../out & own=$!\nexec 3< ../out\nread row <&3; echo \"$row\"\n\
                      read begun < ../begun\nkill -TERM $own; cat <&3; wait $own; echo exit $?; ls ../tmp";
-    insta::assert_snapshot!(shell(&env, interrupt), @"");
+    insta::assert_snapshot!(shell(&env, interrupt), @"
+    exit 0
+    --- stdout
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    exit 130
+    --- stderr
+    error: interrupted
+    ");
 }
 
 #[test]
@@ -224,17 +241,44 @@ fn where_nobody_is_configured_all_that_are_here_are_tried() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.166.0", "no-login");
-    insta::assert_snapshot!(shell(&env, "signoff agents; echo exit $?; signoff agents --check"), @"");
+    insta::assert_snapshot!(shell(&env, "signoff agents; echo exit $?; signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ! claude: 2.1.325, [ROOT]/agents/claude, not logged in, not configured
+    ! codex: 0.166.0, [ROOT]/agents/codex, not logged in, not configured
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    exit 0
+    ✓ claude: 2.1.325, [ROOT]/agents/claude, not logged in, not configured
+        works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, $0.0126)
+    ✗ codex: 0.166.0, [ROOT]/agents/codex, not logged in, not configured
+        does not work: not logged in: Missing environment variable: `OPENAI_API_KEY`. (N s, 0 tokens in, 0 out)
+        hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
 }
 
 #[test]
 fn who_does_not_speak_the_protocol_is_told_so() {
     let env = test_env();
     let settings = "[agents.echo]\nkind = \"acp\"\ncommand = [\"cat\"]\n\n[agents.short]\nkind = \"acp\"\n\
-                    command = [\"true\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"git\", \"help\", \"-x\"]\n";
+                    command = [\"short\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"words\"]\n";
     configured(&env, settings);
-    let link = "ln=$(PATH=/usr/bin:/bin command -v ln); $ln -s \"$(PATH=/usr/bin:/bin command -v true)\" ../agents/true";
-    insta::assert_snapshot!(shell(&env, &format!("{link}; signoff agents --check")), @"");
+    env.write("../agents/short", "#!/bin/sh\n");
+    env.write("../agents/words", "#!/bin/sh\necho Hello, what can I do for you?\n");
+    insta::assert_snapshot!(shell(&env, "chmod +x ../agents/short ../agents/words; signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ✗ echo: kind acp, [ROOT]/agents/cat, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: it says again what it is told (N s, 0 tokens in, 0 out)
+        hint: `[agents.echo] command` names the program, with the words by which it speaks the protocol
+    ✗ short: kind acp, [ROOT]/agents/short, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: it said nothing (N s, 0 tokens in, 0 out)
+        hint: `[agents.short] command` names the program, with the words by which it speaks the protocol
+    ✗ words: kind acp, [ROOT]/agents/words, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: Hello, what can I do for you? (N s, 0 tokens in, 0 out)
+        hint: `[agents.words] command` names the program, with the words by which it speaks the protocol
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
 }
 
 /// A program of an npm package, which is run by `node`.
@@ -252,12 +296,43 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
     configured(&env, CLAUDE);
     let look = "signoff agents; echo exit $?; signoff doctor > ../told; echo exit $?\n\
                 while read line; do case $line in *agents:*) echo \"$line\";; esac; done < ../told\nsignoff work; echo exit $?";
-    insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {look}")), @"");
+    insta::assert_snapshot!(shell(&env, &format!("signoff add T > /dev/null; {look}")), @"
+    exit 0
+    --- stdout
+    ✗ claude: [ROOT]/agents/claude, not logged in
+        [ROOT]/agents/claude is run by node, which is not there
+        hint: install node, or let PATH lead to it; or set [agents.claude] command
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    exit 1
+    exit 1
+    ✗ agents: agent claude: [ROOT]/agents/claude is run by node, which is not there; signoff.toml:5; hint: install node, or let PATH lead to it; or set [agents.claude] command
+    exit 2
+    --- stderr
+    `signoff work` works it
+    error: agent claude: [ROOT]/agents/claude is run by node, which is not there
+      --> signoff.toml:5
+    hint: install node, or let PATH lead to it; or set [agents.claude] command
+    ");
     env.write(
         "../agents/node",
         "#!/bin/sh\ncase $1 in --version) echo v18.19.1;; *) echo Node.js v18.19.1 >&2; exit 1;; esac\n",
     );
-    insta::assert_snapshot!(shell(&env, &format!("chmod +x ../agents/node; {look}")), @"");
+    insta::assert_snapshot!(shell(&env, &format!("chmod +x ../agents/node; {look}")), @"
+    exit 0
+    --- stdout
+    ✗ claude: [ROOT]/agents/claude, not logged in
+        it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1
+        hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    exit 1
+    exit 1
+    ✗ agents: agent claude: it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1; signoff.toml:5; hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    exit 2
+    --- stderr
+    error: agent claude: it cannot be started: it needs Node.js 20.0.0 or later, and `node` is 18.19.1
+      --> signoff.toml:5
+    hint: see what `[ROOT]/agents/claude --version` says, or set [agents.claude] command
+    ");
 }
 
 #[test]
@@ -269,7 +344,17 @@ fn who_does_not_tell_its_version_is_doubtful_and_asked_no_more() {
     );
     configured(&env, CLAUDE);
     let look = "signoff add T > /dev/null; ANTHROPIC_API_KEY=k signoff agents; signoff work > /dev/null; cat ../asked";
-    insta::assert_snapshot!(shell(&env, look), @"");
+    insta::assert_snapshot!(shell(&env, look), @"
+    exit 0
+    --- stdout
+    ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
+        it does not tell its version: it said nothing
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    asked
+    --- stderr
+    `signoff work` works it
+    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    ");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_new_project_gets_its_files() {
     [reviewers.code]
     kind = "code"
     agent = "codex"
-    # model = "opus"                     # another model than the agent's
+    # model = "gpt-6-sol"                # another model than the agent's
     # prompt = "docs/how-we-review.md"   # a prompt of your own
 
     # Which tasks are reviewed, where they do not say so themselves.

@@ -71,6 +71,7 @@ fn one_that_hangs_is_ended_after_its_time() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
+        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -93,6 +94,7 @@ fn one_that_is_silent_is_ended() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: said nothing for too long
+        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -107,6 +109,7 @@ fn one_that_ignores_being_asked_is_killed() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
+        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

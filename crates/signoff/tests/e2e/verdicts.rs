@@ -237,6 +237,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
     Running task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
+        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -278,6 +279,7 @@ fn a_review_that_takes_too_long_is_ended_and_resumed() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
+        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -318,6 +320,7 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
       [1/3] Review: CHANGES_REQUESTED - more
       [2/3] Improving...
       [2/3] Improvement failed: timed out
+        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the fixer failed (fixer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");

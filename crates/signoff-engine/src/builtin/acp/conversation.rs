@@ -95,21 +95,21 @@ pub async fn converse<W: Write + Send + 'static>(
 struct Opening {
     /// The first line that it said.
     first: Option<String>,
-    /// It said something that the protocol knows.
-    speaks: bool,
+    /// Whether it said something that the protocol knows. Who says again what it was told does not.
+    speaks: Option<bool>,
 }
 
 impl Opening {
     fn hear(&mut self, line: &str) {
-        if !self.speaks && !line.trim().is_empty() {
+        if self.speaks.is_none() && !line.trim().is_empty() {
             self.speaks = is_spoken(line);
             self.first.get_or_insert_with(|| line.trim().to_owned());
         }
     }
 }
 
-/// Whether a line is a message of the protocol, and not the greeting come back.
-fn is_spoken(line: &str) -> bool {
+/// Whether a line is a message of the protocol, and not the greeting come back; nobody knows of other lines.
+fn is_spoken(line: &str) -> Option<bool> {
     #[derive(Deserialize)]
     struct Message<'a> {
         #[serde(borrow, rename = "jsonrpc")]
@@ -117,7 +117,8 @@ fn is_spoken(line: &str) -> bool {
         #[serde(borrow, default)]
         method: Option<Cow<'a, str>>,
     }
-    serde_json::from_str(line).is_ok_and(|Message { method, .. }| method.as_deref() != Some("initialize"))
+    let Message { method, .. } = serde_json::from_str(line).ok()?;
+    Some(method.as_deref() != Some("initialize"))
 }
 
 /// Hands on what is said, and hears how it opens.
@@ -139,9 +140,10 @@ fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>, opening: 
     teller.close();
     match outcome {
         Ok(()) => Ended::Said,
-        Err(error) if !opening.speaks => {
+        Err(error) if opening.speaks != Some(true) => {
             let late = || error.message.starts_with(UNANSWERED).then(|| error.message.clone());
-            teller.tell(&Line::Unspoken { said: opening.first.clone().or_else(late) });
+            let echoes = opening.speaks.map(|_| "it says again what it is told".to_owned());
+            teller.tell(&Line::Unspoken { said: echoes.or_else(|| opening.first.clone()).or_else(late) });
             Ended::Unspoken
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {

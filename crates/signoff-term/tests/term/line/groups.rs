@@ -156,6 +156,7 @@ fn a_checkpoint_looks_at_all_that_are_at_work() {
       #4 [1/4] Waiting for a checkpoint review
     Checkpoint review of #4, #5...
       #4 Checkpoint review: Reviewer general failed: timed out; trying again
+        hint: `[agents.claude] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
       #4 [1/4] Checkpoint review: 2 findings, for the next attempt
       #4 [1/4] Implementing again (attempt 3)...
     Checkpoint review of #4, #5: 2 findings
