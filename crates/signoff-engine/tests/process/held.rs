@@ -123,10 +123,13 @@ async fn its_own_processes_are_its_to_end_and_all_are_ours() {
         return;
     }
     let place = Place::new();
-    let script = "set -m; sleep 1000 & kill -STOP %1; kill -CONT %1; kill -TERM %1; wait $!; echo ended $?; \
-                  trap '' TERM; setsid sleep 1000 & echo ready; wait; sleep 1000";
+    // One in its own group, one in a group apart, and one that will not hear.
+    let script = "sleep 1000 & kill -STOP $!; kill -CONT $!; kill -TERM $!; wait $!; echo ended $?; \
+                  setsid sleep 1000 & kill -TERM $!; wait $!; echo ended $?; \
+                  trap '' TERM; setsid sleep 1000 & echo ready; wait";
     let mut running = start_confined(&place, script, Limits { grace: SHORT, ..NO_LIMITS }).await;
     let mut lines = running.lines();
+    assert_eq!(lines.next().await.as_deref(), Some("ended 143"));
     assert_eq!(lines.next().await.as_deref(), Some("ended 143"));
     assert_eq!(lines.next().await.as_deref(), Some("ready"));
     running.stopper().stop();
