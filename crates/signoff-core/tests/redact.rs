@@ -135,6 +135,8 @@ fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
         ("DB_PASSWORD", "hunter3"),
         ("ACCESS_TOKEN", "ab12cd"),
         ("AUTHORIZATION", "Bearer zyxw-9876-vuts"),
+        ("DOLLAR_PASSWORD", "$ecret-0123"),
+        ("REFERS_TOKEN", "${OPENAI_API_KEY}"),
         ("DB_DSN", "sqlite:///data/my.db"),
         ("WEBHOOK_EVENTS", "push,release"),
         ("REMOTE", "ssh://git@host.example/it"),
@@ -155,6 +157,8 @@ fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
     DB_PASSWORD=[redacted]
     ACCESS_TOKEN=[redacted]
     AUTHORIZATION=[redacted]
+    DOLLAR_PASSWORD=[redacted]
+    REFERS_TOKEN=${OPENAI_API_KEY}
     DB_DSN=sqlite:///data/my.db
     WEBHOOK_EVENTS=push,release
     REMOTE=ssh://git@host.example/it

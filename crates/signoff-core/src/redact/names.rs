@@ -148,10 +148,13 @@ pub fn is_of_secrets(name: &str) -> bool {
 
 /// Places, settings, and what only says where a secret is.
 fn is_ordinary(value: &str) -> bool {
-    let refers = value.starts_with('$') || value.starts_with("{env:") || value.starts_with("{file:");
-    let is_variable = value.contains('_')
-        && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
-        && is_secret_name(value);
+    // A key may begin with a dollar sign as well; the name of a variable is all in capital letters.
+    let named = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or(value.strip_prefix('$'));
+    let refers = value.starts_with("{env:") || value.starts_with("{file:");
+    let name = named.unwrap_or(value);
+    let is_variable = name.contains('_')
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && is_secret_name(name);
     SETTINGS.contains(&value)
         || refers
         || is_variable
