@@ -57,8 +57,8 @@ pub fn conclude(
         ));
     }
     hear(shop, task, dir, ended)?;
-    let taken = if writes(task) { shop.take_back(task) } else { Ok(Vec::new()) };
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
+    let taken = if writes(task) { shop.take_back(task) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(held::refused(&task.launch, dir));
     notes.extend(hung(task, dir, ended));

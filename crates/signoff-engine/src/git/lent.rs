@@ -151,11 +151,16 @@ impl Worktree {
             return self.tidy_own();
         }
         let mut notes = Vec::new();
-        let taken = self.take_over(&own, &mut notes).map_err(|error| match error {
-            error @ (GitError::Failed { .. } | GitError::Stuck { .. } | GitError::Io { .. }) => {
-                GitError::Incomplete { worktree: self.path().to_owned(), why: error.to_string() }
-            }
-            error => error,
+        let was_there = is_directory(self.path());
+        if !was_there {
+            // Whoever deleted it lost only what was not committed.
+            remove_if_there(self.path())?;
+            fs::create_dir(self.path()).map_err(GitError::at(self.path()))?;
+        }
+        let taken = self.take_over(&own, &mut notes).map_err(|error| {
+            let is_agents = error.may_be_an_agents_doing();
+            let worktree = self.path().to_owned();
+            if is_agents { GitError::Incomplete { worktree, why: error.to_string() } } else { error }
         });
         match &taken {
             Ok(()) | Err(GitError::Incomplete { .. }) => {}
@@ -163,8 +168,10 @@ impl Worktree {
             Err(_) => return taken.map(|()| notes),
         }
         failpoint::pass("taken_over");
-        if self.is_there() {
-            self.link()?;
+        self.link()?;
+        if !was_there {
+            remove_if_there(&self.git_dir.join("index"))?;
+            self.clone().filled()?;
         }
         self.withdraw()?;
         failpoint::pass("taken_back");

@@ -67,3 +67,18 @@ fn what_has_another_beginning_stays_where_it_is() {
     off its branch
     ");
 }
+
+#[test]
+fn commits_outlive_the_files() {
+    let place = Place::new();
+    let worktree = place.worktree("work");
+    worktree.lend().unwrap();
+    place.shell(worktree.path(), "echo 2 > f; git add f; git commit -qm Second");
+    std::fs::remove_dir_all(worktree.path()).unwrap();
+    assert!(worktree.take_back().unwrap().is_empty());
+    worktree.follow().unwrap();
+    assert_eq!(
+        place.shell(worktree.path(), "git status --short; git log -1 --format=%s; cat f"),
+        "Second\n2\n"
+    );
+}
