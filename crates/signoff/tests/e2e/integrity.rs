@@ -433,7 +433,7 @@ fn a_change_of_the_repository_is_told_once_and_spoils_no_later_review() {
     let project = with_a_pause(false);
     let work = configured_meanwhile(&project);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
-    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cycle"], 2, "{work}");
+    assert!(work.stdout.contains("APPROVED after 2 cycles"), "{work}");
     let told = "while general was reviewing, somebody changed config of the repository; left so";
     assert_eq!(work.stderr.matches(told).count(), 1, "{work}");
 }
@@ -447,7 +447,7 @@ fn who_was_held_did_not_change_the_repository() {
     let project = with_a_pause(true);
     let work = configured_meanwhile(&project);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
-    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cycle"], 1, "{work}");
+    assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
     assert!(work.stderr.contains("somebody changed config of the repository; left so"), "{work}");
 }
 

@@ -245,13 +245,13 @@ fn refused_too_often_is_a_failure_that_says_so() {
     assert_eq!(shown["task"]["reason"], "implementer_failed");
 }
 
-/// Programs that say what real ones said: of each kind a recording.
+/// Programs that say what real ones said: of each kind a recording. A delay of seconds in it becomes one of hours.
 fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
     let project = Project::new(PROGRAM);
     let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
     let mut text = format!("sandbox = false\n{more}\n[roles]\nimplement = \"{}\"\n", recordings[0].0);
     for (number, (kind, name)) in recordings.iter().enumerate() {
-        let script = format!("cat > /dev/null; cat {testdata}/{kind}/{name}.stdout; exit 1");
+        let script = format!("cat > /dev/null; sed s/4.5s/5h0m0s/g {testdata}/{kind}/{name}.stdout; exit 1");
         let fallback = recordings.get(number + 1).map(|(next, _)| format!("fallback = \"{next}\"\n"));
         text.push_str(&format!(
             "[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n{}",
@@ -267,7 +267,7 @@ fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
 #[test]
 fn what_is_refused_is_told_in_the_words_of_the_agent() {
     let project = recorded(
-        "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 3\n",
+        "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\n",
         &[("claude", "status-529"), ("codex", "status-429")],
     );
     insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
@@ -292,7 +292,7 @@ fn what_is_refused_is_told_in_the_words_of_the_agent() {
 fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
     let project = recorded(
         "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n",
-        &[("claude", "status-529"), ("codex", "status-429")],
+        &[("claude", "status-529"), ("codex", "limit-with-delay")],
     );
     let program = project.env.start_group(&["work"]);
     let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();

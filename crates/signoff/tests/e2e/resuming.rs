@@ -189,5 +189,11 @@ fn a_fixer_whose_session_is_gone_begins_anew_once() {
     let work = project.run(&["work"]);
     assert_eq!(work.code, Some(0), "{work}");
     assert_eq!(asked(&project), "fresh resumed fresh ");
-    insta::assert_snapshot!(attempts(&project), @"");
+    insta::assert_snapshot!(attempts(&project), @"
+    a1 complete 11111111 null 100
+    a2 reviewed - null 0
+    a3 session_gone 11111111 a1 0
+    a4 complete 11111111 null 100
+    a5 reviewed - null 0
+    ");
 }
