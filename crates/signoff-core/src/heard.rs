@@ -206,7 +206,7 @@ impl Trouble {
 
     /// Whether it never came so far as to ask its provider, by its own words.
     fn is_unreached(&self) -> bool {
-        const WORDS: [&str; 14] = [
+        const WORDS: [&str; 15] = [
             "connection refused",
             "connectionrefused",
             "econnrefused",
@@ -220,6 +220,7 @@ impl Trouble {
             "name resolution",
             "could not resolve",
             "unable to connect",
+            "could not connect",
             "error trying to connect",
         ];
         let said = self.message.to_lowercase();

@@ -404,6 +404,23 @@ fn what_init_writes_is_valid_and_uses_all_that_are_there() {
 }
 
 #[test]
+fn where_nobody_is_logged_in_the_usual_order_holds_and_examples_are_of_the_right_program() {
+    let env = test_env();
+    program(&env, "gemini", "0.61.0", "plain");
+    program(&env, "opencode", "1.18.33", "plain");
+    let look = "git init -q -b main; signoff init > /dev/null\n\
+                while read line; do case $line in implement*|*model*=*) echo \"$line\";; esac; done < signoff.toml";
+    insta::assert_snapshot!(shell(&env, look), @r#"
+    exit 0
+    --- stdout
+    # model = "gemini-2.5-pro"           # the model it is asked to use
+    implement = "gemini"
+    # fix = { agent = "gemini", model = "gemini-2.5-flash" } # with a model of its own
+    # model = "anthropic/claude-opus-5"  # another model than the agent's
+    "#);
+}
+
+#[test]
 fn an_agent_that_cannot_work_is_named_before_the_run() {
     let env = test_env();
     configured(&env, CLAUDE);
