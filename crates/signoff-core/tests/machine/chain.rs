@@ -62,26 +62,27 @@ impl Day {
         let chain = Chain { stand_ins: self.told.len() - 1, now: self.now, backoff: BACKOFF, chance };
         let why = Refused { told, why: None };
         let event = refused(&self.story.state, attempt, why, &chain, &self.story.policy);
-        match event.clone() {
-            Event::AttemptFailed { failure, .. } => Next::Failed(failure),
-            Event::RateLimited { plan: LimitPlan::FallBack, .. } => {
-                self.take(event);
-                Next::Asked
-            }
-            Event::RateLimited { plan: LimitPlan::WaitUntil(until), .. } => {
-                self.take(event);
-                let waited: Vec<_> =
-                    self.story.state.waits()[0].refused.iter().map(|refusal| refusal.attempt).collect();
-                let waits = until.duration_since(self.now).unsigned_abs();
-                self.now = until;
-                self.take(Event::Resumed { hold: Hold::RateLimit { until } });
-                let next = self.story.state.turn(self.story.writer());
-                assert_eq!(waited.first().copied(), self.last[next], "who is waited for is told first");
-                assert_eq!(waited.len(), self.told.len(), "all others were refused too");
-                Next::Waited(waits)
-            }
-            other => panic!("{other:?}"),
+        if let Event::AttemptFailed { failure, .. } = event {
+            return Next::Failed(failure);
         }
+        let Event::RateLimited { plan, .. } = event else { panic!("{event:?}") };
+        self.take(event);
+        match plan {
+            LimitPlan::FallBack => Next::Asked,
+            LimitPlan::WaitUntil(until) => self.wait(until),
+        }
+    }
+
+    fn wait(&mut self, until: Timestamp) -> Next {
+        let waits = self.story.state.waits();
+        let waited: Vec<_> = waits[0].refused.iter().map(|refusal| refusal.attempt).collect();
+        let wait = until.duration_since(self.now).unsigned_abs();
+        self.now = until;
+        self.take(Event::Resumed { hold: Hold::RateLimit { until } });
+        let next = self.story.state.turn(self.story.writer());
+        assert_eq!(waited.first().copied(), self.last[next], "who is waited for is told first");
+        assert_eq!(waited.len(), self.told.len(), "all others were refused too");
+        Next::Waited(wait)
     }
 
     /// Until it fails; all the waits.
