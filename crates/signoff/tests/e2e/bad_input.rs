@@ -118,7 +118,7 @@ fn no_agent() {
     exit 2
     --- stderr
     error: no agent is configured
-    hint: run `signoff init`, or write an [agents.NAME] table into signoff.toml
+    hint: install one and run `signoff init` (with `--force` where signoff.toml is there already), or write an [agents.NAME] table into signoff.toml
     ");
     project.set_agent(agent);
     project.configure("");

@@ -222,11 +222,11 @@ fn who_requires_it_tries_nobody_out_without_it() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
     let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_HOLD", way)]);
     insta::assert_snapshot!(check("nobody"), @r#"
-    exit 1
-    --- stdout
-    ✗ sh: kind command, /usr/bin/sh, login cannot be told
-        does not work: exit code 2 (0.0 s, 0 tokens in, 0 out)
-    sandbox: sandbox = "required", and this system cannot hold agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
+    exit 2
+    --- stderr
+    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+      --> signoff.toml:1
+    hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     // Looking is no trial.

@@ -238,14 +238,14 @@ fn wrong_words_are_wrong_usage_and_name_the_right_ones() {
     ");
 }
 
-/// A hundred million bytes cannot be held in an address space of 64 MiB: that they are answered at all shows
+/// A hundred million bytes cannot be held in an address space of 96 MiB beside the program: that they are answered shows
 /// that they are not kept.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hundred_megabytes_of_garbage_are_answered_within_bounded_memory() {
     let env = test_env();
     for contract in ["markdown", "json", "xml", "prefix", "severity", "tool", "auto"] {
-        let script = format!("ulimit -v 65536 && exec signoff parse -q --contract {contract}");
+        let script = format!("ulimit -v 98304 && exec signoff parse -q --contract {contract}");
         let parsed = env.shell_fed_by(&script, |mut stdin| {
             let garbage = b"{[<`*APPROVED:\x00\xff garbage\n".repeat(40_000);
             for _ in 0..100_000_000 / garbage.len() + 1 {

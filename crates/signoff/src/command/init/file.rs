@@ -294,7 +294,7 @@ mod tests {
         [reviewers.code]
         kind = "code"
         agent = "codex"
-        # model = "opus"                     # another model than the agent's
+        # model = "gpt-6-sol"                # another model than the agent's
         # prompt = "docs/how-we-review.md"   # a prompt of your own
         "#);
     }

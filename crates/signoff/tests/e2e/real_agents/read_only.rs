@@ -76,7 +76,7 @@ fn misled(cli: Cli) -> Script {
 
 /// All that a reviewer must not change, besides the person's checkout.
 fn around(team: &Team) -> String {
-    let look = "git -C ../origin for-each-ref; git for-each-ref | grep -v signoff/; ls -a ~ .git/hooks; \
+    let look = "git -C ../origin for-each-ref; git for-each-ref | grep -v signoff/; ls ~; ls -a .git/hooks; \
                 cat .git/config; ls -d .git/worktrees/*/hooks 2>/dev/null; true";
     team.project.env.shell(look).stdout
 }
