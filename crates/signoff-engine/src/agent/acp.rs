@@ -1,5 +1,5 @@
 //! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` speaks it, and prints the lines of
-//! [`line`], which are read here.
+//! [`mod@line`], which are read here.
 
 pub mod line;
 
