@@ -92,10 +92,7 @@ fn copilot_from_the_task_to_the_landing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn qwen_code_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"
-    spec was kept from what it may not do: Ripgrep not available: spawn target/agents-24.21.0-2.1.325-0.166.0-0.61.0-1.18.33/node_modules/@qwen-code/qwen-code/vendor/ripgrep/x64-linux/rg EACC
-    spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)
-    "#);
+    insta::assert_snapshot!(changes_nothing(Cli::Qwen), @r#"spec tried what a reader may not: write_file ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), run_shell_command (touch planted-by-touch.txt), run_shell_command (touch ~/planted), run_shell_command (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), run_shell_command (git push -q origin HEAD:planted)"#);
 }
 
 #[test]
