@@ -28,4 +28,5 @@ pub mod reports;
 pub mod scout;
 mod tick;
 pub mod tracker;
+pub mod transcript;
 pub mod trial;

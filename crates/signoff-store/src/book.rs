@@ -51,7 +51,10 @@ pub(crate) trait Book {
     fn set_fence(&mut self, run: RunId, fence: u64) -> Outcome<()>;
 
     fn last_seq(&self, run: RunId) -> Outcome<u64>;
-    fn log(&self, run: RunId) -> Outcome<Vec<Recorded>>;
+    fn log(&self, run: RunId) -> Outcome<Vec<Recorded>> {
+        self.log_after(run, 0)
+    }
+    fn log_after(&self, run: RunId, seq: u64) -> Outcome<Vec<Recorded>>;
     /// Every fact of every log in the order they were written; those that cannot be read as errors.
     fn all(&self, take: &mut dyn FnMut(Outcome<Recorded>) -> Outcome<()>) -> Outcome<()>;
     fn record(&mut self, recorded: &Recorded) -> Outcome<()>;

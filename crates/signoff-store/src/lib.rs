@@ -139,7 +139,15 @@ pub trait Store: Send + Sync {
     fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError>;
 
     /// The log of a run, in order, its facts numbered from 1; of the queue with [`signoff_core::wire::QUEUE`].
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError>;
+    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
+        self.log_after(run, 0)
+    }
+
+    /// What was added to the log of a run after the fact of this number: for those who have seen it until there.
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// All runs, oldest first.
+    fn runs(&self) -> Result<Vec<RunRow>, StoreError>;
 
     /// The runs in which something is left to do, oldest first: those that have not ended, those that were called
     /// off before all their loops were, and those of which a person reopened a loop.

@@ -132,10 +132,14 @@ impl Store for MemoryStore {
         })
     }
 
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
         let inner = lock(&self.inner);
         journal::known(&inner.shelf, run)?;
-        inner.shelf.log(run)
+        inner.shelf.log_after(run, seq)
+    }
+
+    fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        lock(&self.inner).shelf.runs()
     }
 
     fn open_runs(&self) -> Result<Vec<RunRow>, StoreError> {

@@ -149,11 +149,15 @@ impl Store for SqliteStore {
         Ok(recorded)
     }
 
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
         self.read(|connection| {
             journal::known(&Pages(connection), run)?;
-            Pages(connection).log(run)
+            Pages(connection).log_after(run, seq)
         })
+    }
+
+    fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        self.read(query::runs)
     }
 
     fn open_runs(&self) -> Result<Vec<RunRow>, StoreError> {

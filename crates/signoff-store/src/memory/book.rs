@@ -30,6 +30,10 @@ impl Shelf {
         self.tables.get(&table).into_iter().flatten()
     }
 
+    pub fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        self.table(Table::Runs).map(|row| cells(Table::Runs, row, &RUN_COLUMNS).run()).collect()
+    }
+
     pub fn open_runs(&self) -> Result<Vec<RunRow>, StoreError> {
         let open = self.table(Table::Runs).filter(|row| cell(*row, "open") == Cell::Integer(1));
         open.map(|row| cells(Table::Runs, row, &RUN_COLUMNS).run()).collect()
@@ -137,8 +141,9 @@ impl Book for Shelf {
         Ok(last.map_or(0, |recorded| recorded.seq))
     }
 
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
-        Ok(self.events.iter().filter(|recorded| recorded.run == run).cloned().collect())
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
+        let later = |recorded: &&Recorded| recorded.run == run && recorded.seq > seq;
+        Ok(self.events.iter().filter(later).cloned().collect())
     }
 
     fn all(

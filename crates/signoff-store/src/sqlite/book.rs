@@ -121,9 +121,9 @@ impl Book for Pages<'_> {
         self.number("SELECT COALESCE(MAX(seq), 0) FROM events WHERE run_id = ?", [number(run.0)])
     }
 
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
-        let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? ORDER BY seq");
-        select(self.0, &sql, [number(run.0)], recorded)
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
+        let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq");
+        select(self.0, &sql, [number(run.0), number(seq)], recorded)
     }
 
     fn all(

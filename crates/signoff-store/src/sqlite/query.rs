@@ -77,6 +77,11 @@ pub(super) fn open_runs(connection: &Connection) -> Result<Vec<RunRow>, StoreErr
     select(connection, &sql, [], |row| cells(row).run())
 }
 
+pub(super) fn runs(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+    let sql = format!("SELECT {} FROM runs ORDER BY id", RUN_COLUMNS.join(", "));
+    select(connection, &sql, [], |row| cells(row).run())
+}
+
 pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>, StoreError> {
     let sql = format!("SELECT {} FROM runs WHERE id = ?", RUN_COLUMNS.join(", "));
     one(connection, &sql, [number(run.0)], |row| cells(row).run())

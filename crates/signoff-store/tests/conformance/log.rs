@@ -24,6 +24,24 @@ pub fn facts_come_back_as_they_were_written(house: &dyn House) {
     assert!(matches!(store.log(RunId(2)), Err(StoreError::NoRun(RunId(2)))));
 }
 
+/// Whoever follows a log is told what is new, and nothing twice.
+pub fn what_was_added_after_a_fact(house: &dyn House) {
+    let store = house.program();
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let other = store.open_run(say::at(1)).expect("a run");
+    store.append(&other, say::at(2), &[say::opened("plan")]).expect("appended");
+    store.append(&lease, say::at(2), &[say::opened("task")]).expect("appended");
+    let reader = house.program();
+    let seen = reader.log_after(lease.run(), 0).expect("a log");
+    assert_eq!(seen, reader.log(lease.run()).expect("a log"));
+    assert!(reader.log_after(lease.run(), seen[0].seq).expect("a log").is_empty());
+    let new = store.append(&lease, say::at(3), &[say::run(RunEvent::Started)]).expect("appended");
+    assert_eq!(reader.log_after(lease.run(), seen[0].seq).expect("a log"), new);
+    assert!(matches!(reader.log_after(RunId(9), 0), Err(StoreError::NoRun(RunId(9)))));
+    let presets: Vec<_> = reader.runs().expect("runs").into_iter().map(|run| (run.id, run.preset)).collect();
+    assert_eq!(presets, [(RunId(1), "task".to_owned()), (RunId(2), "plan".to_owned())]);
+}
+
 pub fn nothing_is_a_fact_less(house: &dyn House) {
     let store = house.program();
     let lease = store.open_run(say::at(1)).expect("a run");

@@ -25,20 +25,36 @@ pub struct Args {
     choice: String,
 }
 
+/// An answer that was taken in.
+pub struct Answered {
+    pub question: QuestionRow,
+    pub place: QuestionPlace,
+    pub taken: Taken,
+}
+
+/// Answers an open question, which is known by its own number or by its task's.
+pub fn answer(desk: &Desk, id: &str, choice: &str) -> Result<Answered, Failure> {
+    let question = find(desk, id)?;
+    if !question.choices.iter().any(|known| known == choice) {
+        return Err(Failure::usage(format!("`{choice}` is not a choice of {}", question.id))
+            .hint(format!("choose one of {}", question.choices.join(", "))));
+    }
+    let place = place(desk, &question)?;
+    let asked = Some(place.question);
+    let wish = Command::Answer { question: asked, choice: choice.to_owned(), by: door::person() };
+    let taken = decide(desk, place.run, &place.loop_id, wish)?;
+    Ok(Answered { question, place, taken })
+}
+
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::find()?.ok_or_else(no_question)?;
-    let question = find(&desk, &args.id)?;
-    if !question.choices.contains(&args.choice) {
-        return Err(Failure::usage(format!("`{}` is not a choice of {}", args.choice, question.id))
-            .hint(format!("choose one of {}", question.choices.join(", "))));
-    }
-    let QuestionPlace { run, loop_id, question: asked, .. } = place(&desk, &question)?;
-    let wish = Command::Answer { question: Some(asked), choice: args.choice.clone(), by: door::person() };
-    let taken = decide(&desk, run, &loop_id, wish, console)?;
+    let Answered { question, place, taken } = answer(&desk, &args.id, &args.choice)?;
+    let QuestionPlace { run, loop_id, .. } = place;
+    taken.tell(console);
+    let recorded = matches!(taken, Taken::Recorded { .. });
     // Whoever drives the run tells it there.
-    let ended =
-        if taken == Taken::Recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };
+    let ended = if recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };
     if console.json {
         let (id, choice) = (question.id.clone(), args.choice.clone());
         console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;
@@ -47,14 +63,14 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
     }
     // What a part of a run came to is told to the run when it is taken up.
-    if taken == Taken::Recorded && loop_id.serves_the_run() {
+    if recorded && loop_id.serves_the_run() {
         console.note(&format!("`signoff run --resume {run}` goes on"));
         return Ok(Exit::Done);
     }
     let left = |row: &TaskRow| {
         row.run_id == Some(run.0) && matches!(row.status, Status::Pending | Status::InProgress)
     };
-    if taken == Taken::Recorded && (ended.is_empty() || desk.tasks()?.iter().any(left)) {
+    if recorded && (ended.is_empty() || desk.tasks()?.iter().any(left)) {
         console.note("`signoff work` goes on");
     }
     Ok(Exit::Done)

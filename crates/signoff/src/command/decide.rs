@@ -21,32 +21,41 @@ use crate::drive::try_acquire;
 use crate::failure::Failure;
 
 /// How a decision was taken in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 pub enum Taken {
-    /// It is in the log.
-    Recorded,
+    /// It is in the log. The note tells where that is kept which nobody goes on with.
+    Recorded { note: Option<String> },
     /// The program that drives the run has it, and goes on.
     HandedOver,
 }
 
+impl Taken {
+    /// What else the person should know.
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            Self::Recorded { note } => note.as_deref(),
+            Self::HandedOver => None,
+        }
+    }
+
+    /// Says it.
+    pub fn tell(&self, console: &Console) {
+        if let Some(note) = self.note() {
+            console.note(note);
+        }
+    }
+}
+
 /// Records a decision, or hands it to whoever drives the run.
-pub fn decide(
-    desk: &Desk,
-    run: RunId,
-    loop_id: &LoopId,
-    wish: Command,
-    console: &Console,
-) -> Result<Taken, Failure> {
+pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Result<Taken, Failure> {
     match try_acquire(&*desk.store, run)? {
         Some(lease) => {
             let board = Board::of(run, &desk.store.log(run)?);
             let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
             let facts = facts(&board, loop_id, wish, by_hand)?;
             desk.store.append(&lease, clock::now(), &facts)?;
-            if let Some(note) = clear_apart(desk, &lease, loop_id)? {
-                console.note(&note);
-            }
-            Ok(Taken::Recorded)
+            Ok(Taken::Recorded { note: clear_apart(desk, &lease, loop_id)? })
         }
         None => hand_over(desk, run, loop_id, &wish),
     }

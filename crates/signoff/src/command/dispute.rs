@@ -9,7 +9,7 @@ use signoff_engine::board::Board;
 use signoff_store::{FindingPlace, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
-use super::decide::decide;
+use super::decide::{Taken, decide};
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
@@ -35,12 +35,24 @@ pub struct Args {
     task: Option<TaskId>,
 }
 
+/// Has a finding refuted, which is known by the first characters of its id.
+pub fn dispute(
+    desk: &Desk,
+    prefix: &str,
+    task: Option<TaskId>,
+    reason: &str,
+) -> Result<(FindingPlace, Taken), Failure> {
+    let place = find(desk, prefix, task)?;
+    let (finding, by, reason) = (place.finding.clone(), door::person(), reason.to_owned());
+    let taken = decide(desk, place.run, &place.loop_id, Command::Dispute { finding, by, reason })?;
+    Ok((place, taken))
+}
+
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::find()?.ok_or_else(|| unknown(&args.finding))?;
-    let FindingPlace { run, loop_id, task, finding } = find(&desk, args)?;
-    let wish = Command::Dispute { finding: finding.clone(), by: door::person(), reason: args.reason.clone() };
-    decide(&desk, run, &loop_id, wish, console)?;
+    let (FindingPlace { task, finding, .. }, taken) = dispute(&desk, &args.finding, args.task, &args.reason)?;
+    taken.tell(console);
     if console.json {
         let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
         console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;
@@ -55,10 +67,9 @@ fn unknown(finding: &str) -> Failure {
         .hint("`signoff show ID` lists the findings of a task")
 }
 
-fn find(desk: &Desk, args: &Args) -> Result<FindingPlace, Failure> {
-    let prefix = &args.finding;
+fn find(desk: &Desk, prefix: &str, task: Option<TaskId>) -> Result<FindingPlace, Failure> {
     let mut found = desk.store.findings(prefix)?;
-    if let Some(task) = args.task {
+    if let Some(task) = task {
         found.retain(|place| place.task == Some(task));
         if found.is_empty() {
             return Err(Failure::usage(format!("task {task} has no finding {prefix}"))

@@ -7,7 +7,7 @@ use signoff_engine::board::Board;
 use signoff_engine::git::{Git, Repository};
 use signoff_store::Store;
 
-use super::decide::decide;
+use super::decide::{Taken, decide};
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
@@ -48,15 +48,20 @@ fn check_nobody_writes(desk: &Desk, task: TaskId, (run, loop_id): (RunId, &LoopI
     Err(Failure::usage(format!("task {task} is being worked on")).hint(hint))
 }
 
+/// Sets the final verdict of a task.
+pub fn edit(desk: &Desk, task: TaskId, verdict: &str, reason: &str) -> Result<Taken, Failure> {
+    let (run, loop_id) = desk.loop_of(task)?;
+    let (verdict, by) = (verdict.to_ascii_uppercase(), door::person());
+    let wish = Command::Edit { verdict, by, reason: reason.to_owned(), head: head_of(desk, task)? };
+    check_nobody_writes(desk, task, (run, &loop_id))?;
+    decide(desk, run, &loop_id, wish)
+}
+
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let desk = Desk::open(args.task)?;
-    let (run, loop_id) = desk.loop_of(args.task)?;
+    edit(&desk, args.task, &args.verdict, &args.reason)?.tell(console);
     let verdict = args.verdict.to_ascii_uppercase();
-    let (by, reason, head) = (door::person(), args.reason.clone(), head_of(&desk, args.task)?);
-    let wish = Command::Edit { verdict: verdict.clone(), by, reason, head };
-    check_nobody_writes(&desk, args.task, (run, &loop_id))?;
-    decide(&desk, run, &loop_id, wish, console)?;
     super::told(
         &desk,
         args.task,

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{RunView, Status};
-use signoff_engine::process::AttemptDir;
 use signoff_store::Store;
 
 use self::transcript::{Heading, Transcript};
@@ -15,6 +14,7 @@ use crate::desk::Desk;
 use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
+use crate::look;
 
 /// Show what the agents of a task said
 ///
@@ -114,7 +114,7 @@ fn transcripts(
     let wanted = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
     for (attempt, launch, _) in view.attempts(loop_id).into_iter().filter(|(one, ..)| wanted(one.0)) {
-        let dir = AttemptDir::new(desk.layout().attempt(run, loop_id, attempt));
+        let dir = look::attempt(desk, (run, loop_id), attempt);
         let files = if args.prompts {
             vec![("prompt", dir.prompt())]
         } else {

@@ -61,7 +61,8 @@ fn accept(desk: &Desk, task: TaskId, reason: &str, console: &Console) -> Result<
     let (run, loop_id) = desk.loop_of(task)?;
     let (by, reason, head) = (door::person(), reason.to_owned(), head_of(desk, task)?);
     let wish = Command::Edit { verdict: "APPROVED".to_owned(), by, reason, head };
-    decide(desk, run, &loop_id, wish, console).map(drop)
+    decide(desk, run, &loop_id, wish)?.tell(console);
+    Ok(())
 }
 
 /// The run of a task that is signed off and lands when all of its group are.

@@ -1,7 +1,7 @@
 //! `signoff retry`: once more, from where it failed.
 
 use signoff_core::command::Command;
-use signoff_core::ids::TaskId;
+use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskType;
 use signoff_store::Store;
 
@@ -29,22 +29,33 @@ pub struct Args {
     queue: bool,
 }
 
-/// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    let row = desk.task(args.task)?;
+/// The loop that is to go on.
+fn retried(desk: &Desk, task: TaskId) -> Result<(RunId, LoopId), Failure> {
+    let row = desk.task(task)?;
     if row.kind == TaskType::Review && row.reason.as_deref() == Some("gate_failed") {
-        let task = args.task;
         return Err(Failure::usage(format!("there is nothing to retry: review {task} is done")).hint(
             format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again"),
         ));
     }
-    let (run, loop_id) = desk.loop_of(args.task)?;
+    desk.loop_of(task)
+}
+
+/// Has a task go on; whoever drives its run does so at once.
+pub fn retry(desk: &Desk, task: TaskId) -> Result<Taken, Failure> {
+    let (run, loop_id) = retried(desk, task)?;
+    decide(desk, run, &loop_id, Command::Retry { by: door::person() })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::open(args.task)?;
+    let (run, loop_id) = retried(&desk, args.task)?;
     // Whoever drives it already has looked; what is only queued is looked at when it is taken up.
     if !args.queue && !desk.store.is_held(run)? {
         preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[args.task]))?;
     }
-    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() }, console)?;
+    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
+    taken.tell(console);
     if args.queue || taken == Taken::HandedOver {
         return super::told(&desk, args.task, &format!("Task #{} goes on\n", args.task), console);
     }

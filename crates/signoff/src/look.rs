@@ -1,0 +1,52 @@
+//! What is looked at of one task, whoever shows it: commands, the terminal's screen, the page.
+
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::machine::Reason;
+use signoff_core::view::TaskRow;
+use signoff_engine::artifact;
+use signoff_engine::git::{Git, Tips};
+use signoff_engine::process::AttemptDir;
+use signoff_store::Store;
+use signoff_term::show::Report;
+
+use crate::desk::Desk;
+use crate::door;
+use crate::failure::Failure;
+
+/// Everything told of one task, and the tasks among which it stands.
+pub fn task(desk: &Desk, task: TaskId) -> Result<(Report, Vec<TaskRow>), Failure> {
+    let (row, tasks) = desk.seen(task)?;
+    let (log, loop_id) = match desk.store.loop_of(task)? {
+        Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
+        None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
+    };
+    let voided = voided(desk, &row);
+    let mut report = Report::of(row, &log, &loop_id, artifacts(desk, task));
+    report.voided = voided;
+    // People know a question by the number it has in the whole repository.
+    report.question = desk.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
+    Ok((report, tasks))
+}
+
+/// The files kept of a task, as seen from the top of the checkout.
+fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
+    let layout = desk.layout();
+    let mut artifacts = artifact::of_task(&layout.reviews(), task);
+    artifacts.extend(artifact::of_task(&layout.plans(), task));
+    let shown =
+        |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
+    artifacts.into_iter().map(shown).collect()
+}
+
+/// What is wrong with an approval, where the branch has moved since: it is of one commit.
+fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
+    row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.word()))?;
+    let branch = row.branch.as_ref()?;
+    let tip = Tips::of(&desk.root).of_branch(branch, &Git::new(door::environment()))?;
+    Some(format!("{branch} has moved to {tip}, which nobody reviewed: `signoff review {}`", row.id))
+}
+
+/// Where the files of an attempt are.
+pub fn attempt(desk: &Desk, (run, loop_id): (RunId, &LoopId), attempt: AttemptId) -> AttemptDir {
+    AttemptDir::new(desk.layout().attempt(run, loop_id, attempt))
+}
