@@ -5,6 +5,7 @@
 //! a crash must resume are the same by construction.
 
 mod event;
+mod failure;
 mod finish;
 mod fix;
 mod independent;
@@ -19,9 +20,10 @@ mod state;
 mod work;
 
 pub use event::{
-    CheckReport, Choice, Earlier, Effect, Event, Failure, FinalWord, Job, JobKind, LandReport, Left,
-    LimitPlan, Loss, Subject, Turn, WorkReport,
+    CheckReport, Choice, Earlier, Effect, Event, FinalWord, Job, JobKind, LandReport, Left, LimitPlan, Loss,
+    Subject, Turn, WorkReport,
 };
+pub use failure::Failure;
 pub use independent::independent_groups;
 pub use judge::{blocking, round};
 pub use limit::{Busy, Chain, Duty, Limited, Refusal, Waited, refused};

@@ -44,6 +44,8 @@ pub struct Order<'a> {
     pub worktree: &'a Path,
     /// The repository that the worktree belongs to.
     pub repository: &'a Path,
+    /// Where the person is at work: what a program is looked up from that is named by a relative path.
+    pub checkout: &'a Path,
     /// A directory of its own, which is there: it may write below it, and nobody else reads it.
     pub home: &'a Path,
     /// The home of the person, who may be logged in there.
@@ -113,7 +115,13 @@ impl Order<'_> {
     /// The program, which is the configuration's or has its usual name, and its first arguments.
     fn program(&self, usual: &str) -> (String, Vec<String>) {
         let mut words = self.agent.command.iter().cloned();
-        (words.next().unwrap_or_else(|| usual.to_owned()), words.collect())
+        (words.next().map_or_else(|| usual.to_owned(), |named| self.found(&named)), words.collect())
+    }
+
+    /// A program that is named by a path is the checkout's, also while the work is done elsewhere.
+    fn found(&self, program: &str) -> String {
+        let is_relative = program.contains('/') && !program.starts_with('/');
+        if is_relative { self.checkout.join(program).display().to_string() } else { program.to_owned() }
     }
 
     /// The program with what it is told: its own arguments first, the person's last.

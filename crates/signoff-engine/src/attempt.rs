@@ -15,7 +15,9 @@ mod held;
 pub(crate) mod home;
 mod inherited;
 mod items;
+mod launch;
 mod limited;
+mod material;
 mod once;
 mod planner;
 mod planted;
@@ -31,15 +33,16 @@ pub(crate) use conclude::{Checks, checked, failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
 pub use environment::secrets;
 pub(crate) use environment::{
-    bare as bare_environment, of_landing as environment, of_trial as trial_environment, withheld,
+    around as environment_around, bare as bare_environment, of_landing as environment,
+    of_trial as trial_environment,
 };
 pub use found::{Found, found};
 pub(crate) use hear::{hear_lost, listen};
 pub(crate) use inherited::{inherited, inherits};
 pub(crate) use items::{Lies, found_changed, is_first};
+pub(crate) use launch::lay;
 pub use once::Once;
-pub(crate) use prepare::{lay, make_directory};
-pub(crate) use proxy::past_proxies;
+pub(crate) use prepare::make_directory;
 pub use reading::Readings;
 pub use usage::{Priced, told_usage};
 

@@ -16,7 +16,7 @@ use signoff_core::review::Usage;
 
 use crate::agent::{self, Duty, Order};
 use crate::attempt::{
-    Priced, failure, inherited, lay, listen, past_proxies, start_of, told_usage, trial_environment, withheld,
+    Priced, environment_around, failure, inherited, lay, listen, start_of, told_usage, trial_environment,
 };
 use crate::confine::Held;
 use crate::error::EngineError;
@@ -100,6 +100,7 @@ impl Trial<'_> {
             duty: Duty::Read,
             worktree: &self.repository(),
             repository: &self.repository(),
+            checkout: self.checkout,
             home: &dir.home(),
             person: self.person,
             inherits: &inherited(self.agent, self.variables),
@@ -109,23 +110,13 @@ impl Trial<'_> {
             root: rustix::process::geteuid().is_root(),
         });
         lay(&line.files)?;
-        let mut environment = withheld(self.agent);
-        environment.extend(line.environment);
-        environment.extend(self.agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-        environment.extend(trial_environment(dir));
-        past_proxies(&mut environment);
+        let environment = environment_around(self.agent, line.environment, trial_environment(dir));
         let held = match self.hold {
             Hold::Nobody => None,
             by @ (Hold::Landlock | Hold::Bubblewrap) => Some(Held { by, writable: own.into() }),
         };
-        let named_by_path = line.program.contains('/') && !line.program.starts_with('/');
-        let program = if named_by_path {
-            self.checkout.join(&line.program).display().to_string()
-        } else {
-            line.program
-        };
         let limits = Limits { time: Some(self.limit), silence: None, grace: GRACE };
-        let (arguments, directory) = (line.arguments, self.repository());
+        let (program, arguments, directory) = (line.program, line.arguments, self.repository());
         Ok(Ok(Launch { program, arguments, directory, environment, held, limits }))
     }
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Failure, LimitPlan, Turn};
+use super::event::{Event, LimitPlan, Turn};
+use super::failure::Failure;
 use super::state::{Hold, Loop, Slot, Stage};
 use super::{Policy, Reason};
 use crate::heard::Trouble;

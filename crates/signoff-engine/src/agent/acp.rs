@@ -33,7 +33,7 @@ impl Agent for Acp {
         let Known { words, model, environment, files } = known(&program, order);
         let flags = flags(&Order { model: order.model.filter(|_| !model), ..*order });
         let speaks = [SPEAK.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
-        let agent = [found(&program, order.repository)].into_iter().chain(first).chain(words);
+        let agent = [program.clone()].into_iter().chain(first).chain(words);
         CommandLine {
             program: order.program.to_owned(),
             arguments: speaks.chain(agent).chain(order.agent.args.iter().cloned()).collect(),
@@ -111,12 +111,6 @@ fn gemini_words(order: &Order<'_>) -> Vec<String> {
     }
     words.extend(order.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
     words
-}
-
-/// A program that is named by a path is the repository's, also while the work is done elsewhere.
-fn found(program: &str, repository: &Path) -> String {
-    let named_by_path = program.contains('/') && !program.starts_with('/');
-    if named_by_path { repository.join(program).display().to_string() } else { program.to_owned() }
 }
 
 /// What was said so far.

@@ -7,14 +7,8 @@ pub struct Command;
 
 impl Agent for Command {
     fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let mut words = order.agent.command.iter().chain(&order.agent.args).cloned();
         let model = order.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
-        CommandLine {
-            program: words.next().unwrap_or_default(),
-            arguments: words.collect(),
-            environment: model.into_iter().collect(),
-            files: Vec::new(),
-        }
+        CommandLine { environment: model.into_iter().collect(), ..order.line("", []) }
     }
 
     fn listener(&self) -> Box<dyn Listener> {

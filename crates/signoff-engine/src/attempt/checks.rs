@@ -6,7 +6,8 @@ use std::path::Path;
 use signoff_core::policy::Span;
 
 use super::environment::{self, Told};
-use super::prepare::{Memo, Prepared, assemble, write_prompt};
+use super::launch::assemble;
+use super::prepare::{Memo, Prepared, write_prompt};
 use super::{Unstarted, Workshop};
 use crate::agent::CommandLine;
 use crate::assignment::Assignment;

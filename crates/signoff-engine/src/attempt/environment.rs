@@ -8,6 +8,7 @@ use signoff_core::machine::JobKind;
 use signoff_core::redact::Secrets;
 
 use super::inherited::inherits;
+use super::proxy::past_proxies;
 use crate::agent::credentials::{at_home, is_credential};
 use crate::assignment::Assignment;
 use crate::process::{AttemptDir, variables};
@@ -56,8 +57,21 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
     .collect()
 }
 
+/// All that is set or taken away for an agent: its adapter's variables between what it does not inherit and what the
+/// configuration and the attempt give it. The last one counts.
+pub fn around(
+    agent: &Agent,
+    adapters: Vec<(String, Option<String>)>,
+    told: Vec<(String, Option<String>)>,
+) -> Vec<(String, Option<String>)> {
+    let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+    let mut all: Vec<_> = withheld(agent).into_iter().chain(adapters).chain(given).chain(told).collect();
+    past_proxies(&mut all);
+    all
+}
+
 /// What an agent does not inherit of the person's variables.
-pub fn withheld(agent: &Agent) -> Vec<(String, Option<String>)> {
+fn withheld(agent: &Agent) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
     names.filter(|name| !inherits(agent, name)).map(|name| (name, None)).collect()
 }

@@ -1,42 +1,37 @@
 //! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
 
 use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::config::{Agent, AgentKind, Assigned, AssignedReviewer, Place, ReviewWorkspace};
+use signoff_core::config::{AgentKind, Assigned, AssignedReviewer, Place, ReviewWorkspace};
 use signoff_core::contract::{Ask, Contract};
 use signoff_core::grant::Grant;
 use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
-use signoff_core::policy::Span;
 use signoff_core::review::Bar;
 use signoff_core::steering::files_with;
-use signoff_core::workflow::{Completion, Role};
+use signoff_core::workflow::Role;
 
-use super::document::{self, Kind};
-use super::environment::{self, Told};
+use super::environment::Told;
 use super::held::{Room, held};
-use super::inherited::inherited;
+use super::launch::launch;
+use super::material::{
+    author_output, documents, instructions, laid, last_review, opening, previous_message, restarted,
+    reviewer_opening, unread,
+};
 use super::planted::planted;
-use super::proxy::past_proxies;
-use super::{Unstarted, Workshop, carried, checks, copied, directory, items, research};
-use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
-use crate::artifact;
+use super::{Unstarted, Workshop, checks, copied, directory, document, items, research};
+use crate::agent::{self, Duty};
 use crate::assignment::Assignment;
 use crate::brief::{self, Material};
-use crate::draft::{Care, Draft};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{Diff, GitError};
-use crate::opening::{self, PromptFile};
 use crate::place::apart;
-use crate::process::{AttemptDir, Launch, Limits};
+use crate::process::{AttemptDir, Launch};
 use crate::reports::Access;
 
 /// What concluding an attempt must know and cannot tell from anything else.
@@ -154,14 +149,6 @@ fn prepare_work(
     }
 }
 
-/// In which projects say how they are worked on. Agents are kept from reading them by themselves.
-const INSTRUCTIONS: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONTRIBUTING.md"];
-
-/// Those that lie at the root of a worktree.
-fn instructions(worktree: &Path) -> Vec<&'static str> {
-    INSTRUCTIONS.into_iter().filter(|name| worktree.join(name).is_file()).collect()
-}
-
 fn prepare_review(
     shop: &Workshop,
     task: &Assignment,
@@ -274,20 +261,6 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
     }
 }
 
-/// The documents that a task has, for those who must know them.
-fn documents(shop: &Workshop, task: &Assignment) -> Result<Material, EngineError> {
-    let text = |kind| document::text(shop, task, kind);
-    Ok(Material { design: text(Kind::Design)?, plan: text(Kind::Plan)?, ..Material::default() })
-}
-
-/// The same with what ended the last pass: the next one must not begin without knowing it.
-pub(super) fn restarted(shop: &Workshop, task: &Assignment) -> Result<Material, EngineError> {
-    let ended_last = task.last_round.as_ref().is_some_and(|round| round.pass + 1 == task.job.pass);
-    let name = task.last_artifact().filter(|_| ended_last);
-    let last_pass = name.and_then(|name| artifact::read_merged(&shop.layout.reviews(), &name));
-    Ok(Material { last_pass, ..documents(shop, task)? })
-}
-
 /// What a reviewer is asked, as far as reading its answer depends on it.
 pub fn ask(task: &Assignment, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> Ask {
     let JobKind::Review { reviewer, .. } = &task.job.kind else {
@@ -323,191 +296,6 @@ fn subject(task: &Assignment) -> (Option<LoopId>, Option<String>) {
         (None, Some(id)) => (Some(task.loop_id.clone()), Some(id.to_string())),
         (None, None) => (None, None),
     }
-}
-
-pub(super) fn launch(
-    shop: &Workshop,
-    task: &Assignment,
-    dir: &AttemptDir,
-    (agent, model, duty): (&Agent, Option<&str>, Duty),
-    (timeout, told): (Span, &Told),
-) -> Result<Launch, Unstarted> {
-    let Some(adapter) = agent::of(agent.kind) else {
-        return Err(Unstarted::Failed(format!(
-            "agent {} is of a kind that cannot be driven here",
-            agent.name
-        )));
-    };
-    let program = shop.program.display().to_string();
-    let (home, person) = (dir.home(), shop.person.as_path());
-    let reporting = told.access.as_ref();
-    let reporting = reporting.map(|access| Reporting { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
-    let mut line = adapter.command_line(&Order {
-        agent,
-        model,
-        program: &program,
-        duty,
-        worktree: Path::new(&task.place.worktree),
-        repository: shop.repository.root(),
-        home: &home,
-        person,
-        inherits: &inherited(agent, &shop.variables),
-        reporting,
-        resumes: task.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
-        hold: task.launch.hold.unwrap_or(Hold::Nobody),
-        root: rustix::process::geteuid().is_root(),
-    });
-    if let Some(resumed) = &task.launch.resumes {
-        let earlier = AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, resumed.attempt));
-        carried::carry(adapter.keeps(), &earlier.home(), &home);
-    }
-    lay(&line.files)
-        .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
-    line.environment.splice(0..0, environment::withheld(agent));
-    line.environment.extend(agent.env.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
-    line.environment.extend(environment::of(task, dir, told));
-    past_proxies(&mut line.environment);
-    Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
-}
-
-/// Puts the files where the agent looks for them, for nobody else to read.
-pub(crate) fn lay(files: &[Laid]) -> io::Result<()> {
-    for file in files {
-        let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
-        let directory = path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        match file {
-            Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
-            Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
-            Laid::Link { path, of } if of.exists() => link(path, of)?,
-            Laid::Copy { .. } | Laid::Link { .. } => {}
-        }
-    }
-    Ok(())
-}
-
-/// An attempt that is prepared again finds what it laid before.
-fn link(path: &Path, of: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => symlink(of, path),
-    }
-}
-
-pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
-    let CommandLine { program, arguments, environment, files: _ } = line;
-    let limits = shop.settings.limits();
-    Launch {
-        program: found(&program, shop.repository.checkout()),
-        arguments,
-        directory: directory.to_owned(),
-        environment,
-        held: None,
-        limits: Limits {
-            time: Some(duration(timeout)),
-            silence: Some(duration(limits.silence)),
-            grace: duration(limits.grace),
-        },
-    }
-}
-
-/// A program that is named by a path is the checkout's, also while the work is done elsewhere.
-fn found(program: &str, checkout: &Path) -> String {
-    let named_by_path = program.contains('/') && !program.starts_with('/');
-    if named_by_path { checkout.join(program).display().to_string() } else { program.to_owned() }
-}
-
-fn duration(span: Span) -> Duration {
-    Duration::from_secs(span.seconds)
-}
-
-/// The prompt that the workflow has for a role.
-fn laid(shop: &Workshop, task: &Assignment, role: &str) -> Result<Option<String>, EngineError> {
-    let path = task.policy.workflow.prompts.get(role);
-    path.map(|path| prompt_file(shop, path)).transpose()
-}
-
-/// A person's own words in place of the built-in opening: configured, or in `.signoff/prompts`.
-pub(super) fn opening(shop: &Workshop, names: &[&str]) -> Result<Option<String>, EngineError> {
-    for name in names {
-        if let Some((file, _)) = opening::find(&shop.settings, shop.repository.root(), name) {
-            return Ok(Some(file.read()?));
-        }
-    }
-    Ok(None)
-}
-
-/// The words that a reviewer begins with: the workflow's, its own, or those of its name or role.
-fn reviewer_opening(
-    shop: &Workshop,
-    task: &Assignment,
-    assigned: &AssignedReviewer,
-) -> Result<Option<String>, EngineError> {
-    match (laid(shop, task, "review")?, &assigned.prompt) {
-        (Some(text), _) => Ok(Some(text)),
-        (None, Some(path)) => prompt_file(shop, path).map(Some),
-        (None, None) => opening(shop, &[assigned.name.as_str(), "review"]),
-    }
-}
-
-/// A prompt that is named by a path must be there.
-fn prompt_file(shop: &Workshop, path: &str) -> Result<String, EngineError> {
-    Ok(PromptFile::at(shop.repository.root(), path).read()?)
-}
-
-/// The answers nobody could read, for the fixer to make sense of.
-fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let JobKind::Fix { unread, .. } = &task.job.kind else { return None };
-    let (reviews, name) = (shop.layout.reviews(), task.artifact());
-    let texts: Vec<String> =
-        unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
-}
-
-/// The review that an improvement answers; and for a fix the review of this cycle, where reviewers answer in prose:
-/// what they say beside their findings is part of what they ask for.
-fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let reviews = shop.layout.reviews();
-    match &task.job.kind {
-        JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
-        JobKind::Fix { .. } if task.shares_fixes() => None,
-        JobKind::Fix { .. } => {
-            let known = &task.policy.workflow.reviewers;
-            let in_prose = |name| known.get(name).is_some_and(|one| one.contract == Contract::Markdown);
-            task.gate()?
-                .reviewers
-                .iter()
-                .any(in_prose)
-                .then(|| artifact::read_merged(&reviews, &task.artifact()))?
-        }
-        JobKind::Work { .. }
-        | JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine { .. }
-        | JobKind::Land => None,
-    }
-}
-
-/// The last message of whoever wrote the work, where the gate shows it to reviewers.
-fn author_output(shop: &Workshop, task: &Assignment) -> Option<String> {
-    if !task.gate().is_some_and(|gate| gate.author_output) {
-        return None;
-    }
-    last_message(shop, task)
-}
-
-/// What the attempt before said, for one that goes on with its work.
-fn previous_message(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let goes_on = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. });
-    let marked = task.policy.workflow.completion == Completion::Marker;
-    if goes_on && marked && task.state.tally.iteration > 1 { last_message(shop, task) } else { None }
-}
-
-fn last_message(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let attempts = shop.layout.attempts(task.run, &task.loop_id);
-    let before = (1..task.job.attempt.0).rev().map(|number| attempts.join(format!("a{number}")));
-    before.map(AttemptDir::new).find_map(|dir| super::conclude::writers_message(&dir))
 }
 
 /// Writes the prompt, which tells nobody a secret that somebody wrote into a file.

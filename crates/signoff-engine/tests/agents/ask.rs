@@ -61,6 +61,7 @@ impl Ask {
             duty: self.duty,
             worktree: Path::new("/work/repo/.signoff/worktrees/t1"),
             repository: Path::new("/work/repo"),
+            checkout: Path::new("/work/repo"),
             home: Path::new("/work/attempt/home"),
             person: &self.person,
             inherits: &self.inherits.iter().map(|name| (*name).to_owned()).collect(),
