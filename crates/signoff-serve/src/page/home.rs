@@ -92,8 +92,10 @@ fn troubled(task: &TaskRow, scene: &Scene, now: Timestamp) -> Markup {
     html! {
         li.row {
             (cells(task, now))
-            p.next { (text::line(&attention::next(task, scene))) }
-            @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+            div.do {
+                @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+                p.next { (text::line(&attention::next(task, scene))) }
+            }
         }
     }
 }
@@ -114,6 +116,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (sign::dollars(sign::cost(task))) } }
             @if let Some(elapsed) = sign::elapsed(task, now) { span { (elapsed) } }
+            @if let Some(ended) = &task.ended_at { span { (sign::ago(ended, now)) } }
         }
     }
 }
