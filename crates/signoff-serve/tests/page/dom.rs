@@ -15,7 +15,7 @@ pub fn all<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
 
 /// What a person reads of an element, on one line.
 pub fn words(element: ElementRef) -> String {
-    element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    element.text().flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
 /// The skeleton of a page: its elements with their attributes' names, and values where they are not text.

@@ -179,12 +179,12 @@ const LOCK: &str = "the lock is held while the mail is sent";
 
 /// One open, three settled; two of them are about the same lines.
 pub fn ledger() -> Vec<LedgerLine> {
-    let by_ann = Settled {
-        state: "refuted",
+    let by_ann = |state, cycle, why: &str| Settled {
+        state,
         by_kind: "person",
         by: "ann".into(),
-        commit: Some(commit(2)),
-        evidence: "the mail is queued, not sent".into(),
+        commit: Some(commit(cycle)),
+        evidence: why.to_owned(),
     };
     vec![
         LedgerLine {
@@ -208,7 +208,7 @@ pub fn ledger() -> Vec<LedgerLine> {
             finding: finding_line("f-77aa01bb02", "important", ("src/mail.rs", 40), LOCK),
             state: "refuted",
             seen: vec![seen(2)],
-            decisions: vec![by_ann],
+            decisions: vec![by_ann("refuted", 2, "the mail is queued, not sent")],
         },
         LedgerLine {
             finding: FindingLine {
@@ -218,7 +218,7 @@ pub fn ledger() -> Vec<LedgerLine> {
             },
             state: "deferred",
             seen: vec![seen(1)],
-            decisions: Vec::new(),
+            decisions: vec![by_ann("deferred", 1, "when the endpoint is stable")],
         },
     ]
 }
