@@ -13,7 +13,7 @@ use super::{sign, text};
 /// One row for each.
 pub fn table(report: &Report, setting: Setting) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Attempts" {
+        div.scroll tabindex="0" role="group" aria-label="Attempts" {
             table.figures {
                 thead {
                     tr {

@@ -240,6 +240,33 @@ fn what_went_wrong_says_what_to_do() {
     ");
 }
 
+#[test]
+fn what_nobody_works_on_says_so() {
+    let mut page = sample::task();
+    page.report.task = sample::row(29, "Add user authentication", Status::InProgress);
+    page.next = "signoff work 29".into();
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad, #head .next"), @"
+    Nobody works on it now: it was interrupted.
+    signoff work 29
+    ");
+    page.driven = true;
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad, #head .next"), @"signoff work 29");
+}
+
+#[test]
+fn a_question_takes_the_place_of_what_to_type() {
+    let mut page = sample::task();
+    page.report.question = Some(sample::question());
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head .question, #head .next"), @"#31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop");
+}
+
+#[test]
+fn what_the_approval_was_of_is_told_when_it_is_void() {
+    let mut page = sample::task();
+    page.report.voided = Some("signoff/task-29 has moved on to 9f8e7d6".into());
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad"), @"Not approved any more: signoff/task-29 has moved on to 9f8e7d6");
+}
+
 /// The buttons of a task's page.
 fn offered(task: TaskRow) -> String {
     let mut page = sample::task();
