@@ -305,11 +305,13 @@ fn what_is_long_is_bounded() {
         ..sample::task()
     };
     task.report.ledger.iter_mut().for_each(|line| line.finding.description.clone_from(&long));
+    task.transcripts.iter_mut().for_each(|transcript| transcript.tail = "ä\n".repeat(10_000));
     let html = page::task(&task, None);
     assert!(html.len() < 600_000, "{} bytes", html.len());
-    insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff"), @"
+    insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff, #t29-transcripts .hint"), @"
     … 133264 more bytes left out
     Diff 1 file, 30000 added, 0 removed The diff with what was found in it (30000 lines)
+    … 23857 more bytes left out
     ");
     insta::assert_snapshot!(part(&page::diff(&task), "#diff .file"), @"a +30000 −0 Too long for a page: 30000 lines.");
 }
