@@ -143,7 +143,8 @@ pub fn rest(page: &TaskPage, setting: Setting) -> Markup {
         @if !report.decisions.is_empty() {
             (section(setting, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))
         }
-        @if !page.transcripts.is_empty() {
+        // What agents said stays where it was said: a report is made to be sent.
+        @if setting.is_served && !page.transcripts.is_empty() {
             (section(setting, "transcripts", "What agents said", attempts::transcripts(&page.transcripts, &report.attempts, setting)))
         }
         @if !report.artifacts.is_empty() {

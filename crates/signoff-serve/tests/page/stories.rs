@@ -227,7 +227,6 @@ fn a_report_of_a_run() {
     Attempts
     `[limits] attempt` gives it longer
     Decisions of people
-    What agents said
     Files kept
     ");
 }
