@@ -1,10 +1,12 @@
-//! The Model Context Protocol server: what agents report to, and what people's own clients ask.
+//! What others reach over a connection: the Model Context Protocol server, and the pages people look at.
 //!
 //! Agents speak to it over HTTP on the loopback interface, each with a token of its own; what may be said with a
 //! token is decided elsewhere ([`Reporting`]). People's clients start `signoff mcp` and speak over its stdin and stdout.
+//! [`page`] makes the pages; whoever serves them is no part of it.
 
 mod agents;
 mod http;
+pub mod page;
 mod people;
 mod tool;
 

@@ -15,4 +15,4 @@ mod runs;
 pub mod show;
 pub mod slots;
 pub mod status;
-mod words;
+pub mod words;

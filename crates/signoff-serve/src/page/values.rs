@@ -1,0 +1,162 @@
+//! What the pages are made of: values that whoever serves them puts together.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use signoff_core::view::{QuestionRow, RunRow, TaskRow};
+use signoff_term::show::{Attempt, Report};
+
+/// Something to be said at the head of a page, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub kind: NoticeKind,
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// Whether something was done or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeKind {
+    Done,
+    Refused,
+}
+
+/// The overview: everything there is, what needs somebody first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Home {
+    /// What the person calls the repository.
+    pub project: String,
+    pub tasks: Vec<TaskRow>,
+    pub runs: Vec<RunRow>,
+    pub questions: Vec<QuestionRow>,
+    /// The runs that some program works on now.
+    pub driven: BTreeSet<u64>,
+    /// Whether all that is done is to be listed, however much that is (`?all=1`).
+    pub all: bool,
+    pub now: Timestamp,
+}
+
+/// Everything about one task. Its diff and a report of it are made of the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskPage {
+    pub project: String,
+    pub report: Report,
+    /// The text that was asked for; empty where nothing but the title is known.
+    pub spec: String,
+    /// What changed on its branch; none where there is no branch, or where it cannot be told.
+    pub diff: Option<DiffText>,
+    pub transcripts: Vec<Transcript>,
+    /// What to type about it, as [`signoff_term::attention::next`] says.
+    pub next: String,
+    /// Whether some program works on its run now.
+    pub driven: bool,
+    pub now: Timestamp,
+}
+
+/// A unified patch, as git prints it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiffText {
+    pub patch: String,
+    /// `3 files changed, 40 insertions(+), 2 deletions(-)`.
+    pub stat: String,
+    /// How many bytes of the patch were left out at its end.
+    pub left_out: u64,
+}
+
+/// The last that an attempt said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript {
+    /// `a3`.
+    pub attempt: String,
+    pub tail: String,
+    /// How many bytes came before it.
+    pub left_out: u64,
+}
+
+/// One attempt's transcript on a page of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TranscriptPage {
+    pub project: String,
+    pub task: u64,
+    pub title: String,
+    pub attempt: Attempt,
+    pub transcript: Transcript,
+}
+
+/// One run with its tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunPage {
+    pub project: String,
+    pub run: RunRow,
+    /// Its tasks alone.
+    pub tasks: Vec<TaskRow>,
+    /// Its questions alone.
+    pub questions: Vec<QuestionRow>,
+    /// Whether some program works on it now.
+    pub driven: bool,
+    pub now: Timestamp,
+}
+
+/// What can be counted over all tasks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StatsPage {
+    pub project: String,
+    pub reviewers: Vec<ReviewerFigures>,
+    pub roles: Vec<RoleFigures>,
+    /// How many tasks were approved after so many cycles, fewest cycles first.
+    pub cycles: Vec<(u32, u64)>,
+    /// How many tasks stopped for which reason, the most frequent first.
+    pub stops: Vec<(String, u64)>,
+    pub approved: u64,
+    /// What an approved task cost, on average; none where none was approved.
+    pub cost_per_approved: Option<Cost>,
+}
+
+/// What became of the findings of one reviewer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReviewerFigures {
+    pub name: String,
+    pub raised: u64,
+    pub upheld: u64,
+    pub refuted: u64,
+    pub open: u64,
+    pub cost: Cost,
+}
+
+/// What agents of one role used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RoleFigures {
+    pub role: String,
+    pub attempts: u64,
+    pub duration_ms: u64,
+    pub cost: Cost,
+}
+
+/// Dollars, and whether they were worked out from list prices.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    pub usd: f64,
+    pub is_estimated: bool,
+}
+
+/// The form for a new task, with what was typed before it was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AddPage {
+    pub project: String,
+    pub text: String,
+    /// The word of its type; `implement` where it is empty.
+    pub kind: String,
+    pub auto_review: bool,
+    pub max_cycles: String,
+    pub depends_on: String,
+}
+
+/// What stands at the head of a report that is kept as a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportHead {
+    pub project: String,
+    /// The run, where the report is of one; its tasks are told in the order they are given.
+    pub run: Option<RunRow>,
+    pub made_at: Timestamp,
+}
