@@ -66,24 +66,12 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     if tasks.is_empty() && questions.is_empty() && scene.runs.is_empty() {
         return EMPTY.to_owned();
     }
-    let latest = latest(tasks);
-    // What a person has said of a task stands, whatever came after it on the branch.
-    let is_open = |task: &&TaskRow| {
-        is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
-    };
-    let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task) && !scene.waits_by_itself(task);
-    let mut troubled: Vec<(u8, &TaskRow)> =
-        tasks.iter().filter(is_open).filter(untold).filter_map(|task| Some((urgency(task)?, task))).collect();
-    troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
-    let troubled: Vec<&TaskRow> = troubled.into_iter().map(|(_, task)| task).collect();
-    let alone = |task: &&TaskRow| scene.is_left(task) && scene.left_run_of(task).is_none();
-    let left: Vec<&TaskRow> = tasks.iter().filter(alone).collect();
+    let Sorted { troubled, left, running } = Sorted::of(scene);
+    let left: Vec<&TaskRow> = left.into_iter().filter(|task| scene.left_run_of(task).is_none()).collect();
+    let running: Vec<TaskRow> = running.into_iter().cloned().collect();
     let left_runs = told(scene, |run| runs::is_left(run, scene));
     let stopped_runs = told(scene, runs::needs_somebody);
     let going_runs = told(scene, |run| run.status == "running" && !runs::is_left(run, scene));
-    let taken_up = |task: &TaskRow| task.status == Status::InProgress && !scene.is_left(task);
-    let runs = |task: &&TaskRow| taken_up(task) || scene.waits_by_itself(task);
-    let running: Vec<_> = tasks.iter().filter(runs).cloned().collect();
     let mut parts = Vec::new();
     if !questions.is_empty() || !troubled.is_empty() || !stopped_runs.is_empty() {
         parts.push(format!("Needs attention:\n{stopped_runs}{}", needed(questions, &troubled, scene)));
@@ -96,6 +84,38 @@ pub fn text(scene: &Scene, questions: &[QuestionRow], title: usize) -> String {
     }
     parts.extend((!tasks.is_empty()).then(|| counts(tasks)));
     parts.join("\n")
+}
+
+/// The tasks about which something is to be said now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sorted<'a> {
+    /// Somebody has to do something about them, most urgent first. Open questions tell of others.
+    pub troubled: Vec<&'a TaskRow>,
+    /// Taken up, and worked on by nobody.
+    pub left: Vec<&'a TaskRow>,
+    pub running: Vec<&'a TaskRow>,
+}
+
+impl<'a> Sorted<'a> {
+    pub fn of(scene: &Scene<'a>) -> Self {
+        let tasks = scene.tasks;
+        let latest = latest(tasks);
+        // What a person has said of a task stands, whatever came after it on the branch.
+        let is_open = |task: &&TaskRow| {
+            is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
+        };
+        let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task) && !scene.waits_by_itself(task);
+        let urgent = tasks.iter().filter(is_open).filter(untold);
+        let mut troubled: Vec<_> = urgent.filter_map(|task| Some((urgency(task)?, task))).collect();
+        troubled.sort_by_key(|(urgency, task)| (*urgency, task.id));
+        let taken_up = |task: &TaskRow| task.status == Status::InProgress && !scene.is_left(task);
+        let runs = |task: &&TaskRow| taken_up(task) || scene.waits_by_itself(task);
+        Self {
+            troubled: troubled.into_iter().map(|(_, task)| task).collect(),
+            left: tasks.iter().filter(|task| scene.is_left(task)).collect(),
+            running: tasks.iter().filter(runs).collect(),
+        }
+    }
 }
 
 /// Those runs, where they are more than their tasks.

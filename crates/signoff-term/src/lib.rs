@@ -11,7 +11,7 @@ pub mod json;
 pub mod line;
 pub mod progress;
 mod round;
-mod runs;
+pub mod runs;
 pub mod show;
 pub mod slots;
 pub mod status;

@@ -40,23 +40,40 @@ pub fn is_left(run: &RunRow, scene: &Scene) -> bool {
     (is_told(run) || fills_slots(run)) && run.status == "running" && !scene.driven.contains(&run.id)
 }
 
+/// How a run stands, and what to type about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub status: Status,
+    /// `run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`.
+    pub standing: String,
+    pub next: Vec<String>,
+}
+
+impl Told {
+    pub fn of(run: &RunRow, scene: &Scene) -> Self {
+        let by: Vec<&TaskRow> = scene.tasks.iter().filter(|task| blocks(task, run)).collect();
+        let unfinished = scene.tasks.iter().filter(|task| is_unfinished(task, run)).count();
+        let standing = match run.groups {
+            Some(_) => standing(run, &by),
+            None if unfinished == 0 => format!("run {}: unfinished", run.id),
+            None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
+        };
+        Self { status: status(run), standing, next: next(run, &by, scene) }
+    }
+}
+
 /// `  ▪ run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`, and below it what to type.
 pub fn told(run: &RunRow, scene: &Scene) -> String {
-    let by: Vec<&TaskRow> = scene.tasks.iter().filter(|task| blocks(task, run)).collect();
-    let unfinished = scene.tasks.iter().filter(|task| is_unfinished(task, run)).count();
-    let standing = match run.groups {
-        Some(_) => standing(run, &by),
-        None if unfinished == 0 => format!("run {}: unfinished", run.id),
-        None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
-    };
-    let mut out = format!("  {} {standing}\n", words::mark(status(run)));
-    for line in next(run, &by, scene) {
+    let told = Told::of(run, scene);
+    let mut out = format!("  {} {}\n", words::mark(told.status), told.standing);
+    for line in told.next {
         out.push_str(&format!("      {line}\n"));
     }
     out
 }
 
-fn status(run: &RunRow) -> Status {
+/// The status word of a run as one of a task.
+pub fn status(run: &RunRow) -> Status {
     match run.status.as_str() {
         "blocked" => Status::Blocked,
         "failed" => Status::Failed,

@@ -1,18 +1,125 @@
-//! What stands around every page.
+//! What stands around every page: the head, the way to the others, and what there is to say once.
 
-use maud::{DOCTYPE, html};
+use maud::{DOCTYPE, Markup, html};
+use signoff_term::fit::cut;
 
-use super::values::Notice;
+use super::text;
+use super::values::{Notice, NoticeKind};
 
-pub(super) fn page(title: &str, project: &str, notice: Option<&Notice>) -> String {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head { meta charset="utf-8"; title { (title) " · " (project) } }
-            body { main { h1 { (title) } @if let Some(notice) = notice { p { (notice.message) } } } }
+/// What a page is about: whoever listens to changes need not fetch it for those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    Everything,
+    Task(u64),
+    Run(u64),
+    /// Nothing that changes while somebody looks.
+    Still,
+}
+
+/// A page before it is framed.
+pub struct Framed<'a> {
+    pub title: &'a str,
+    pub project: &'a str,
+    pub about: About,
+    pub notice: Option<&'a Notice>,
+    pub body: Markup,
+}
+
+/// The other pages.
+const WAYS: [(&str, &str); 3] = [("/", "Overview"), ("/stats", "Statistics"), ("/add", "Add a task")];
+
+impl Framed<'_> {
+    pub fn into_string(self) -> String {
+        let (task, run) = match self.about {
+            About::Everything | About::Still => (None, None),
+            About::Task(task) => (Some(task), None),
+            About::Run(run) => (None, Some(run)),
+        };
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                (self.head())
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.header())
+                    p #connection .banner role="status" hidden { "Not connected. What you see may be old." }
+                    noscript { p.banner { "Without script this page does not follow what happens: reload it." } }
+                    main #main tabindex="-1" data-task=[task] data-run=[run] {
+                        @if let Some(notice) = self.notice { (told(notice)) }
+                        (self.body)
+                    }
+                }
+            }
+        };
+        page.into_string()
+    }
+
+    fn head(&self) -> Markup {
+        let of = if self.project.is_empty() { "signoff" } else { self.project };
+        html! {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (cut(self.title, 80)) " · " (cut(of, 80)) }
+                link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
+                link rel="stylesheet" href="/assets/style.css";
+                @if self.about != About::Still { script src="/assets/live.js" defer {} }
+            }
         }
     }
-    .into_string()
+
+    fn header(&self) -> Markup {
+        html! {
+            header.top {
+                a.name href="/" { "signoff" }
+                @if !self.project.is_empty() { span.project { (text::line(self.project)) } }
+                nav aria-label="Pages" {
+                    ul {
+                        @for (way, name) in WAYS {
+                            li { a href=(way) aria-current=[(name == self.title).then_some("page")] { (name) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Something to be said once.
+pub fn told(notice: &Notice) -> Markup {
+    let (class, role) = match notice.kind {
+        NoticeKind::Done => ("notice good", "status"),
+        NoticeKind::Refused => ("notice bad", "alert"),
+    };
+    html! {
+        div class=(class) role=(role) {
+            p { (text::line(&notice.message)) }
+            @if let Some(hint) = &notice.hint { p.hint { (text::line(hint)) } }
+        }
+    }
+}
+
+/// A request that was not fulfilled.
+pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
+    let title = match status {
+        401 | 403 => "Not allowed",
+        404 => "Not found",
+        400..500 => "Refused",
+        _ => "Something went wrong",
+    };
+    let body = html! {
+        h1 { (title) }
+        p.lead { (text::line(message)) }
+        @if let Some(hint) = hint { p { (text::line(hint)) } }
+        p { a href="/" { "To the overview" } }
+    };
+    Framed { title, project: "", about: About::Still, notice: None, body }.into_string()
+}
+
+/// The hidden field of a form that says where to come back to.
+pub fn back(way: &str) -> Markup {
+    html! { input type="hidden" name="back" value=(way); }
 }
 
 /// Where a form wants to come back to (its hidden field `back`), if that is a page of ours; else the overview.

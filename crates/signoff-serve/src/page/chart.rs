@@ -1,0 +1,251 @@
+//! Charts as pictures of lines and boxes, each with the same as a table.
+//!
+//! They are narrow, so that their letters can be read on a phone; colours come from the style sheet.
+
+use maud::{Markup, html};
+use signoff_term::fit::{cut, span};
+
+use super::convergence::Change;
+use super::sign;
+use super::values::{ReviewerFigures, RoleFigures};
+
+/// How wide every chart is.
+const WIDTH: f64 = 360.0;
+
+/// A chart with its name, what it says in one sentence, and its figures.
+struct Figure {
+    id: String,
+    title: &'static str,
+    says: String,
+    height: f64,
+    picture: Markup,
+    table: Markup,
+}
+
+impl Figure {
+    fn shown(self) -> Markup {
+        let (title, desc) = (format!("{}-title", self.id), format!("{}-desc", self.id));
+        html! {
+            figure.chart {
+                svg viewBox={ "0 0 " (WIDTH) " " (self.height) } role="img" aria-labelledby={ (title) " " (desc) } {
+                    title id=(title) { (self.title) }
+                    desc id=(desc) { (self.says) }
+                    (self.picture)
+                }
+                figcaption { (self.title) }
+                details id={ (self.id) "-figures" } { summary { "As a table" } (self.table) }
+            }
+        }
+    }
+}
+
+/// New, carried and fixed findings, cycle by cycle.
+pub fn convergence(id: &str, changes: &[Change]) -> Markup {
+    let (height, floor) = (150.0, 120.0);
+    let most = changes.iter().flat_map(series).map(|(number, _)| number).max().unwrap_or(0).max(1);
+    let step = (WIDTH - 10.0) / changes.len().max(1) as f64;
+    let width = (step / 5.0).min(28.0);
+    let bar = |cycle: usize, at: usize, number: u32| {
+        let x = 5.0 + step * cycle as f64 + step / 2.0 + (at as f64 - 1.5) * (width + 2.0);
+        let tall = f64::from(number) / f64::from(most) * (floor - 24.0);
+        (round(x), round(floor - tall), round(tall))
+    };
+    let picture = html! {
+        line.axis x1="0" x2=(WIDTH) y1=(floor) y2=(floor) {}
+        @for (cycle, change) in changes.iter().enumerate() {
+            @for (at, (number, class)) in series(change).into_iter().enumerate().filter(|(_, (number, _))| *number > 0) {
+                @let (x, y, tall) = bar(cycle, at, number);
+                rect class=(class) x=(x) y=(y) width=(round(width)) height=(tall) rx="1.5" {}
+                text.value x=(round(x + width / 2.0)) y=(round(y - 4.0)) { (number) }
+            }
+            text.label x=(round(5.0 + step * (cycle as f64 + 0.5))) y=(floor + 16.0) { (cycle + 1) }
+        }
+        (legend(&[("new", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
+    };
+    let says = changes.iter().enumerate().map(|(at, change)| {
+        format!("Cycle {}: {} new, {} carried, {} fixed", at + 1, change.new, change.carried, change.fixed)
+    });
+    let says = says.collect::<Vec<_>>().join(". ");
+    let (id, table) = (id.to_owned(), changes_table(changes));
+    Figure { id, title: "Findings per cycle", says, height: height + 8.0, picture, table }.shown()
+}
+
+/// What came back is as new to whoever has to fix it.
+fn series(change: &Change) -> [(u32, &'static str); 3] {
+    [(change.new + change.regressed, "c-new"), (change.carried, "c-carried"), (change.fixed, "c-fixed")]
+}
+
+fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
+    html! {
+        @for (at, (word, class)) in entries.iter().enumerate() {
+            rect class=(class) x=(5.0 + 80.0 * at as f64) y=(y) width="9" height="9" rx="1.5" {}
+            text.key x=(18.0 + 80.0 * at as f64) y=(y + 8.5) { (word) }
+        }
+    }
+}
+
+fn changes_table(changes: &[Change]) -> Markup {
+    html! {
+        table.figures {
+            thead { tr { th scope="col" { "Cycle" } @for name in ["New", "Carried", "Fixed", "Regressed"] { th scope="col" { (name) } } } }
+            tbody {
+                @for (at, change) in changes.iter().enumerate() {
+                    tr {
+                        th scope="row" { (at + 1) }
+                        @for number in [change.new, change.carried, change.fixed, change.regressed] { td.number { (number) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One horizontal bar.
+struct Bar {
+    name: String,
+    /// Parts of it from left to right, with their colours.
+    parts: Vec<(f64, &'static str)>,
+    value: String,
+}
+
+/// Bars below each other, each with its name before and its value behind it.
+fn bars(bars: &[Bar], y: f64) -> Markup {
+    let (left, room) = (96.0, WIDTH - 96.0 - 76.0);
+    let sum = |bar: &Bar| bar.parts.iter().map(|(part, _)| part).sum::<f64>();
+    let most = bars.iter().map(sum).fold(0.0, f64::max);
+    let scale = if most > 0.0 { room / most } else { 0.0 };
+    html! {
+        @for (at, bar) in bars.iter().enumerate() {
+            @let top = y + 22.0 * at as f64;
+            text.name x=(left - 6.0) y=(top + 11.0) { (cut(&bar.name, 14)) }
+            @for (index, (part, class)) in bar.parts.iter().enumerate() {
+                @let before: f64 = bar.parts.iter().take(index).map(|(part, _)| part).sum();
+                rect class=(class) x=(round(left + before * scale)) y=(top) width=(round(part * scale)) height="14" {}
+            }
+            text.amount x=(round(left + sum(bar) * scale + 5.0)) y=(top + 11.0) { (bar.value) }
+        }
+    }
+}
+
+/// Cost and time by role.
+pub fn roles(id: &str, roles: &[RoleFigures]) -> Markup {
+    let costs: Vec<Bar> =
+        roles.iter().map(|role| one_bar(role, role.cost.usd, "c-cost", sign::dollars(role.cost))).collect();
+    let times: Vec<Bar> = roles
+        .iter()
+        .map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms)))
+        .collect();
+    let half = 22.0 * roles.len() as f64 + 26.0;
+    let picture = html! {
+        text.key x="5" y="12" { "cost" } (bars(&costs, 20.0))
+        text.key x="5" y=(half + 12.0) { "time" } (bars(&times, half + 20.0))
+    };
+    let says = roles.iter().map(|role| {
+        format!("{}: {}, {}", cut(&role.role, 40), sign::dollars(role.cost), span(role.duration_ms))
+    });
+    let says = says.collect::<Vec<_>>().join(". ");
+    let (id, table) = (id.to_owned(), roles_table(roles));
+    Figure { id, title: "Cost and time by role", says, height: 2.0 * half, picture, table }.shown()
+}
+
+fn one_bar(role: &RoleFigures, part: f64, class: &'static str, value: String) -> Bar {
+    Bar { name: role.role.clone(), parts: vec![(part.max(0.0), class)], value }
+}
+
+fn roles_table(roles: &[RoleFigures]) -> Markup {
+    html! {
+        table.figures {
+            thead { tr { @for name in ["Role", "Attempts", "Time", "Cost"] { th scope="col" { (name) } } } }
+            tbody {
+                @for role in roles {
+                    tr {
+                        th scope="row" { bdi { (cut(&role.role, 40)) } } td.number { (role.attempts) }
+                        td.number { (span(role.duration_ms)) } td.number { (sign::dollars(role.cost)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What became of the findings of each reviewer.
+pub fn reviewers(id: &str, reviewers: &[ReviewerFigures]) -> Markup {
+    let all: Vec<Bar> = reviewers.iter().map(reviewer).collect();
+    let below = 22.0 * reviewers.len() as f64 + 10.0;
+    let picture = html! {
+        (bars(&all, 4.0))
+        (legend(&[("upheld", "c-fixed"), ("refuted", "c-refuted"), ("open", "c-new")], below))
+    };
+    let says = reviewers.iter().map(|one| {
+        let name = cut(&one.name, 40);
+        format!(
+            "{name}: {} raised, {} upheld, {} refuted, {} open",
+            one.raised, one.upheld, one.refuted, one.open
+        )
+    });
+    let says = says.collect::<Vec<_>>().join(". ");
+    let (id, table) = (id.to_owned(), reviewers_table(reviewers));
+    Figure { id, title: "Findings by reviewer", says, height: below + 14.0, picture, table }.shown()
+}
+
+fn reviewer(one: &ReviewerFigures) -> Bar {
+    let parts =
+        vec![(one.upheld as f64, "c-fixed"), (one.refuted as f64, "c-refuted"), (one.open as f64, "c-new")];
+    Bar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised, sign::dollars(one.cost)) }
+}
+
+fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
+    let share = |one: &ReviewerFigures| match one.raised {
+        0 => "–".to_owned(),
+        raised => format!("{:.0} %", 100.0 * one.upheld as f64 / raised as f64),
+    };
+    html! {
+        table.figures {
+            thead {
+                tr {
+                    @for name in ["Reviewer", "Raised", "Upheld", "Refuted", "Open", "Upheld of raised", "Cost"] {
+                        th scope="col" { (name) }
+                    }
+                }
+            }
+            tbody {
+                @for one in reviewers {
+                    tr {
+                        th scope="row" { bdi { (cut(&one.name, 40)) } }
+                        @for number in [one.raised, one.upheld, one.refuted, one.open] { td.number { (number) } }
+                        td.number { (share(one)) } td.number { (sign::dollars(one.cost)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How often each of several things happened.
+pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Markup {
+    let all = counted.iter().map(|(name, number)| Bar {
+        name: name.clone(),
+        parts: vec![(*number as f64, "c-cost")],
+        value: number.to_string(),
+    });
+    let all: Vec<Bar> = all.collect();
+    let says = counted.iter().map(|(name, number)| format!("{}: {number}", cut(name, 60)));
+    let says = says.collect::<Vec<_>>().join(". ");
+    let (height, picture) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
+    let table = html! {
+        table.figures {
+            thead { tr { th scope="col" { "What" } th scope="col" { "How often" } } }
+            tbody {
+                @for (name, number) in counted {
+                    tr { th scope="row" { bdi { (cut(name, 60)) } } td.number { (number) } }
+                }
+            }
+        }
+    };
+    Figure { id: id.to_owned(), title, says, height, picture, table }.shown()
+}
+
+/// A tenth of a unit is more than anybody sees.
+fn round(number: f64) -> f64 {
+    (number * 10.0).round() / 10.0
+}

@@ -1,0 +1,177 @@
+//! A diff with what was found at its lines.
+
+mod patch;
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use signoff_core::merge::render::plain_text::visible;
+use signoff_term::fit::count;
+use signoff_term::show::LedgerLine;
+
+use patch::{Change, Hunk, Line, Mark};
+pub use patch::{File, read};
+
+use super::frame::{About, Framed};
+use super::setting::{Anchors, Setting};
+use super::sign::{self, Tone};
+use super::text;
+use super::values::{DiffText, TaskPage};
+
+/// How many lines a page of its own shows.
+const AT_ALL: usize = 20_000;
+
+/// How many lines of one file are unfolded.
+const UNFOLDED: usize = 400;
+
+/// How long a line may be: machines write longer ones, and nobody reads them.
+const LONGEST: usize = 2_000;
+
+/// What was found in one file, by its line in the file as it is now.
+type Notes<'a> = BTreeMap<Option<u32>, Vec<&'a LedgerLine>>;
+
+/// A page with nothing but the diff.
+pub fn page(page: &TaskPage) -> String {
+    let (task, setting) = (&page.report.task, Setting::served(page.report.task.id));
+    let title = format!("Diff of #{} {}", task.id, task.title);
+    let body = html! {
+        h1 { (text::line(&title)) }
+        p { a href={ "/tasks/" (task.id) } { "Back to the task" } }
+        section #diff data-live aria-label="Diff" {
+            @match &page.diff {
+                Some(diff) => (shown(diff, &read(&diff.patch), &page.report.ledger, setting)),
+                None => p.hint { "There is nothing to compare." },
+            }
+        }
+    };
+    let (project, about) = (page.project.as_str(), About::Task(task.id));
+    Framed { title: &title, project, about, notice: None, body }.into_string()
+}
+
+/// The stat, what was found elsewhere, and the files.
+pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Setting) -> Markup {
+    let anchors = Anchors::of(ledger, setting);
+    let elsewhere: Vec<&LedgerLine> = ledger.iter().filter(|line| !is_in(line, files)).collect();
+    let mut room = AT_ALL;
+    html! {
+        p.stat { (stat(diff, files)) }
+        @if !elsewhere.is_empty() {
+            p.hint { "Found, but not in these files:" }
+            @for line in elsewhere { (note(line, &anchors)) }
+        }
+        @for (index, file) in files.iter().enumerate() {
+            (one_file(file, &notes(file, ledger), (&setting.id(&format!("file-{index}")), &anchors), &mut room))
+        }
+        (text::more(diff.left_out))
+    }
+}
+
+/// What git says in one line, or what was read where it says nothing.
+pub fn stat(diff: &DiffText, files: &[File]) -> Markup {
+    if !diff.stat.trim().is_empty() {
+        return text::line(&diff.stat);
+    }
+    let number = |mark| files.iter().map(|file| file.count(mark)).sum::<usize>();
+    html! { (count(files.len() as u64, "file")) ", " (number(Mark::Added)) " added, " (number(Mark::Removed)) " removed" }
+}
+
+fn is_in(line: &LedgerLine, files: &[File]) -> bool {
+    line.finding.file.as_ref().is_some_and(|name| files.iter().any(|file| file.path == *name))
+}
+
+/// The findings of a file; those whose line cannot be seen stand under none.
+fn notes<'a>(file: &File, ledger: &'a [LedgerLine]) -> Notes<'a> {
+    let mut notes = Notes::new();
+    for line in ledger.iter().filter(|line| line.finding.file.as_deref() == Some(&file.path)) {
+        let place = line.finding.line.filter(|number| file.shows(*number));
+        notes.entry(place).or_default().push(line);
+    }
+    notes
+}
+
+fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
+    let fits = file.lines() <= *room;
+    *room = if fits { *room - file.lines() } else { 0 };
+    let found: usize = notes.values().map(Vec::len).sum();
+    html! {
+        details.file id=(id) open[fits && file.lines() <= UNFOLDED] {
+            summary {
+                (text::code(&file.path)) " " (named(&file.change)) " "
+                span.added { "+" (file.count(Mark::Added)) } " " span.removed { "−" (file.count(Mark::Removed)) }
+                @if found > 0 { " " (sign::chip(Tone::Warn, &count(found as u64, "finding"))) }
+            }
+            @for line in notes.get(&None).into_iter().flatten() { (note(line, anchors)) }
+            @if file.is_binary { p.hint { "A binary file." } }
+            @if fits {
+                @if !file.hunks.is_empty() { (lines(file, notes, anchors)) }
+            } @else {
+                p.hint { "Too long for a page: " (count(file.lines() as u64, "line")) "." }
+            }
+        }
+    }
+}
+
+fn named(change: &Change) -> Markup {
+    match change {
+        Change::Changed => html! {},
+        Change::Added => sign::chip(Tone::Quiet, "new"),
+        Change::Deleted => sign::chip(Tone::Quiet, "deleted"),
+        Change::Renamed { from } => html! { span.hint { "renamed from " (text::code(from)) } },
+    }
+}
+
+fn lines(file: &File, notes: &Notes, anchors: &Anchors) -> Markup {
+    html! {
+        table.diff {
+            thead.unseen { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
+            @for hunk in &file.hunks { (one_hunk(hunk, notes, anchors)) }
+        }
+    }
+}
+
+fn one_hunk(hunk: &Hunk, notes: &Notes, anchors: &Anchors) -> Markup {
+    html! {
+        tbody {
+            tr.hunk { td colspan="3" { "⋯ " bdi { (visible(text::split(hunk.within, 200).0)) } } }
+            @for line in &hunk.lines {
+                (one_line(line))
+                @for found in line.new.and_then(|number| notes.get(&Some(number))).into_iter().flatten() {
+                    tr.noted { td colspan="3" { (note(found, anchors)) } }
+                }
+            }
+        }
+    }
+}
+
+fn one_line(line: &Line) -> Markup {
+    let (class, mark) = match line.mark {
+        Mark::Kept => (None, " "),
+        Mark::Added => (Some("add"), "+"),
+        Mark::Removed => (Some("del"), "−"),
+        Mark::Remark => (Some("rem"), "\\"),
+    };
+    let (shown, rest) = text::split(line.text, LONGEST);
+    html! {
+        tr class=[class] {
+            td.n { (number(line.old)) } td.n { (number(line.new)) }
+            td.c { (mark) bdi { (visible(shown)) @if !rest.is_empty() { "…" } } }
+        }
+    }
+}
+
+fn number(number: Option<u32>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
+}
+
+/// A finding where it was found.
+fn note(line: &LedgerLine, anchors: &Anchors) -> Markup {
+    let found = &line.finding;
+    html! {
+        div.note id=(anchors.get(&found.id, "-note")) {
+            (sign::chip(Tone::of_state(line.state), line.state)) " "
+            (sign::chip(Tone::of_severity(found.severity), found.severity)) " "
+            (text::line(&found.description))
+            span.hint { " — " (text::line(&found.sources.join(", "))) }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Every finding of a task: related ones together, each with its state and how it came to be so.
+
+use maud::{Markup, html};
+use signoff_core::merge::render::plain_text::one_line;
+use signoff_term::fit::cut;
+use signoff_term::show::{FindingLine, LedgerLine, Report, Seen, Settled};
+
+use super::convergence;
+use super::diff::File;
+use super::setting::{Anchors, Setting};
+use super::sign::{self, Tone};
+use super::{frame, text};
+
+/// How much of a finding its heading says.
+const HEADING: usize = 160;
+
+/// All of them; `files` is the diff they can point into.
+pub fn all(report: &Report, setting: Setting, files: &[File]) -> Markup {
+    let anchors = Anchors::of(&report.ledger, setting);
+    let one = |index: &usize| report.ledger.get(*index);
+    html! {
+        @for group in convergence::related(report) {
+            @if group.len() > 1 {
+                div.related role="group" aria-label="Related findings" {
+                    p.hint { "Related: they are about the same lines." }
+                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, files)) }
+                }
+            } @else {
+                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, files)) }
+            }
+        }
+    }
+}
+
+fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, files: &[File]) -> Markup {
+    let found = &line.finding;
+    let heading = cut(&found.description, HEADING);
+    let is_open = line.state == "open";
+    html! {
+        details.finding id=(anchors.get(&found.id, "")) open[is_open] {
+            summary {
+                h3 {
+                    (sign::chip(Tone::of_state(line.state), line.state)) " "
+                    (sign::chip(Tone::of_severity(found.severity), found.severity)) " "
+                    bdi { (heading) }
+                }
+            }
+            @if heading != one_line(&found.description) { (text::prose(&found.description)) }
+            dl.facts { (place(found, setting, anchors, files)) (facts(found)) }
+            ol.history {
+                @for seen in &line.seen { (reported(seen, found)) }
+                @for settled in &line.decisions { (decided(settled)) }
+            }
+            @if is_open && setting.is_served { (dispute(found, setting, anchors)) }
+        }
+    }
+}
+
+fn place(found: &FindingLine, setting: Setting, anchors: &Anchors, files: &[File]) -> Markup {
+    let Some(file) = &found.file else { return html! {} };
+    let named = match found.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.clone(),
+    };
+    let is_shown = files.iter().any(|shown| shown.path == *file);
+    html! {
+        div {
+            dt { "Where" }
+            dd {
+                @if is_shown {
+                    a href={ "/tasks/" (setting.task) "/diff#" (anchors.get(&found.id, "-note")) } { (text::code(&named)) }
+                } @else { (text::code(&named)) }
+            }
+        }
+    }
+}
+
+fn facts(found: &FindingLine) -> Markup {
+    let facts = [
+        ("Kind", Some(found.kind.as_str())),
+        ("Requirement", found.requirement.as_deref()),
+        ("Suggestion", found.suggestion.as_deref()),
+    ];
+    let said =
+        facts.into_iter().filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)));
+    html! {
+        @for (name, fact) in said { div { dt { (name) } dd { (text::prose(fact)) } } }
+        div { dt { "Reported by" } dd { (text::line(&found.sources.join(", "))) } }
+        div { dt { "Id" } dd { (text::code(&found.id)) } }
+    }
+}
+
+fn reported(seen: &Seen, found: &FindingLine) -> Markup {
+    let pass = if seen.pass > 1 { format!(", pass {}", seen.pass) } else { String::new() };
+    html! {
+        li {
+            "reported in " (text::line(&seen.phase)) " " (seen.cycle) (pass)
+            @if let Some(commit) = &seen.commit { " at " (text::commit(commit)) }
+            @if found.sources.is_empty() { " by nobody named" }
+        }
+    }
+}
+
+fn decided(settled: &Settled) -> Markup {
+    html! {
+        li {
+            (sign::chip(Tone::of_state(settled.state), settled.state)) " by "
+            @if settled.by_kind == "person" { "a person, " } (text::line(&settled.by))
+            @if let Some(commit) = &settled.commit { " at " (text::commit(commit)) }
+            @if !settled.evidence.is_empty() { ": " (text::line(&settled.evidence)) }
+        }
+    }
+}
+
+fn dispute(found: &FindingLine, setting: Setting, anchors: &Anchors) -> Markup {
+    let (form, field) = (anchors.get(&found.id, "-dispute"), anchors.get(&found.id, "-reason"));
+    html! {
+        details.action id=(form) {
+            summary { "It is wrong…" }
+            form method="post" action={ "/findings/" (text::segment(&found.id)) "/dispute" } {
+                (frame::back(&format!("/tasks/{}", setting.task)))
+                input type="hidden" name="task" value=(setting.task);
+                p {
+                    label for=(field) { "Why it is wrong" }
+                    input id=(field) name="reason" type="text" required autocomplete="off";
+                }
+                button { "Dispute the finding" }
+            }
+        }
+    }
+}

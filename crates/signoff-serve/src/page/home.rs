@@ -1,0 +1,212 @@
+//! The overview: what needs somebody, what runs, what waits, what is done.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_term::attention::{self, Scene, Sorted};
+use signoff_term::runs::{self, Told};
+
+use super::frame::{About, Framed};
+use super::progress::Counted;
+use super::values::{Home, Notice};
+use super::{actions, question, sign, text};
+
+/// How many of the tasks that are done a page lists before somebody asks for all.
+const DONE: usize = 200;
+
+/// How many runs it lists.
+const RUNS: usize = 20;
+
+/// How much of what needs attention it tells at length; the rest are rows.
+const AT_LENGTH: usize = 50;
+
+pub fn page(page: &Home, notice: Option<&Notice>) -> String {
+    let scene = Scene { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
+    let sorted = Sorted::of(&scene);
+    let body = html! {
+        h1 { "Overview" }
+        (counts(&page.tasks))
+        (needed(page, &scene, &sorted))
+        (listed("running", "Running", &sorted.running, page.now))
+        (waiting(page))
+        (run_list(page))
+        (done(page, &sorted))
+    };
+    Framed { title: "Overview", project: &page.project, about: About::Everything, notice, body }.into_string()
+}
+
+/// How many there are of each kind.
+fn counts(tasks: &[TaskRow]) -> Markup {
+    let number = |status: Status| tasks.iter().filter(|task| task.status == status).count();
+    let counted = Status::ALL.into_iter().map(|status| (number(status), status));
+    html! {
+        p #counts .counts data-live {
+            @if tasks.is_empty() { "No tasks yet. " a href="/add" { "Add the first one" } "." }
+            @for (number, status) in counted.filter(|(number, _)| *number > 0) {
+                span class={ "count " (sign::Tone::of(status).class()) } {
+                    b { (number) } " " (text::spaced(status.word()))
+                }
+                " "
+            }
+        }
+    }
+}
+
+fn needed(page: &Home, scene: &Scene, sorted: &Sorted) -> Markup {
+    let needs = |run: &&RunRow| runs::needs_somebody(run) || runs::is_left(run, scene);
+    let runs: Vec<&RunRow> = page.runs.iter().filter(needs).take(RUNS).collect();
+    let tasks: Vec<&TaskRow> = sorted.troubled.iter().chain(&sorted.left).copied().collect();
+    let number = page.questions.len() + runs.len() + tasks.len();
+    let rest = tasks.get(AT_LENGTH..).unwrap_or_default();
+    html! {
+        section #attention data-live aria-labelledby="attention-title" {
+            h2 #attention-title { "Needs you" (number_of(number)) }
+            @if number == 0 { p.hint { "Nothing. It goes on by itself." } }
+            @for asked in &page.questions { (question::asked(asked, "/")) }
+            ul.rows {
+                @for run in runs { (stopped_run(&Told::of(run, scene), run.id)) }
+                @for task in tasks.iter().take(AT_LENGTH) { (troubled(task, scene, page.now)) }
+                @for task in rest { (row(task, page.now)) }
+            }
+        }
+    }
+}
+
+fn number_of(number: usize) -> Markup {
+    html! { @if number > 0 { " " span.number { (number) } } }
+}
+
+fn stopped_run(told: &Told, id: u64) -> Markup {
+    html! {
+        li.row {
+            (sign::sign(sign::Tone::of(told.status), told.status))
+            a.title href={ "/runs/" (id) } { (text::line(&told.standing)) }
+            @for next in &told.next { p.next { (text::line(next)) } }
+        }
+    }
+}
+
+fn troubled(task: &TaskRow, scene: &Scene, now: Timestamp) -> Markup {
+    html! {
+        li.row {
+            (cells(task, now))
+            p.next { (text::line(&attention::next(task, scene))) }
+            @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+        }
+    }
+}
+
+/// A task in a list.
+pub fn row(task: &TaskRow, now: Timestamp) -> Markup {
+    html! { li.row { (cells(task, now)) } }
+}
+
+fn cells(task: &TaskRow, now: Timestamp) -> Markup {
+    let standing = sign::standing(task);
+    let open = task.open_findings;
+    html! {
+        (sign::badge(task))
+        a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
+        span.standing { @if standing.is_empty() { (task.kind.word()) } @else { (standing) } }
+        span.facts {
+            @if open > 0 { span { (open) " open" } }
+            @if task.cost_usd > 0.0 { span { (sign::dollars(sign::cost(task))) } }
+            @if let Some(elapsed) = sign::elapsed(task, now) { span { (elapsed) } }
+        }
+    }
+}
+
+/// A list under its heading; nothing at all where it is empty.
+fn listed(id: &str, title: &str, tasks: &[&TaskRow], now: Timestamp) -> Markup {
+    html! {
+        section id=(id) data-live aria-label=(title) {
+            @if !tasks.is_empty() {
+                h2 { (title) (number_of(tasks.len())) }
+                ul.rows { @for task in tasks { (row(task, now)) } }
+            }
+        }
+    }
+}
+
+fn waiting(page: &Home) -> Markup {
+    let pending: Vec<&TaskRow> = page.tasks.iter().filter(|task| task.status == Status::Pending).collect();
+    let shown = if page.all { pending.len() } else { DONE };
+    let rest = pending.len().saturating_sub(shown);
+    html! {
+        section #waiting data-live aria-label="Waiting for their turn" {
+            @if !pending.is_empty() {
+                h2 { "Waiting for their turn" (number_of(pending.len())) }
+                ul.rows { @for task in pending.iter().take(shown) { (row(task, page.now)) } }
+                (show_all(rest))
+            }
+        }
+    }
+}
+
+fn show_all(rest: usize) -> Markup {
+    html! { @if rest > 0 { p { a href="/?all=1" { "Show " (rest) " more" } } } }
+}
+
+/// Whatever stands nowhere else, the latest first.
+fn done(page: &Home, sorted: &Sorted) -> Markup {
+    let told: std::collections::BTreeSet<u64> =
+        sorted.troubled.iter().chain(&sorted.left).chain(&sorted.running).map(|task| task.id).collect();
+    let over = |task: &&TaskRow| task.status != Status::Pending && !told.contains(&task.id);
+    let mut tasks: Vec<&TaskRow> = page.tasks.iter().filter(over).collect();
+    tasks.sort_by(|a, b| (&b.ended_at, b.id).cmp(&(&a.ended_at, a.id)));
+    let shown = if page.all { tasks.len() } else { DONE };
+    let rest = tasks.len().saturating_sub(shown);
+    html! {
+        section #done data-live aria-label="Done" {
+            @if !tasks.is_empty() {
+                h2 { "Done" (number_of(tasks.len())) }
+                details #done-list open[tasks.len() <= RUNS || page.all] {
+                    summary { "The latest first" }
+                    ul.rows { @for task in tasks.iter().take(shown) { (row(task, page.now)) } }
+                    (show_all(rest))
+                }
+            }
+        }
+    }
+}
+
+/// Runs with how far they are, the latest first.
+fn run_list(page: &Home) -> Markup {
+    let mut counted: BTreeMap<u64, Counted> = BTreeMap::new();
+    for task in &page.tasks {
+        if let Some(run) = task.run_id {
+            counted.entry(run).or_default().add(task);
+        }
+    }
+    let mut runs: Vec<&RunRow> = page.runs.iter().collect();
+    runs.sort_by_key(|run| (run.status != "running" && run.status != "blocked", u64::MAX - run.id));
+    let rest = runs.len().saturating_sub(RUNS);
+    html! {
+        section #runs data-live aria-label="Runs" {
+            @if !runs.is_empty() {
+                h2 { "Runs" (number_of(runs.len())) }
+                ul.rows {
+                    @for run in runs.iter().take(RUNS) { (run_row(run, counted.get(&run.id))) }
+                }
+                @if rest > 0 { p.hint { "… and " (rest) " earlier ones" } }
+            }
+        }
+    }
+}
+
+fn run_row(run: &RunRow, counted: Option<&Counted>) -> Markup {
+    let status = runs::status(run);
+    html! {
+        li.row {
+            (sign::sign(sign::Tone::of(status), status))
+            a.title href={ "/runs/" (run.id) } {
+                span.id { "run " (run.id) } " " (text::line(run.specification.as_deref().unwrap_or(&run.preset)))
+            }
+            span.standing { @if let Some(counted) = counted { (counted.words()) } }
+            span.facts { @if run.cost_usd > 0.0 { span { (sign::dollars(super::run::cost(run))) } } }
+            @if let Some(counted) = counted { (counted.bar()) }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! How far a run is, from its tasks.
+
+use maud::{Markup, html};
+use signoff_core::view::{Status, TaskRow};
+
+/// The tasks of a run, each counted once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counted {
+    done: u64,
+    at_work: u64,
+    stopped: u64,
+    to_come: u64,
+}
+
+impl Counted {
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskRow>) -> Self {
+        let mut counted = Self::default();
+        tasks.into_iter().for_each(|task| counted.add(task));
+        counted
+    }
+
+    pub fn add(&mut self, task: &TaskRow) {
+        let number = match task.status {
+            Status::Completed | Status::Cancelled => &mut self.done,
+            Status::InProgress | Status::Waiting | Status::Paused => &mut self.at_work,
+            Status::Failed | Status::Stuck | Status::Blocked => &mut self.stopped,
+            Status::Pending => &mut self.to_come,
+        };
+        *number += 1;
+    }
+
+    fn all(&self) -> u64 {
+        self.done + self.at_work + self.stopped + self.to_come
+    }
+
+    /// `5 of 9 done, 3 at work, 1 stopped`.
+    pub fn words(&self) -> String {
+        let more = [(self.at_work, "at work"), (self.stopped, "stopped")];
+        let more = more.into_iter().filter(|(number, _)| *number > 0);
+        let more: String = more.map(|(number, word)| format!(", {number} {word}")).collect();
+        format!("{} of {} done{more}", self.done, self.all())
+    }
+
+    /// The same as a bar; whoever cannot see it has the words beside it.
+    pub fn bar(&self) -> Markup {
+        let parts = [(self.done, "good"), (self.at_work, "busy"), (self.stopped, "bad")];
+        let mut from = 0;
+        let parts = parts.map(|(number, class)| {
+            let (x, width) = (100 * from / self.all().max(1), 100 * number / self.all().max(1));
+            from += number;
+            (x, width, class)
+        });
+        html! {
+            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                rect.rest x="0" y="0" width="100" height="4" {}
+                @for (x, width, class) in parts {
+                    rect class=(class) x=(x) y="0" width=(width) height="4" {}
+                }
+            }
+        }
+    }
+}

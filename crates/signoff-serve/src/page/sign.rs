@@ -1,0 +1,144 @@
+//! The small signs that all pages share: status, verdict, severity, money, time.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use signoff_core::view::{Status, TaskRow};
+use signoff_term::fit::{cut, span};
+use signoff_term::{status, words};
+
+use super::text;
+use super::values::Cost;
+
+/// How loud a sign is. Its word says the same: nobody has to see colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Bad,
+    Warn,
+    Busy,
+    Quiet,
+}
+
+impl Tone {
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Warn => "warn",
+            Self::Busy => "busy",
+            Self::Quiet => "quiet",
+        }
+    }
+
+    pub fn of(status: Status) -> Self {
+        match status {
+            Status::Completed => Self::Good,
+            Status::Failed | Status::Stuck => Self::Bad,
+            Status::Waiting | Status::Paused | Status::Blocked => Self::Warn,
+            Status::InProgress => Self::Busy,
+            Status::Pending | Status::Cancelled => Self::Quiet,
+        }
+    }
+
+    /// A task that is completed without approval is not good.
+    fn of_task(task: &TaskRow) -> Self {
+        let approved = matches!(task.outcome.as_deref(), None | Some("approved" | "accepted"));
+        if task.status == Status::Completed && !approved { Self::Warn } else { Self::of(task.status) }
+    }
+
+    /// Of any of the words that verdicts have.
+    pub fn of_verdict(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "approved" | "approved_with_minor" => Self::Good,
+            "changes_requested" | "max_cycles_reached" => Self::Bad,
+            "needs_discussion" | "inconclusive" => Self::Warn,
+            _ => Self::Quiet,
+        }
+    }
+
+    pub fn of_severity(word: &str) -> Self {
+        match word {
+            "critical" => Self::Bad,
+            "important" => Self::Warn,
+            _ => Self::Quiet,
+        }
+    }
+
+    /// Of the state of a finding.
+    pub fn of_state(word: &str) -> Self {
+        match word {
+            "open" => Self::Bad,
+            "fixed" => Self::Good,
+            _ => Self::Quiet,
+        }
+    }
+}
+
+/// A word in a coloured box.
+pub fn chip(tone: Tone, word: &str) -> Markup {
+    html! { span class={ "chip " (tone.class()) } { (text::spaced(word)) } }
+}
+
+/// The status of a task, with the sign that terminals show.
+pub fn badge(task: &TaskRow) -> Markup {
+    sign(Tone::of_task(task), task.status)
+}
+
+/// A status with its sign.
+pub fn sign(tone: Tone, status: Status) -> Markup {
+    html! {
+        span class={ "chip badge " (tone.class()) } {
+            span aria-hidden="true" { (words::mark(status)) " " } (text::spaced(status.word()))
+        }
+    }
+}
+
+/// What there is to say of a status besides its word: verdict, cycles, reason.
+pub fn standing(task: &TaskRow) -> String {
+    let told = status::in_words(task);
+    cut(told.strip_prefix(task.status.word()).unwrap_or(&told).trim(), 120)
+}
+
+/// `$0.12`, or `~$0.12` where it is worked out from list prices.
+pub fn dollars(cost: Cost) -> String {
+    format!("{}${:.2}", if cost.is_estimated { "~" } else { "" }, cost.usd)
+}
+
+/// What a task cost.
+pub fn cost(task: &TaskRow) -> Cost {
+    Cost { usd: task.cost_usd, is_estimated: task.cost_is_estimated }
+}
+
+/// How long a task took, or takes until now.
+pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<String> {
+    let started: Timestamp = task.started_at.as_deref()?.parse().ok()?;
+    let ended = task.ended_at.as_deref().and_then(|at| at.parse().ok()).unwrap_or(now);
+    Some(span(between(started, ended)))
+}
+
+fn between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.duration_since(from).as_millis()).unwrap_or(0)
+}
+
+/// `3m 20s ago`, with the exact time for whoever asks.
+pub fn ago(at: &str, now: Timestamp) -> Markup {
+    let Ok(time) = at.parse::<Timestamp>() else { return text::line(at) };
+    html! { time datetime=(time) title=(time) { (rough(between(time, now))) " ago" } }
+}
+
+/// `2026-01-29 10:00:00`.
+pub fn moment(at: &str) -> Markup {
+    let Ok(time) = at.parse::<Timestamp>() else { return text::line(at) };
+    html! { time datetime=(time) { (time.strftime("%Y-%m-%d %H:%M:%S")) } }
+}
+
+/// The greatest unit alone.
+fn rough(milliseconds: u64) -> String {
+    let minutes = milliseconds / 60_000;
+    match minutes {
+        0 => format!("{}s", milliseconds / 1000),
+        1..60 => format!("{minutes}m"),
+        60..2880 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1440),
+    }
+}
