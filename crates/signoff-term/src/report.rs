@@ -64,7 +64,12 @@ pub struct Account {
 }
 
 impl Account {
-    pub fn of(about: About, made_at: String, run: Option<RunAccount>, held: (Vec<Part>, Vec<TaskAccount>)) -> Self {
+    pub fn of(
+        about: About,
+        made_at: String,
+        run: Option<RunAccount>,
+        held: (Vec<Part>, Vec<TaskAccount>),
+    ) -> Self {
         let (parts, tasks) = held;
         let totals = Totals::of(&parts, &tasks);
         Self { version: VERSION, about, made_at, run, parts, tasks, totals }

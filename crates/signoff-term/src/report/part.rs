@@ -5,8 +5,8 @@ use serde::Serialize;
 use signoff_core::ids::LoopId;
 use signoff_core::view::{LoopView, RunRow, TaskRow};
 
-use super::standing::{self, Standing};
 use super::Changes;
+use super::standing::{self, Standing};
 use crate::show::{Attempt, Cycle, Folded, LedgerLine, Report};
 use crate::words;
 

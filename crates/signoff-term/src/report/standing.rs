@@ -84,7 +84,8 @@ fn completed(task: &TaskRow) -> Standing {
 
 /// In the words of a reason's code.
 fn because(task: &TaskRow) -> String {
-    let known = task.reason.as_ref().and_then(|code| serde_json::from_value::<Reason>(code.as_str().into()).ok());
+    let known =
+        task.reason.as_ref().and_then(|code| serde_json::from_value::<Reason>(code.as_str().into()).ok());
     known.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default()
 }
 
@@ -97,17 +98,27 @@ fn place(task: &TaskRow) -> String {
 /// Of a run with so many tasks.
 pub fn of_run(run: &RunRow, tasks: usize, driven: bool) -> Standing {
     let id = run.id;
-    let of = if tasks == 0 { "without a task".to_owned() } else { format!("with {}", count(tasks as u64, "task")) };
+    let of = if tasks == 0 {
+        "without a task".to_owned()
+    } else {
+        format!("with {}", count(tasks as u64, "task"))
+    };
     match run.status.as_str() {
         "completed" => Standing::new("passed", format!("Completed {of}")),
         "cancelled" => Standing::new("broken", format!("Cancelled {of}")),
         "failed" if run.groups == Some(0) => Standing::new("broken", "Failed in planning".to_owned()),
         "failed" => Standing::new("broken", format!("Failed {of}")),
-        "blocked" => Standing::new("unfinished", format!("Blocked: somebody has to decide, then `signoff run --resume {id}`")),
+        "blocked" => Standing::new(
+            "unfinished",
+            format!("Blocked: somebody has to decide, then `signoff run --resume {id}`"),
+        ),
         _ if driven => Standing::new("unfinished", format!("At work ({}) {of}", run.stage)),
         _ => Standing::new(
             "unfinished",
-            format!("Left unfinished ({}) {of}, and nobody is at work: `signoff run --resume {id}` goes on", run.stage),
+            format!(
+                "Left unfinished ({}) {of}, and nobody is at work: `signoff run --resume {id}` goes on",
+                run.stage
+            ),
         ),
     }
 }

@@ -61,7 +61,8 @@ impl FindingCounts {
             (self.deferred, "deferred"),
             (self.out_of_scope, "out of scope"),
         ];
-        let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        let some: Vec<_> =
+            all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
         some.join(", ")
     }
 }
@@ -76,9 +77,13 @@ impl Totals {
         for task in tasks {
             shares.take(&task.report.attempts, &task.report.ledger, task.standing.kind != "unfinished");
         }
-        let ledgers = parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));
+        let ledgers =
+            parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));
         ledgers.flatten().for_each(|line| findings.take(line));
-        let cycles = parts.iter().map(|part| part.cycles.len()).chain(tasks.iter().map(|task| task.report.cycles.len()));
+        let cycles = parts
+            .iter()
+            .map(|part| part.cycles.len())
+            .chain(tasks.iter().map(|task| task.report.cycles.len()));
         let attempts: Vec<&Attempt> = parts
             .iter()
             .flat_map(|part| &part.attempts)

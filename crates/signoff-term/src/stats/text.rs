@@ -35,8 +35,7 @@ fn head(report: &StatsReport) -> String {
         (tasks.not_approved, "not approved"),
         (tasks.unfinished, "unfinished"),
     ];
-    let ended: Vec<_> =
-        ended.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let ended: Vec<_> = ended.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     let preset = report.preset.as_ref().map(|preset| format!(" of {}", cut(preset, 40))).unwrap_or_default();
     let since = report.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
     let money = |usd: f64| dollars(usd, cost.is_estimated);
@@ -93,7 +92,11 @@ fn phases(phases: &[ByPhase]) -> Option<String> {
         let (phase, visits) = (cut(&one.phase, 40), one.visits.to_string());
         vec![phase, visits, span(one.median_ms), span(one.p90_ms), span(one.max_ms)]
     };
-    section("Slowest phases:", &["phase", "visits", "median", "p90", "longest"], phases.iter().map(row).collect())
+    section(
+        "Slowest phases:",
+        &["phase", "visits", "median", "p90", "longest"],
+        phases.iter().map(row).collect(),
+    )
 }
 
 fn roles(roles: &[ByRole]) -> Option<String> {
@@ -125,7 +128,8 @@ fn section(title: &str, head: &[&str], mut rows: Vec<Vec<String>>) -> Option<Str
     let first = rows.first()?;
     let width = first.len();
     let heading: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
-    let all: Vec<&Vec<String>> = std::iter::once(&heading).filter(|row| !row.is_empty()).chain(&rows).collect();
+    let all: Vec<&Vec<String>> =
+        std::iter::once(&heading).filter(|row| !row.is_empty()).chain(&rows).collect();
     let wide = |column: usize| all.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
     let widths: Vec<usize> = (0..width).map(|column| wide(column).unwrap_or(0)).collect();
     let mut out = format!("{title}\n");
