@@ -1,5 +1,7 @@
 //! `signoff show`: all there is to know about one task.
 
+use std::path::PathBuf;
+
 use signoff_core::ids::TaskId;
 use signoff_core::machine::Reason;
 use signoff_core::view::TaskRow;
@@ -27,7 +29,7 @@ pub struct Args {
 }
 
 /// What is wrong with an approval, where the branch has moved since: it is of one commit.
-fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
+pub fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
     row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.word()))?;
     let branch = row.branch.as_ref()?;
     let tip = Tips::of(&desk.root).of_branch(branch, &Git::new(door::environment()))?;
@@ -41,6 +43,15 @@ pub struct Seen {
     desk: Desk,
 }
 
+/// The files that reviews and plans of a task left, as people would name them.
+pub fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
+    let layout = desk.layout();
+    let mut artifacts = artifact::of_task(&layout.reviews(), task);
+    artifacts.extend(artifact::of_task(&layout.plans(), task));
+    let shown = |path: PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
+    artifacts.into_iter().map(shown).collect()
+}
+
 /// Looks at a task.
 pub fn seen(task: TaskId) -> Result<Seen, Failure> {
     let desk = Desk::open(task)?;
@@ -49,12 +60,7 @@ pub fn seen(task: TaskId) -> Result<Seen, Failure> {
         Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
-    let layout = desk.layout();
-    let mut artifacts = artifact::of_task(&layout.reviews(), task);
-    artifacts.extend(artifact::of_task(&layout.plans(), task));
-    let shown =
-        |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
-    let artifacts = artifacts.into_iter().map(shown).collect();
+    let artifacts = artifacts(&desk, task);
     let voided = voided(&desk, &row);
     let mut report = Report::of(row, &log, &loop_id, artifacts);
     report.voided = voided;
