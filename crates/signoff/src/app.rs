@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
-    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show,
-    status, tasks, work, workflow,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, report, retry, review, run,
+    show, stats, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -75,6 +75,8 @@ enum Command {
     Show(show::Args),
     Logs(logs::Args),
     Diff(diff::Args),
+    Report(report::Args),
+    Stats(stats::Args),
     Answer(answer::Args),
     Retry(retry::Args),
     Edit(edit::Args),
@@ -125,6 +127,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::run(&args, &console),
         Some(Command::Logs(args)) => logs::run(&args, &console),
         Some(Command::Diff(args)) => diff::run(&args, &console),
+        Some(Command::Report(args)) => report::run(&args, &console),
+        Some(Command::Stats(args)) => stats::run(&args, &console),
         Some(Command::Review(args)) => review::run(&args, &console),
         Some(Command::Improve(args)) => improve::run(&args, &console),
         Some(Command::Retry(args)) => retry::run(&args, &console),

@@ -145,6 +145,11 @@ impl Desk {
     pub fn layout(&self) -> Layout {
         Layout::new(&self.root, None)
     }
+
+    /// The repository around the store, to look at: whatever its settings are.
+    pub fn repository(&self) -> Result<Repository, Failure> {
+        Ok(Repository::discover(&persons_git(), &self.root)?)
+    }
 }
 
 impl Bench {
