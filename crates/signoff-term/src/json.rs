@@ -14,7 +14,7 @@ use signoff_core::wire::{self, Recorded};
 
 pub use command::{
     AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport, InitReport,
-    LandReport, LandedTask, LogLine, Look, PhasesReport,
+    LandReport, LandedTask, LogLine, Look, PhasesReport, ServeReport,
 };
 
 use crate::agents::AgentsReport;
@@ -163,6 +163,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
             ),
         ),
         ("state-v4", of("`export --format state-v4`, and what `import` reads", printed::<State>)),
+        ("serve", of("`serve --json`, version 1", printed::<ServeReport>)),
         ("show", of("`show --json`, version 1", printed::<Report>)),
         ("stats", of("`stats --json`, version 1", printed::<StatsReport>)),
         ("status", of("`status --json`, version 1", printed::<StatusReport>)),

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
     import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, report, retry, review, run,
-    show, stats, status, tasks, work, workflow,
+    serve, show, stats, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -84,6 +84,7 @@ enum Command {
     Cancel(cancel::Args),
     Merge(merge::Args),
     Land(land::Args),
+    Serve(serve::Args),
     Mcp(mcp::Args),
     Config(config::Args),
     Configure(configure::Args),
@@ -138,6 +139,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Dispute(args)) => dispute::run(&args, &console),
         Some(Command::Merge(args)) => merge::run(&args, &console),
         Some(Command::Land(args)) => land::run(&args, &console),
+        Some(Command::Serve(args)) => serve::run(&args, &console),
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Configure(args)) => configure::run(&args, &console),

@@ -28,6 +28,7 @@ pub mod report;
 pub mod retry;
 pub mod review;
 pub mod run;
+pub mod serve;
 pub mod show;
 pub mod stats;
 pub mod status;

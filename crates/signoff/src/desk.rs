@@ -254,7 +254,8 @@ pub fn main_checkout() -> Result<Option<PathBuf>, Failure> {
     Ok(None)
 }
 
-fn root() -> Result<PathBuf, Failure> {
+/// The top of the main checkout, which there must be.
+pub fn root() -> Result<PathBuf, Failure> {
     let none = |here: PathBuf| {
         Failure::usage("this is not a git repository")
             .at(here.display().to_string())

@@ -120,6 +120,8 @@ pub struct Change {
     pub everything: bool,
     pub runs: BTreeSet<u64>,
     pub tasks: BTreeSet<u64>,
+    /// The tasks whose agents said something, which concerns those alone who look at one.
+    pub said: BTreeSet<u64>,
 }
 
 impl Change {
@@ -136,5 +138,6 @@ impl Change {
         self.everything |= other.everything;
         self.runs.extend(&other.runs);
         self.tasks.extend(&other.tasks);
+        self.said.extend(&other.said);
     }
 }

@@ -179,9 +179,13 @@ impl Listener {
 }
 
 fn event(last: u64, change: &Change) -> Event {
-    let Change { everything, runs, tasks } = change;
-    let told = json!({ "seq": last, "everything": everything, "runs": runs, "tasks": tasks });
-    Event::default().id(last.to_string()).data(told.to_string())
+    let Change { everything, runs, tasks, said } = change;
+    // What names nothing may be anything.
+    let told = match everything {
+        true => json!({ "seq": last }),
+        false => json!({ "seq": last, "runs": runs, "tasks": tasks, "said": said }),
+    };
+    Event::default().event("changed").id(last.to_string()).data(told.to_string())
 }
 
 #[cfg(test)]

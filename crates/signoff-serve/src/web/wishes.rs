@@ -60,7 +60,7 @@ fn new_task(form: &Form) -> Result<NewTask, Refused> {
     }
     Ok(NewTask {
         text,
-        kind: form.text("kind").to_owned(),
+        kind: form.text("type").to_owned(),
         auto_review: !form.text("auto_review").is_empty(),
         max_cycles: form.number("max_cycles")?,
         depends_on: form.tasks("depends_on")?,
@@ -73,7 +73,7 @@ async fn again(site: &Site, form: &Form, refused: Refused) -> Went {
     let page = AddPage {
         project,
         text: typed("text"),
-        kind: typed("kind"),
+        kind: typed("type"),
         auto_review: !form.text("auto_review").is_empty(),
         max_cycles: typed("max_cycles"),
         depends_on: typed("depends_on"),

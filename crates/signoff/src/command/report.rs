@@ -12,7 +12,6 @@ use signoff_store::Store;
 use signoff_term::report::{About, Account, Part, RunAccount, TaskAccount, html, junit, markdown, sarif};
 use signoff_term::show::Folded;
 
-
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
