@@ -60,10 +60,12 @@ pub fn convergence(id: &str, changes: &[Change]) -> Markup {
             }
             text.label x=(round(5.0 + step * (cycle as f64 + 0.5))) y=(floor + 16.0) { (cycle + 1) }
         }
-        (legend(&[("new", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
+        (legend(&[("new or back", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
     };
     let says = changes.iter().enumerate().map(|(at, change)| {
-        format!("Cycle {}: {} new, {} carried, {} fixed", at + 1, change.new, change.carried, change.fixed)
+        let Change { new, carried, fixed, regressed } = change;
+        let back = if *regressed > 0 { format!(", {regressed} regressed") } else { String::new() };
+        format!("Cycle {}: {new} new, {carried} carried, {fixed} fixed{back}", at + 1)
     });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), changes_table(changes));
@@ -110,14 +112,14 @@ struct Bar {
 
 /// Bars below each other, each with its name before and its value behind it.
 fn bars(bars: &[Bar], y: f64) -> Markup {
-    let (left, room) = (96.0, WIDTH - 96.0 - 76.0);
+    let (left, room) = (112.0, WIDTH - 112.0 - 76.0);
     let sum = |bar: &Bar| bar.parts.iter().map(|(part, _)| part).sum::<f64>();
     let most = bars.iter().map(sum).fold(0.0, f64::max);
     let scale = if most > 0.0 { room / most } else { 0.0 };
     html! {
         @for (at, bar) in bars.iter().enumerate() {
             @let top = y + 22.0 * at as f64;
-            text.name x=(left - 6.0) y=(top + 11.0) { (cut(&bar.name, 14)) }
+            text.name x=(left - 6.0) y=(top + 11.0) { (cut(&bar.name, 17)) }
             @for (index, (part, class)) in bar.parts.iter().enumerate() {
                 @let before: f64 = bar.parts.iter().take(index).map(|(part, _)| part).sum();
                 rect class=(class) x=(round(left + before * scale)) y=(top) width=(round(part * scale)) height="14" {}

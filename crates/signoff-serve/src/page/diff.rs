@@ -92,9 +92,10 @@ fn notes<'a>(file: &File, ledger: &'a [LedgerLine]) -> Notes<'a> {
 fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
     let fits = file.lines() <= *room;
     *room = if fits { *room - file.lines() } else { 0 };
+    let is_short = file.lines() <= UNFOLDED && (file.lines() > 0 || !notes.is_empty());
     let found: usize = notes.values().map(Vec::len).sum();
     html! {
-        details.file id=(id) open[fits && file.lines() <= UNFOLDED] {
+        details.file id=(id) open[fits && is_short] {
             summary {
                 (text::code(&file.path)) " " (named(&file.change)) " "
                 span.added { "+" (file.count(Mark::Added)) } " " span.removed { "−" (file.count(Mark::Removed)) }
@@ -123,7 +124,12 @@ fn named(change: &Change) -> Markup {
 fn lines(file: &File, notes: &Notes, anchors: &Anchors) -> Markup {
     html! {
         table.diff {
-            thead.unseen { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
+            thead {
+                tr {
+                    th.n scope="col" { span.unseen { "Old line" } } th.n scope="col" { span.unseen { "New line" } }
+                    th scope="col" { span.unseen { "Text" } }
+                }
+            }
             @for hunk in &file.hunks { (one_hunk(hunk, notes, anchors)) }
         }
     }

@@ -1,6 +1,6 @@
 //! The overview: what needs somebody, what runs, what waits, what is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -30,7 +30,7 @@ pub fn page(page: &Home, notice: Option<&Notice>) -> String {
         (counts(&page.tasks))
         (needed(page, &scene, &sorted))
         (listed("running", "Running", &sorted.running, page.now))
-        (waiting(page))
+        (waiting(page, &sorted))
         (run_list(page))
         (done(page, &sorted))
     };
@@ -92,8 +92,10 @@ fn troubled(task: &TaskRow, scene: &Scene, now: Timestamp) -> Markup {
     html! {
         li.row {
             (cells(task, now))
-            p.next { (text::line(&attention::next(task, scene))) }
-            @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+            div.do {
+                @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+                p.next { (text::line(&attention::next(task, scene))) }
+            }
         }
     }
 }
@@ -114,6 +116,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (sign::dollars(sign::cost(task))) } }
             @if let Some(elapsed) = sign::elapsed(task, now) { span { (elapsed) } }
+            @if let Some(ended) = &task.ended_at { span { (sign::ago(ended, now)) } }
         }
     }
 }
@@ -130,31 +133,41 @@ fn listed(id: &str, title: &str, tasks: &[&TaskRow], now: Timestamp) -> Markup {
     }
 }
 
-fn waiting(page: &Home) -> Markup {
-    let pending: Vec<&TaskRow> = page.tasks.iter().filter(|task| task.status == Status::Pending).collect();
-    let shown = if page.all { pending.len() } else { DONE };
-    let rest = pending.len().saturating_sub(shown);
+/// What needs nobody and is not worked on.
+fn waiting(page: &Home, sorted: &Sorted) -> Markup {
+    let tasks = unsaid(page, sorted, false);
+    let shown = if page.all { tasks.len() } else { DONE };
+    let rest = tasks.len().saturating_sub(shown);
     html! {
         section #waiting data-live aria-label="Waiting for their turn" {
-            @if !pending.is_empty() {
-                h2 { "Waiting for their turn" (number_of(pending.len())) }
-                ul.rows { @for task in pending.iter().take(shown) { (row(task, page.now)) } }
+            @if !tasks.is_empty() {
+                h2 { "Waiting for their turn" (number_of(tasks.len())) }
+                ul.rows { @for task in tasks.iter().take(shown) { (row(task, page.now)) } }
                 (show_all(rest))
             }
         }
     }
 }
 
+/// Tasks that stand nowhere else: those that are over, or those that are not.
+fn unsaid<'a>(page: &'a Home, sorted: &Sorted, over: bool) -> Vec<&'a TaskRow> {
+    let told = sorted.troubled.iter().chain(&sorted.left).chain(&sorted.running).map(|task| task.id);
+    let asked = page.questions.iter().filter_map(|question| question.task_id);
+    let told: BTreeSet<u64> = told.chain(asked).collect();
+    let is_over = |task: &TaskRow| match task.status {
+        Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => true,
+        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
+    };
+    page.tasks.iter().filter(|task| is_over(task) == over && !told.contains(&task.id)).collect()
+}
+
 fn show_all(rest: usize) -> Markup {
     html! { @if rest > 0 { p { a href="/?all=1" { "Show " (rest) " more" } } } }
 }
 
-/// Whatever stands nowhere else, the latest first.
+/// The latest first.
 fn done(page: &Home, sorted: &Sorted) -> Markup {
-    let told: std::collections::BTreeSet<u64> =
-        sorted.troubled.iter().chain(&sorted.left).chain(&sorted.running).map(|task| task.id).collect();
-    let over = |task: &&TaskRow| task.status != Status::Pending && !told.contains(&task.id);
-    let mut tasks: Vec<&TaskRow> = page.tasks.iter().filter(over).collect();
+    let mut tasks = unsaid(page, sorted, true);
     tasks.sort_by(|a, b| (&b.ended_at, b.id).cmp(&(&a.ended_at, a.id)));
     let shown = if page.all { tasks.len() } else { DONE };
     let rest = tasks.len().saturating_sub(shown);

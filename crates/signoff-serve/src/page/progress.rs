@@ -46,9 +46,10 @@ impl Counted {
         let parts = [(self.done, "good"), (self.at_work, "busy"), (self.stopped, "bad")];
         let mut from = 0;
         let parts = parts.map(|(number, class)| {
-            let (x, width) = (100 * from / self.all().max(1), 100 * number / self.all().max(1));
+            let share = |tasks: u64| 100 * tasks / self.all().max(1);
+            let (x, end) = (share(from), share(from + number));
             from += number;
-            (x, width, class)
+            (x, end - x, class)
         });
         html! {
             svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {

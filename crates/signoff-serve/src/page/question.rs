@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use signoff_core::view::QuestionRow;
+use signoff_term::fit::cut;
 
 use super::{frame, text};
 
@@ -31,6 +32,7 @@ pub fn asked(question: &QuestionRow, back: &str) -> Markup {
 
 /// `Retry`.
 fn said(choice: &str) -> String {
+    let choice = cut(choice, 40);
     let mut chars = choice.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);
     text::spaced(&first.chain(chars).collect::<String>())

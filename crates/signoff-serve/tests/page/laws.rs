@@ -1,0 +1,239 @@
+//! What holds for every page, whatever is on it.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use signoff_core::view::Status;
+use signoff_serve::page::{self, Home, Notice, NoticeKind, TaskPage};
+use signoff_term::show::LedgerLine;
+
+use crate::dom::{all, faults, parse, skeleton, words};
+use crate::sample;
+
+/// Every page there is, with one text in every place that agents, people or the repository fill.
+fn pages(text: &str) -> Vec<(&'static str, String)> {
+    let task = task(text);
+    let (mut home, mut run) = (sample::home(), sample::run_page());
+    home.project = text.to_owned();
+    for row in home.tasks.iter_mut().chain(&mut run.tasks) {
+        row.title = text.to_owned();
+        row.branch = Some(text.to_owned());
+        row.phase = Some(text.to_owned());
+    }
+    home.runs.iter_mut().for_each(|run| run.specification = Some(text.to_owned()));
+    run.run.specification = Some(text.to_owned());
+    for question in home.questions.iter_mut().chain(&mut run.questions) {
+        question.text = text.to_owned();
+        question.choices.iter_mut().for_each(|choice| *choice = text.to_owned() + "x");
+    }
+    let mut stats = sample::stats();
+    stats.reviewers.iter_mut().for_each(|reviewer| reviewer.name = text.to_owned());
+    stats.roles.iter_mut().for_each(|role| role.role = text.to_owned());
+    stats.stops.iter_mut().for_each(|(reason, _)| *reason = text.to_owned());
+    let mut transcript = sample::transcript();
+    transcript.transcript.tail = format!("x{text}");
+    transcript.title = format!("x{text}");
+    let mut add = sample::add();
+    (add.text, add.depends_on, add.max_cycles) = (text.to_owned(), text.to_owned(), text.to_owned());
+    let notice = Notice { kind: NoticeKind::Refused, message: text.to_owned(), hint: Some(text.to_owned()) };
+    vec![
+        ("home", page::home(&home, Some(&notice))),
+        ("run", page::run(&run, Some(&notice))),
+        ("task", page::task(&task, Some(&notice))),
+        ("diff", page::diff(&task)),
+        ("transcript", page::transcript(&transcript)),
+        ("stats", page::stats(&stats)),
+        ("add", page::add(&add, Some(&notice))),
+        ("error", page::error_page(404, text, Some(text))),
+        ("report", page::report_file(&sample::report_head(), &[task.clone(), task])),
+    ]
+}
+
+fn task(text: &str) -> TaskPage {
+    let mut page = sample::task();
+    let report = &mut page.report;
+    report.task.title = format!("x{text}");
+    report.task.branch = Some(text.to_owned());
+    report.ledger.iter_mut().for_each(|line| fill(line, text));
+    for cycle in &mut report.cycles {
+        cycle.phase = text.to_owned();
+        for review in &mut cycle.reviews {
+            review.reviewer = text.to_owned();
+            review.summary = format!("x{text}");
+            review.interpreted_intent = Some(text.to_owned());
+            review.checked = vec![text.to_owned()];
+            review.reason = Some(text.to_owned());
+            review.findings.iter_mut().for_each(|found| found.description = text.to_owned());
+        }
+    }
+    for attempt in &mut report.attempts {
+        (attempt.agent, attempt.detail) = (text.to_owned(), Some(text.to_owned()));
+        attempt.notes = vec![text.to_owned()];
+    }
+    report.decisions.iter_mut().for_each(|decision| decision.reason = Some(text.to_owned()));
+    report.artifacts = vec![text.to_owned()];
+    report.voided = Some(text.to_owned());
+    page.spec = format!("x{text}");
+    page.next = format!("x{text}");
+    let line = text.replace(['\n', '\r'], " ");
+    let patch = page.diff.as_ref().map(|diff| diff.patch.replace("let hash = Hash::of(password);", &line));
+    page.diff.iter_mut().zip(patch).for_each(|(diff, patch)| diff.patch = patch);
+    page.transcripts.iter_mut().for_each(|transcript| transcript.tail = format!("x{text}"));
+    page
+}
+
+fn fill(line: &mut LedgerLine, text: &str) {
+    line.finding.description = text.to_owned();
+    line.finding.kind = format!("x{text}");
+    line.finding.suggestion = Some(format!("x{text}"));
+    line.finding.sources = vec![text.to_owned()];
+    line.decisions.iter_mut().for_each(|settled| settled.evidence = format!("x{text}"));
+}
+
+/// What agents might write to be more than text.
+fn hostile() -> impl Strategy<Value = String> {
+    let bits = [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "\" onmouseover=\"x",
+        "' style='x",
+        "</textarea>",
+        "</title><h1>",
+        "-->",
+        "]]>",
+        "</svg>",
+        "</style>",
+        "&lt;b&gt;",
+        "&#60;",
+        "\u{1b}[31m",
+        "\u{9b}2J",
+        "\u{202e}evil",
+        "\u{2066}",
+        "\0",
+        "javascript:alert(1)",
+        "\r\n",
+        "%0d",
+        "a",
+        " ",
+        "ä漢",
+    ];
+    let bit = prop_oneof![prop::sample::select(bits.to_vec()).prop_map(str::to_owned), "\\PC{0,4}"];
+    prop::collection::vec(bit, 1..6).prop_map(|bits| format!("z{}z", bits.concat()))
+}
+
+/// The pages' elements where nobody is hostile.
+static PLAIN: LazyLock<Vec<Vec<String>>> =
+    LazyLock::new(|| pages("z").iter().map(|(_, html)| skeleton(&parse(html))).collect());
+
+/// Characters that steer a terminal or reorder what stands beside them.
+fn steers(c: char) -> bool {
+    let control = matches!(c, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}');
+    control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn text_is_never_more_than_text(text in hostile()) {
+        for ((name, html), plain) in pages(&text).into_iter().zip(&*PLAIN) {
+            let page = parse(&html);
+            prop_assert_eq!(&skeleton(&page), plain, "{} has other elements", name);
+            // What stands in a field of a form is what the person typed, to the letter.
+            let shown: String = page.root_element().text().collect();
+            prop_assert!(name == "add" || !shown.contains(steers), "{}: {:?}", name, shown.chars().find(|c| steers(*c)));
+        }
+    }
+
+    #[test]
+    fn no_patch_is_too_odd(patch in "(diff --git a/x b/x\n|@@ -1,2 \\+1,3 @@\n|--- a/x\n|\\+\\+\\+ b/y\n|[-+ \\\\]{0,2}[a-z\"]{0,5}\n|\"\\\\30){0,12}") {
+        let mut task = sample::task();
+        task.diff.iter_mut().for_each(|diff| diff.patch.clone_from(&patch));
+        prop_assert_eq!(faults(&parse(&page::diff(&task))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn ids_of_findings_need_not_be_ours(ids in prop::collection::hash_set("(f-[0-9a-f]{1,2}|[ -~]{0,6}|\\PC{0,3})", 4)) {
+        let mut task = sample::task();
+        let ids: Vec<String> = ids.into_iter().collect();
+        task.report.ledger.iter_mut().zip(ids).for_each(|(line, id)| line.finding.id = id);
+        prop_assert_eq!(faults(&parse(&page::task(&task, None))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn forms_come_back_to_our_own_pages_only(asked in "(/|//|https?:|tasks/|runs/|[0-9]{1,3}|[a-z.@\\\\]){0,5}") {
+        let way = page::way_back(&asked);
+        let number = |page: &str| way.strip_prefix(page).is_some_and(|id| id.parse::<u64>().is_ok());
+        prop_assert!(way == "/" || number("/tasks/") || number("/runs/"), "{}", way);
+    }
+}
+
+#[test]
+fn every_page_keeps_to_its_policy_and_shuts_nobody_out() {
+    for (name, html) in pages("z") {
+        let page = parse(&html);
+        assert_eq!(faults(&page), Vec::<String>::new(), "{name}");
+        assert_eq!(all(&page, "html[lang=en]").len(), 1, "{name}");
+        assert_eq!(all(&page, "main").len(), 1, "{name}");
+        assert!(!words(all(&page, "title")[0]).is_empty(), "{name}");
+        assert_eq!(all(&page, "style").len(), usize::from(name == "report"), "{name}");
+        assert!(page.errors.is_empty(), "{name}: {:?}", page.errors);
+    }
+}
+
+#[test]
+fn what_is_live_can_be_found_again() {
+    for (name, html) in pages("z") {
+        let page = parse(&html);
+        assert!(all(&page, "[data-live]:not([id])").is_empty(), "{name}");
+        assert!(all(&page, "[data-live] [data-live]").is_empty(), "{name}");
+        assert!(all(&page, "[data-live] details:not([id]):not(.more)").is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_report_needs_nobody() {
+    let html = page::report_file(&sample::report_head(), &[sample::task(), sample::task()]);
+    let page = parse(&html);
+    assert!(all(&page, "script, form, link, [src], a:not([href^='#'])").is_empty());
+    assert!(!html.contains("url("));
+}
+
+#[test]
+fn a_thousand_tasks_are_a_page_that_loads_at_once() {
+    let home = sample::crowd(1000);
+    let html = page::home(&home, None);
+    assert!(html.len() < 200_000, "{} bytes", html.len());
+    let page = parse(&html);
+    assert_eq!(all(&page, "#done .row").len(), 200);
+    assert_eq!(words(all(&page, "#done p a")[0]), "Show 679 more");
+    let every = parse(&page::home(&Home { all: true, ..home }, None));
+    assert_eq!(all(&every, "#done .row").len(), 879);
+}
+
+#[test]
+fn no_task_is_lost_on_the_overview() {
+    for driven in [BTreeSet::new(), BTreeSet::from([3])] {
+        let rows = (1..).zip(Status::ALL).map(|(id, status)| sample::row(id, "Some task", status));
+        let home = Home { tasks: rows.collect(), questions: Vec::new(), driven, ..sample::home() };
+        let page = parse(&page::home(&home, None));
+        for task in &home.tasks {
+            let listed = all(&page, &format!(".row > a[href='/tasks/{}']", task.id)).len();
+            assert_eq!(listed, 1, "{}", task.status.word());
+        }
+    }
+}
+
+#[test]
+fn the_parts_that_pages_name_are_there() {
+    for (name, html) in pages("z").into_iter().filter(|(name, _)| *name != "report") {
+        let page = parse(&html);
+        let named = all(&page, "link[href], script[src]");
+        let named = named.iter().filter_map(|one| one.value().attr("href").or(one.value().attr("src")));
+        for path in named {
+            let asset = path.strip_prefix("/assets/").and_then(page::asset);
+            assert!(asset.is_some_and(|asset| !asset.text.is_empty()), "{name}: {path}");
+        }
+    }
+}

@@ -1,0 +1,506 @@
+//! Values as a busy afternoon leaves them.
+
+use jiff::Timestamp;
+use signoff_core::merge::merge;
+use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::task::TaskType;
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
+use signoff_serve::page::{
+    AddPage, Cost, DiffText, Home, ReportHead, ReviewerFigures, RoleFigures, RunPage, StatsPage, TaskPage,
+    Transcript, TranscriptPage,
+};
+use signoff_term::show::{
+    Attempt, Cycle, FindingLine, LedgerLine, NoteLine, PersonsDecision, Report, ReviewLine, Seen, Settled,
+};
+
+pub fn now() -> Timestamp {
+    "2026-01-29T12:00:00Z".parse().expect("a time")
+}
+
+/// A task of run 3 that began at ten.
+pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
+    TaskRow {
+        id,
+        run_id: Some(3).filter(|_| status != Status::Pending),
+        title: title.to_owned(),
+        kind: TaskType::Implement,
+        status,
+        outcome: None,
+        final_verdict: None,
+        reason: None,
+        auto_review: true,
+        review_cycle: 0,
+        max_review_cycles: Some(3),
+        branch: Some(format!("signoff/task-{id}")),
+        approved_commit: None,
+        base: Some("c0ffee5eed0123456789".into()).filter(|_| status != Status::Pending),
+        worktree: None,
+        phase: None,
+        iteration: 1,
+        open_findings: 0,
+        cost_usd: 0.36,
+        cost_is_estimated: false,
+        input_tokens: 27_000,
+        output_tokens: 2_400,
+        depends_on: Vec::new(),
+        continues: None,
+        added_at: "2026-01-29T09:58:00Z".into(),
+        started_at: Some("2026-01-29T10:00:00Z".into()).filter(|_| status != Status::Pending),
+        ended_at: None,
+        wait: None,
+        place: None,
+    }
+}
+
+/// The same, over.
+pub fn ended(task: TaskRow, outcome: &str, verdict: &str, reason: &str) -> TaskRow {
+    let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
+    TaskRow {
+        outcome: some(outcome),
+        final_verdict: some(verdict),
+        reason: some(reason),
+        review_cycle: 2,
+        ended_at: Some("2026-01-29T10:12:30Z".into()),
+        ..task
+    }
+}
+
+pub fn run() -> RunRow {
+    RunRow {
+        id: 3,
+        preset: "groups".into(),
+        specification: Some("SPEC.md".into()),
+        status: "running".into(),
+        stage: "working".into(),
+        group: Some(2),
+        groups: Some(4),
+        branch: Some("signoff/run-3".into()),
+        cost_usd: 4.71,
+        cost_is_estimated: true,
+    }
+}
+
+pub fn question() -> QuestionRow {
+    QuestionRow {
+        id: "q4".into(),
+        run_id: 3,
+        task_id: Some(31),
+        text: "code gave no usable review; the others did. Retry, proceed without, or stop?".into(),
+        choices: ["retry", "proceed", "stop"].map(str::to_owned).to_vec(),
+    }
+}
+
+pub fn home() -> Home {
+    let at_review = TaskRow {
+        review_cycle: 2,
+        phase: Some("review".into()),
+        open_findings: 2,
+        ..row(32, "Rate limits for the login endpoint", Status::InProgress)
+    };
+    let waiting = TaskRow {
+        review_cycle: 1,
+        phase: Some("review".into()),
+        ..row(31, "Store sessions in Redis", Status::Waiting)
+    };
+    let exhausted = ended(
+        row(28, "Migrate the users table", Status::Completed),
+        "exhausted",
+        "MAX_CYCLES_REACHED",
+        "cycles_exhausted",
+    );
+    Home {
+        project: "shop".into(),
+        tasks: vec![
+            ended(row(27, "Rename the package", Status::Completed), "approved", "APPROVED", ""),
+            exhausted,
+            ended(row(29, "Add user authentication", Status::Completed), "approved", "APPROVED", ""),
+            ended(row(30, "Send a mail after sign-up", Status::Stuck), "stuck", "", "task_stuck"),
+            waiting,
+            at_review,
+            TaskRow { phase: Some("implement".into()), ..row(33, "Log out everywhere", Status::InProgress) },
+            TaskRow { depends_on: vec![33], ..row(34, "Show where one is logged in", Status::Pending) },
+            row(35, "Two-factor authentication with an app that the person already has", Status::Pending),
+        ],
+        runs: vec![run()],
+        questions: vec![question()],
+        driven: [3].into(),
+        all: false,
+        now: now(),
+    }
+}
+
+/// So many tasks, most of them done.
+pub fn crowd(number: u64) -> Home {
+    let one = |id: u64| match id % 25 {
+        0 => ended(row(id, "Send a mail after sign-up", Status::Stuck), "stuck", "", "task_stuck"),
+        1 => TaskRow { review_cycle: 2, ..row(id, "Rate limits for the login endpoint", Status::InProgress) },
+        2 => row(id, "Two-factor authentication", Status::Pending),
+        _ => ended(row(id, "Add user authentication", Status::Completed), "approved", "APPROVED", ""),
+    };
+    Home { tasks: (1..=number).map(one).collect(), ..home() }
+}
+
+fn finding_line(id: &str, severity: &'static str, place: (&str, u32), text: &str) -> FindingLine {
+    FindingLine {
+        id: id.to_owned(),
+        severity,
+        kind: "bug".into(),
+        file: Some(place.0.to_owned()),
+        line: Some(place.1),
+        description: text.to_owned(),
+        requirement: None,
+        suggestion: None,
+        sources: vec!["code".into()],
+    }
+}
+
+fn seen(cycle: u32) -> Seen {
+    Seen { pass: 1, phase: "review".into(), cycle, commit: Some(commit(cycle)) }
+}
+
+fn commit(cycle: u32) -> String {
+    format!("{cycle}a7b3c9d2e{cycle}f4051627")
+}
+
+fn settled(state: &'static str, cycle: u32) -> Settled {
+    let how = if state == "open" { "reported again" } else { "approved without reporting it again" };
+    Settled {
+        state,
+        by_kind: "reviewer",
+        by: "code".into(),
+        commit: Some(commit(cycle)),
+        evidence: format!("{how} in cycle {cycle} of pass 1"),
+    }
+}
+
+const MISSING: &str = "missing input validation: an empty password is accepted";
+const RACE: &str = "two logins at once make two sessions";
+const LOCK: &str = "the lock is held while the mail is sent";
+
+/// One open, three settled; two of them are about the same lines.
+pub fn ledger() -> Vec<LedgerLine> {
+    let by_ann = |state, cycle, why: &str| Settled {
+        state,
+        by_kind: "person",
+        by: "ann".into(),
+        commit: Some(commit(cycle)),
+        evidence: why.to_owned(),
+    };
+    vec![
+        LedgerLine {
+            finding: FindingLine {
+                requirement: Some("R3: no empty passwords".into()),
+                suggestion: Some("Refuse it before hashing.".into()),
+                sources: vec!["code".into(), "spec".into()],
+                ..finding_line("f-84289c36aa", "critical", ("src/auth.rs", 12), MISSING)
+            },
+            state: "open",
+            seen: vec![seen(1), seen(3)],
+            decisions: vec![settled("fixed", 2), settled("open", 3)],
+        },
+        LedgerLine {
+            finding: finding_line("f-3848bab3b9", "important", ("src/auth.rs", 14), RACE),
+            state: "fixed",
+            seen: vec![seen(1), seen(2)],
+            decisions: vec![settled("fixed", 3)],
+        },
+        LedgerLine {
+            finding: finding_line("f-77aa01bb02", "important", ("src/mail.rs", 40), LOCK),
+            state: "refuted",
+            seen: vec![seen(2)],
+            decisions: vec![by_ann("refuted", 2, "the mail is queued, not sent")],
+        },
+        LedgerLine {
+            finding: FindingLine {
+                file: None,
+                line: None,
+                ..finding_line("f-0123456789", "minor", ("", 0), "the new endpoint is in no document")
+            },
+            state: "deferred",
+            seen: vec![seen(1)],
+            decisions: vec![by_ann("deferred", 1, "when the endpoint is stable")],
+        },
+    ]
+}
+
+/// What one reviewer said, as the core has it.
+fn review(name: &str, verdict: Verdict, found: &[&FindingLine]) -> Review {
+    let findings = found.iter().map(|line| Finding {
+        id: line.id.as_str().into(),
+        file: line.file.clone(),
+        line: line.line,
+        ..Finding::of(&name.into(), "bug", Severity::from_word(Some(line.severity)), &line.description)
+    });
+    let kind = ReviewerKind::from_word(name).unwrap_or(ReviewerKind::General);
+    Review { findings: findings.collect(), usage: Usage::default(), ..Review::of(name.into(), kind, verdict) }
+}
+
+fn review_line(review: &Review, summary: &str) -> ReviewLine {
+    let findings = review.findings.iter().map(|finding| FindingLine {
+        id: finding.id.to_string(),
+        severity: finding.severity.word(),
+        kind: finding.kind.clone(),
+        file: finding.file.clone(),
+        line: finding.line,
+        description: finding.description.clone(),
+        requirement: None,
+        suggestion: None,
+        sources: vec![review.reviewer.to_string()],
+    });
+    ReviewLine {
+        reviewer: review.reviewer.to_string(),
+        kind: review.kind.word(),
+        verdict: review.verdict.word(),
+        reason: None,
+        confidence: "high",
+        findings: findings.collect(),
+        minor: Vec::new(),
+        checked: vec!["cargo test".into()],
+        summary: summary.to_owned(),
+        follow_up_prompt: None,
+        interpreted_intent: None,
+        intent_satisfied: None,
+        raw: None,
+        duration_ms: 41_000,
+        cost_usd: 0.12,
+        cost_is_estimated: false,
+        input_tokens: 9_000,
+        output_tokens: 800,
+    }
+}
+
+fn cycle(n: u32, verdict: &'static str, reviews: &[(Review, &str)]) -> Cycle {
+    let all: Vec<Review> = reviews.iter().map(|(review, _)| review.clone()).collect();
+    Cycle {
+        n,
+        phase: "review".into(),
+        pass: 1,
+        scope: if n == 2 { "scoped" } else { "full" },
+        commit: commit(n),
+        ended_at: "2026-01-29T10:03:20Z".into(),
+        verdict,
+        reviews: reviews.iter().map(|(review, summary)| review_line(review, summary)).collect(),
+        merged: merge(&all, Bar::Low),
+    }
+}
+
+fn cycles(ledger: &[LedgerLine]) -> Vec<Cycle> {
+    let [missing, race, lock, document] = ledger else { panic!("four findings") };
+    let (missing, race) = (&missing.finding, &race.finding);
+    let asks = Verdict::ChangesRequested;
+    let first = [
+        (review("spec", asks.clone(), &[missing]), "One requirement is not met."),
+        (review("code", asks.clone(), &[missing, race, &document.finding]), "Good, but for two things."),
+        (review("security", Verdict::Approved, &[]), "Nothing an attacker could use."),
+    ];
+    let second = [
+        (review("spec", Verdict::Approved, &[]), "All requirements are met."),
+        (review("code", asks.clone(), &[race, &lock.finding]), "The race is still there."),
+    ];
+    let third = [
+        (review("spec", Verdict::Approved, &[]), ""),
+        (review("code", asks, &[missing]), "The validation is gone again."),
+    ];
+    let mut cycles = vec![
+        cycle(1, "CHANGES_REQUESTED", &first),
+        cycle(2, "CHANGES_REQUESTED", &second),
+        cycle(3, "CHANGES_REQUESTED", &third),
+    ];
+    let note =
+        NoteLine { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
+    if let Some(review) = cycles.first_mut().and_then(|cycle| cycle.reviews.first_mut()) {
+        review.minor.push(note);
+    }
+    cycles
+}
+
+pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Attempt {
+    Attempt {
+        id: id.to_owned(),
+        role: role.to_owned(),
+        reviewer: reviewer.map(str::to_owned),
+        agent: "claude".into(),
+        model: Some("large".into()),
+        phase: if role == "implement" { "implement" } else { "review" }.into(),
+        cycle,
+        hold: Some("landlock"),
+        session: None,
+        resumes: None,
+        started_at: "2026-01-29T10:01:10Z".into(),
+        ended_at: Some("2026-01-29T10:03:20Z".into()),
+        outcome: Some(if role == "review" { "reviewed" } else { "complete" }),
+        detail: None,
+        hint: None,
+        notes: Vec::new(),
+        duration_ms: if role == "review" { 41_000 } else { 212_000 },
+        cost_usd: if role == "review" { 0.12 } else { 0.55 },
+        cost_is_estimated: false,
+        input_tokens: 9_000,
+        output_tokens: 800,
+    }
+}
+
+fn attempts() -> Vec<Attempt> {
+    vec![
+        attempt("a1", "implement", None, 0),
+        attempt("a2", "review", Some("spec"), 1),
+        attempt("a3", "review", Some("code"), 1),
+        attempt("a4", "review", Some("security"), 1),
+        attempt("a5", "fix", None, 1),
+        attempt("a6", "review", Some("spec"), 2),
+        Attempt {
+            outcome: Some("timed_out"),
+            detail: Some("timed out".into()),
+            hint: Some("`[limits] attempt` gives it longer".into()),
+            ..attempt("a7", "review", Some("code"), 2)
+        },
+        attempt("a8", "review", Some("code"), 2),
+    ]
+}
+
+pub const PATCH: &str = "\
+diff --git a/src/auth.rs b/src/auth.rs
+index 1111111..2222222 100644
+--- a/src/auth.rs
++++ b/src/auth.rs
+@@ -8,7 +8,10 @@ impl Login {
+     /// Checks who somebody is.
+     pub fn login(&self, name: &str, password: &str) -> Result<Session, Refused> {
+         let user = self.users.find(name)?;
+-        Ok(Session::new(user))
++        let hash = Hash::of(password);
++        if user.hash != hash {
++            return Err(Refused::WrongPassword);
++        }
++        self.sessions.open(user)
+     }
+ }
+ 
+@@ -40,2 +43,3 @@
+ const LONGEST: usize = 64;
++const SHORTEST: usize = 8;
+ 
+diff --git a/src/mail.rs b/src/mail.rs
+new file mode 100644
+--- /dev/null
++++ b/src/mail.rs
+@@ -0,0 +1,2 @@
++//! Mails.
++pub fn send() {}
+\\ No newline at end of file
+diff --git a/logo.png b/logo.png
+index 3333333..4444444 100644
+Binary files a/logo.png and b/logo.png differ
+diff --git \"a/docs/\\303\\274ber.md\" \"b/docs/about.md\"
+similarity index 100%
+rename from \"docs/\\303\\274ber.md\"
+rename to docs/about.md
+";
+
+/// A task that used up its reviews.
+pub fn task() -> TaskPage {
+    let ledger = ledger();
+    let task = TaskRow {
+        open_findings: 1,
+        cost_usd: 2.06,
+        ..ended(
+            row(29, "Add user authentication", Status::Completed),
+            "exhausted",
+            "MAX_CYCLES_REACHED",
+            "cycles_exhausted",
+        )
+    };
+    let decision = PersonsDecision {
+        at: "2026-01-29T10:08:30Z".into(),
+        by: "ann".into(),
+        what: "dispute",
+        choice: Some("f-77aa01bb02".into()),
+        reason: Some("the mail is queued, not sent".into()),
+    };
+    TaskPage {
+        project: "shop".into(),
+        report: Report {
+            version: 1,
+            task,
+            cycles: cycles(&ledger),
+            ledger,
+            attempts: attempts(),
+            artifacts: vec![".signoff/reviews/20260129-task-29-review-1.md".into()],
+            decisions: vec![decision],
+            approved_commit: None,
+            voided: None,
+            question: None,
+        },
+        spec: "Add user authentication\n\nWith a password of at least 8 characters (R3: no empty passwords).\nSessions are kept in memory.".into(),
+        diff: Some(DiffText {
+            patch: PATCH.to_owned(),
+            stat: "4 files changed, 8 insertions(+), 1 deletion(-)".into(),
+            left_out: 0,
+        }),
+        transcripts: vec![Transcript {
+            attempt: "a1".into(),
+            tail: "Reading src/auth.rs\nRunning cargo test\nDone.\n".into(),
+            left_out: 2048,
+        }],
+        next: "signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED".into(),
+        driven: false,
+        now: now(),
+    }
+}
+
+pub fn run_page() -> RunPage {
+    let Home { project, tasks, questions, .. } = home();
+    let tasks = tasks.into_iter().filter(|task| task.run_id == Some(3)).collect();
+    RunPage { project, run: run(), tasks, questions, driven: true, now: now() }
+}
+
+pub fn transcript() -> TranscriptPage {
+    let TaskPage { project, transcripts, report, .. } = task();
+    let transcript = transcripts.into_iter().next().expect("one");
+    let attempt = attempt("a1", "implement", None, 0);
+    TranscriptPage { project, task: 29, title: report.task.title, attempt, transcript }
+}
+
+pub fn stats() -> StatsPage {
+    let cost = |usd| Cost { usd, is_estimated: false };
+    let reviewer = |name: &str, [upheld, refuted, open]: [u64; 3], usd| ReviewerFigures {
+        name: name.to_owned(),
+        raised: upheld + refuted + open,
+        upheld,
+        refuted,
+        open,
+        cost: cost(usd),
+    };
+    let role = |role: &str, attempts, minutes: u64, usd| RoleFigures {
+        role: role.to_owned(),
+        attempts,
+        duration_ms: minutes * 60_000,
+        cost: cost(usd),
+    };
+    StatsPage {
+        project: "shop".into(),
+        reviewers: vec![
+            reviewer("spec", [14, 1, 2], 3.2),
+            reviewer("code", [31, 6, 4], 5.9),
+            reviewer("security", [3, 2, 0], 2.4),
+        ],
+        roles: vec![
+            role("implement", 24, 190, 14.1),
+            role("review", 88, 96, 11.5),
+            role("fix", 31, 84, 6.02),
+            role("check", 40, 52, 0.0),
+        ],
+        cycles: vec![(1, 6), (2, 11), (3, 4)],
+        stops: vec![("cycles_exhausted".into(), 3), ("task_stuck".into(), 1), ("budget".into(), 1)],
+        approved: 21,
+        cost_per_approved: Some(cost(1.51)),
+    }
+}
+
+pub fn add() -> AddPage {
+    AddPage { project: "shop".into(), kind: "implement".into(), auto_review: true, ..AddPage::default() }
+}
+
+pub fn report_head() -> ReportHead {
+    ReportHead { project: "shop".into(), run: Some(run()), made_at: now() }
+}

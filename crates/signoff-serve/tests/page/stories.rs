@@ -1,0 +1,288 @@
+//! What people read on each page.
+
+use scraper::{ElementRef, Html};
+use signoff_core::view::{Status, TaskRow};
+use signoff_serve::page::{self, DiffText, Home, TaskPage};
+
+use crate::dom::{all, parse, words};
+use crate::sample;
+
+/// Headings, and a line for each of the things a page lists.
+fn outline(page: &Html) -> String {
+    let told = all(
+        page,
+        "h1, h2, .row, .question, .actions, .finding, .cycle, .note, .file > summary, figcaption, .hint, .next, .notice",
+    );
+    let line = |element: &ElementRef| {
+        let mark = match element.value().name() {
+            "h1" => "# ",
+            "h2" => "## ",
+            _ => "- ",
+        };
+        format!("{mark}{}\n", words(*element))
+    };
+    told.iter().map(line).collect()
+}
+
+fn part(html: &str, selector: &str) -> String {
+    all(&parse(html), selector).into_iter().map(|element| words(element) + "\n").collect()
+}
+
+#[test]
+fn what_needs_somebody_comes_first() {
+    insta::assert_snapshot!(outline(&parse(&page::home(&sample::home(), None))), @"
+    # Overview
+    ## Needs you 3
+    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago Retry task 30 signoff show 30, then signoff retry 30
+    - signoff show 30, then signoff retry 30
+    - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago Retry task 28 signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
+    - signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
+    ## Running 2
+    - → in progress #32 Rate limits for the login endpoint (cycle 2/3) 2 open $0.36 2h 00m
+    - → in progress #33 Log out everywhere (implement) $0.36 2h 00m
+    ## Waiting for their turn 2
+    - · pending #34 Show where one is logged in implement $0.36
+    - · pending #35 Two-factor authentication with an app that the person already has implement $0.36
+    ## Runs 1
+    - → in progress run 3 SPEC.md 3 of 7 done, 3 at work, 1 stopped ~$4.71
+    ## Done 2
+    - ✓ completed #29 Add user authentication APPROVED (2 cycles) $0.36 12m 30s 1h ago
+    - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
+    ");
+}
+
+#[test]
+fn a_question_is_answered_where_it_is_read() {
+    let page = parse(&page::home(&sample::home(), None));
+    insta::assert_snapshot!(all(&page, "form.question")[0].html(), @r#"<form action="/questions/q4/answer" class="question" method="post"><input name="back" type="hidden" value="/"><p id="question-q4"><a href="/tasks/31">#31</a> <bdi>code gave no usable review; the others did. Retry, proceed without, or stop?</bdi></p><p class="choices"><button aria-describedby="question-q4" name="choice" value="retry">Retry</button> <button aria-describedby="question-q4" name="choice" value="proceed">Proceed</button> <button aria-describedby="question-q4" name="choice" value="stop">Stop</button> </p></form>"#);
+}
+
+#[test]
+fn nothing_to_do_says_how_to_begin() {
+    let empty = Home { tasks: Vec::new(), runs: Vec::new(), questions: Vec::new(), ..sample::home() };
+    insta::assert_snapshot!(part(&page::home(&empty, None), "main"), @"Overview No tasks yet. Add the first one . Needs you Nothing. It goes on by itself.");
+}
+
+#[test]
+fn a_run_with_its_tasks() {
+    insta::assert_snapshot!(outline(&parse(&page::run(&sample::run_page(), None))), @"
+    # Run 3 SPEC.md
+    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    ## Tasks
+    - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
+    - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago
+    - ✓ completed #29 Add user authentication APPROVED (2 cycles) $0.36 12m 30s 1h ago
+    - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago
+    - ? waiting #31 Store sessions in Redis (cycle 1/3) $0.36 2h 00m
+    - → in progress #32 Rate limits for the login endpoint (cycle 2/3) 2 open $0.36 2h 00m
+    - → in progress #33 Log out everywhere (implement) $0.36 2h 00m
+    ");
+}
+
+#[test]
+fn a_task_with_all_there_is_to_know() {
+    insta::assert_snapshot!(part(&page::task(&sample::task(), None), "h1, h2, #head, summary h3, .changed, .review, figcaption"), @"
+    #29 Add user authentication
+    ✓ completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Its agents are stopped. Its branch stays. Cancel task 29 Diff Report Run 3
+    What was asked
+    4 findings, 1 open
+    open critical missing input validation: an empty password is accepted
+    fixed important two logins at once make two sessions
+    refuted important the lock is held while the mail is sent
+    deferred minor the new endpoint is in no document
+    3 cycles
+    review 1 CHANGES REQUESTED
+    3 new
+    spec changes requested high confidence 41s $0.12 One requirement is not met. critical src/auth.rs:12 missing input validation: an empty password is accepted 1 minor note: src/auth.rs:30 a magic number Checked: cargo test
+    code changes requested high confidence 41s $0.12 Good, but for two things. critical src/auth.rs:12 missing input validation: an empty password is accepted important src/auth.rs:14 two logins at once make two sessions minor the new endpoint is in no document Checked: cargo test
+    security approved high confidence 41s $0.12 Nothing an attacker could use. Checked: cargo test
+    review 2 CHANGES REQUESTED
+    1 new, 1 carried, 1 fixed
+    spec approved high confidence 41s $0.12 All requirements are met. Checked: cargo test
+    code changes requested high confidence 41s $0.12 The race is still there. important src/auth.rs:14 two logins at once make two sessions important src/mail.rs:40 the lock is held while the mail is sent Checked: cargo test
+    review 3 CHANGES REQUESTED
+    1 fixed, 1 regressed
+    spec approved high confidence 41s $0.12 Checked: cargo test
+    code changes requested high confidence 41s $0.12 The validation is gone again. critical src/auth.rs:12 missing input validation: an empty password is accepted Checked: cargo test
+    Diff
+    Figures
+    Findings per cycle
+    Cost and time by role
+    Attempts
+    Decisions of people
+    What agents said
+    Files kept
+    ");
+}
+
+#[test]
+fn a_finding_with_its_life() {
+    insta::assert_snapshot!(part(&page::task(&sample::task(), None), "#t29-findings .finding"), @"
+    open critical missing input validation: an empty password is accepted Where src/auth.rs:12 Kind bug Requirement R3: no empty passwords Suggestion Refuse it before hashing. Reported by code, spec Id f-84289c36aa reported in review 1 at 1a7b3c9d2e reported in review 3 at 3a7b3c9d2e fixed by code at 2a7b3c9d2e : approved without reporting it again in cycle 2 of pass 1 open by code at 3a7b3c9d2e : reported again in cycle 3 of pass 1 It is wrong… Why it is wrong Dispute the finding
+    fixed important two logins at once make two sessions Where src/auth.rs:14 Kind bug Reported by code Id f-3848bab3b9 reported in review 1 at 1a7b3c9d2e reported in review 2 at 2a7b3c9d2e fixed by code at 3a7b3c9d2e : approved without reporting it again in cycle 3 of pass 1
+    refuted important the lock is held while the mail is sent Where src/mail.rs:40 Kind bug Reported by code Id f-77aa01bb02 reported in review 2 at 2a7b3c9d2e refuted by a person, ann at 2a7b3c9d2e : the mail is queued, not sent
+    deferred minor the new endpoint is in no document Kind bug Reported by code Id f-0123456789 reported in review 1 at 1a7b3c9d2e deferred by a person, ann at 1a7b3c9d2e : when the endpoint is stable
+    ");
+}
+
+#[test]
+fn what_was_found_stands_at_its_line() {
+    insta::assert_snapshot!(part(&page::diff(&sample::task()), "#diff > p, #diff > .note, summary, .file > .note, .file > .hint, tr"), @r"
+    4 files changed, 8 insertions(+), 1 deletion(-)
+    Found, but not in these files:
+    deferred minor the new endpoint is in no document — code
+    src/auth.rs +6 −1 2 findings
+    Old line New line Text
+    ⋯ impl Login {
+    8 8 /// Checks who somebody is.
+    9 9 pub fn login(&self, name: &str, password: &str) -> Result<Session, Refused> {
+    10 10 let user = self.users.find(name)?;
+    11 − Ok(Session::new(user))
+    11 + let hash = Hash::of(password);
+    12 + if user.hash != hash {
+    open critical missing input validation: an empty password is accepted — code, spec
+    13 + return Err(Refused::WrongPassword);
+    14 + }
+    fixed important two logins at once make two sessions — code
+    15 + self.sessions.open(user)
+    12 16 }
+    13 17 }
+    14 18
+    ⋯
+    40 43 const LONGEST: usize = 64;
+    44 + const SHORTEST: usize = 8;
+    41 45
+    src/mail.rs new +2 −0 1 finding
+    refuted important the lock is held while the mail is sent — code
+    Old line New line Text
+    ⋯
+    1 + //! Mails.
+    2 + pub fn send() {}
+    \ No newline at end of file
+    logo.png +0 −0
+    A binary file.
+    docs/about.md renamed from docs/über.md +0 −0
+    ");
+}
+
+#[test]
+fn charts_say_in_words_what_they_show() {
+    insta::assert_snapshot!(part(&page::stats(&sample::stats()), "h1, .lead, svg title, svg desc, .figures tr"), @"
+    Statistics
+    21 tasks approved, $1.51 each
+    Findings by reviewer
+    spec: 17 raised, 14 upheld, 1 refuted, 2 open. code: 41 raised, 31 upheld, 6 refuted, 4 open. security: 5 raised, 3 upheld, 2 refuted, 0 open
+    Reviewer Raised Upheld Refuted Open Upheld of raised Cost
+    spec 17 14 1 2 82 % $3.20
+    code 41 31 6 4 76 % $5.90
+    security 5 3 2 0 60 % $2.40
+    Cost and time by role
+    implement: $14.10, 3h 10m. review: $11.50, 1h 36m. fix: $6.02, 1h 24m. check: $0.00, 52m 00s
+    Role Attempts Time Cost
+    implement 24 3h 10m $14.10
+    review 88 1h 36m $11.50
+    fix 31 1h 24m $6.02
+    check 40 52m 00s $0.00
+    Cycles to approval, by tasks
+    1 cycle: 6. 2 cycles: 11. 3 cycles: 4
+    What How often
+    1 cycle 6
+    2 cycles 11
+    3 cycles 4
+    Why tasks stopped
+    cycles exhausted: 3. task stuck: 1. budget: 1
+    What How often
+    cycles exhausted 3
+    task stuck 1
+    budget 1
+    ");
+    insta::assert_snapshot!(part(&page::task(&sample::task(), None), "svg desc"), @"
+    Cycle 1: 3 new, 0 carried, 0 fixed. Cycle 2: 1 new, 1 carried, 1 fixed. Cycle 3: 0 new, 0 carried, 1 fixed, 1 regressed
+    implement: $0.55, 3m 32s. review: $0.72, 4m 06s. fix: $0.55, 3m 32s
+    ");
+}
+
+#[test]
+fn a_report_of_a_run() {
+    let task = sample::task();
+    insta::assert_snapshot!(part(&page::report_file(&sample::report_head(), &[task]), "h1, .hint > bdi, .progress, .lead, .stat, article.task > p, h2"), @"
+    Run 3 SPEC.md
+    shop
+    1 of 1 done
+    ✓ completed MAX_CYCLES_REACHED (2 cycles)
+    4 findings: 1 fixed, 1 refuted, 1 deferred, 1 open
+    4 files changed, 8 insertions(+), 1 deletion(-)
+    What was asked
+    4 findings, 1 open
+    3 cycles
+    cargo test
+    cargo test
+    cargo test
+    cargo test
+    cargo test
+    cargo test
+    cargo test
+    Figures
+    Attempts
+    `[limits] attempt` gives it longer
+    Decisions of people
+    What agents said
+    Files kept
+    ");
+}
+
+#[test]
+fn what_went_wrong_says_what_to_do() {
+    insta::assert_snapshot!(part(&page::error_page(404, "there is no task 99", Some("the overview lists those there are")), "title, main"), @"
+    Not found · signoff
+    Not found there is no task 99 the overview lists those there are To the overview
+    ");
+}
+
+/// The buttons of a task's page.
+fn offered(task: TaskRow) -> String {
+    let mut page = sample::task();
+    page.report.task = task;
+    part(&page::task(&page, None), ".actions > * > summary, .actions > form")
+}
+
+#[test]
+fn only_what_makes_sense_can_be_done() {
+    let row = |status| TaskRow { outcome: None, ..sample::row(29, "Add user authentication", status) };
+    let told: String = Status::ALL
+        .into_iter()
+        .map(|status| format!("{}: {}\n", status.word(), offered(row(status)).trim().replace('\n', " | ")))
+        .collect();
+    insta::assert_snapshot!(told, @"
+    pending: Cancel…
+    in_progress: Set the verdict… | Cancel…
+    waiting: Set the verdict… | Cancel…
+    paused: Set the verdict… | Cancel…
+    completed: Set the verdict…
+    failed: Retry task 29 | Set the verdict… | Cancel…
+    stuck: Retry task 29 | Set the verdict… | Cancel…
+    blocked: Set the verdict… | Cancel…
+    cancelled:
+    ");
+}
+
+#[test]
+fn what_is_long_is_bounded() {
+    let long = "x".repeat(200_000);
+    let patch =
+        format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,30000 @@\n{}", "+line\n".repeat(30_000));
+    let mut task = TaskPage {
+        spec: long.clone(),
+        diff: Some(DiffText { patch, ..DiffText::default() }),
+        ..sample::task()
+    };
+    task.report.ledger.iter_mut().for_each(|line| line.finding.description.clone_from(&long));
+    let html = page::task(&task, None);
+    assert!(html.len() < 600_000, "{} bytes", html.len());
+    insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff"), @"
+    … 133264 more bytes left out
+    Diff 1 file, 30000 added, 0 removed The diff with what was found in it (30000 lines)
+    ");
+    insta::assert_snapshot!(part(&page::diff(&task), "#diff .file"), @"a +30000 −0 Too long for a page: 30000 lines.");
+}
