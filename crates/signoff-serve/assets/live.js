@@ -114,9 +114,10 @@ function restore(part, { unfolded, typed, focus: place }) {
 function concerns(message) {
   const { task, run } = main.dataset;
   const lists = (ids, id) => !Array.isArray(ids) || ids.map(String).includes(id);
-  if (task) return lists(message.tasks, task);
+  // What agents say is shown by the pages of their tasks alone.
+  if (task) return lists(message.tasks, task) || lists(message.said, task);
   if (run) return lists(message.runs, run);
-  return true;
+  return !message.runs || message.runs.length + message.tasks.length > 0;
 }
 
 let wait = 500;

@@ -146,6 +146,9 @@ pub trait Store: Send + Sync {
     /// What was added to the log of a run after the fact of this number: for those who have seen it until there.
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError>;
 
+    /// The number of the last fact in the log of a run; 0 before the first. Cheap, however long the log is.
+    fn last_seq(&self, run: RunId) -> Result<u64, StoreError>;
+
     /// All runs, oldest first.
     fn runs(&self) -> Result<Vec<RunRow>, StoreError>;
 

@@ -138,6 +138,10 @@ impl Store for MemoryStore {
         inner.shelf.log_after(run, seq)
     }
 
+    fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
+        lock(&self.inner).shelf.last_seq(run)
+    }
+
     fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
         lock(&self.inner).shelf.runs()
     }

@@ -156,6 +156,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
+        self.read(|connection| Pages(connection).last_seq(run))
+    }
+
     fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
         self.read(query::runs)
     }

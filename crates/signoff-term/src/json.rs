@@ -14,12 +14,14 @@ use signoff_core::wire::{self, Recorded};
 
 pub use command::{
     AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport, InitReport,
-    LandReport, LandedTask, LogLine, Look, PhasesReport,
+    LandReport, LandedTask, LogLine, Look, PhasesReport, ServeReport,
 };
 
 use crate::agents::AgentsReport;
+use crate::report::Account;
 use crate::show::Report;
 use crate::slots::SlotsReport;
+use crate::stats::StatsReport;
 
 /// The version of every shape here. It changes when a key changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -151,6 +153,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("init", of("`init --json`, version 1", printed::<InitReport>)),
         ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
+        ("report", of("`report --format json`, version 1", printed::<Account>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         (
             "slots",
@@ -160,7 +163,9 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
             ),
         ),
         ("state-v4", of("`export --format state-v4`, and what `import` reads", printed::<State>)),
+        ("serve", of("`serve --json`, version 1", printed::<ServeReport>)),
         ("show", of("`show --json`, version 1", printed::<Report>)),
+        ("stats", of("`stats --json`, version 1", printed::<StatsReport>)),
         ("status", of("`status --json`, version 1", printed::<StatusReport>)),
     ]
 }

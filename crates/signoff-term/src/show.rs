@@ -1,26 +1,22 @@
 //! Everything about one task, told from its log.
 
 mod attempt;
+mod folded;
 mod shape;
 mod text;
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::ids::{AttemptId, LoopId};
+use signoff_core::ids::LoopId;
 use signoff_core::ledger::DecidedBy;
-use signoff_core::machine::{Event, Loop, Policy};
-use signoff_core::review::Usage;
+use signoff_core::machine::Event;
 use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::Recorded;
 
 pub use attempt::Attempt;
+pub use folded::Folded;
 pub use shape::{Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
 pub use text::text;
-
-use crate::json::VERSION;
-use crate::round::{Round, Rounds, Ruling, Step};
 
 /// `show ID --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -94,52 +90,10 @@ impl PersonsDecision {
     }
 }
 
-/// What people decided about a loop.
-fn decisions(log: &[Recorded], loop_id: &LoopId) -> Vec<PersonsDecision> {
-    let decided = |recorded: &Recorded| match &recorded.fact {
-        Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => PersonsDecision::of(recorded, event),
-        Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => None,
-    };
-    log.iter().filter_map(decided).collect()
-}
-
-/// The commit that was approved, if the loop ended so.
-/// A round with what became of it.
-struct Told {
-    round: Round,
-    ruling: Ruling,
-    at: String,
-}
-
 impl Report {
     /// Folds the log of the run that works the task; one that no run has taken up has an empty one.
     pub fn of(task: TaskRow, log: &[Recorded], loop_id: &LoopId, artifacts: Vec<String>) -> Self {
-        let (view, told) = rounds(log, loop_id);
-        let usage: BTreeMap<AttemptId, Usage> =
-            view.attempts(loop_id).into_iter().map(|(attempt, _, usage)| (attempt, usage)).collect();
-        let phases = view.loop_policy(loop_id).map(phase_names).unwrap_or_default();
-        let mut ledger: Vec<_> = view.loop_state(loop_id).map_or_else(Vec::new, |this| {
-            this.ledger.entries().iter().map(|entry| LedgerLine::of(entry, &phases)).collect()
-        });
-        ledger.sort_by_key(|line| line.state != "open");
-        let row = view.row(loop_id);
-        let place = task.place.or_else(|| row.as_ref().and_then(|row| row.place));
-        let (task, question) = (TaskRow { place, ..task }, row.and_then(|row| row.question));
-        Self {
-            version: VERSION,
-            cycles: told.into_iter().map(|told| Cycle::of(told, &usage)).collect(),
-            ledger,
-            attempts: attempt::all(log, loop_id, &view),
-            artifacts,
-            decisions: decisions(log, loop_id),
-            approved_commit: view
-                .loop_state(loop_id)
-                .and_then(Loop::approved_commit)
-                .map(ToString::to_string),
-            voided: None,
-            question: question.map(|question| asked(question, &view, &task)),
-            task,
-        }
+        Folded::only(log, loop_id).report(task, loop_id, artifacts)
     }
 }
 
@@ -152,31 +106,4 @@ fn asked(question: QuestionView, view: &RunView, task: &TaskRow) -> QuestionRow 
         text: question.text,
         choices: question.choices.iter().map(|choice| choice.word().to_owned()).collect(),
     }
-}
-
-fn phase_names(policy: &Policy) -> Vec<String> {
-    policy.workflow.phases.iter().map(|phase| phase.name.clone()).collect()
-}
-
-/// The whole log, with the rounds of one loop picked out.
-fn rounds(log: &[Recorded], loop_id: &LoopId) -> (RunView, Vec<Told>) {
-    let (mut view, mut rounds, mut told) = (RunView::default(), Rounds::default(), Vec::new());
-    for recorded in log {
-        let moved = match &recorded.fact {
-            Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => Some(event),
-            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => None,
-        };
-        let before = moved.map(|_| view.loop_state(loop_id).cloned().unwrap_or_default());
-        view.apply(recorded);
-        let (Some(event), Some(before)) = (moved, before) else { continue };
-        let (Some(after), Some(policy)) = (view.loop_state(loop_id), view.loop_policy(loop_id)) else {
-            continue;
-        };
-        let step = Step { before: &before, event, after, policy, agent: None };
-        if let Some(round) = rounds.take(&step) {
-            let ruling = round.ruling(&step);
-            told.push(Told { round, ruling, at: recorded.at.to_string() });
-        }
-    }
-    (view, told)
 }

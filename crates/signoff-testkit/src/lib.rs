@@ -10,9 +10,11 @@ mod output;
 pub mod processes;
 mod project;
 pub mod script;
+pub mod serve;
 #[cfg(unix)]
 pub mod terminal;
 mod test_env;
+pub mod visitor;
 
 pub use output::Output;
 pub use project::{Checkout, Project};

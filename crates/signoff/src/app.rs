@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
-    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, retry, review, run, show,
-    status, tasks, work, workflow,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, report, retry, review, run,
+    serve, show, stats, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -75,6 +75,8 @@ enum Command {
     Show(show::Args),
     Logs(logs::Args),
     Diff(diff::Args),
+    Report(report::Args),
+    Stats(stats::Args),
     Answer(answer::Args),
     Retry(retry::Args),
     Edit(edit::Args),
@@ -82,6 +84,7 @@ enum Command {
     Cancel(cancel::Args),
     Merge(merge::Args),
     Land(land::Args),
+    Serve(serve::Args),
     Mcp(mcp::Args),
     Config(config::Args),
     Configure(configure::Args),
@@ -125,6 +128,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::run(&args, &console),
         Some(Command::Logs(args)) => logs::run(&args, &console),
         Some(Command::Diff(args)) => diff::run(&args, &console),
+        Some(Command::Report(args)) => report::run(&args, &console),
+        Some(Command::Stats(args)) => stats::run(&args, &console),
         Some(Command::Review(args)) => review::run(&args, &console),
         Some(Command::Improve(args)) => improve::run(&args, &console),
         Some(Command::Retry(args)) => retry::run(&args, &console),
@@ -134,6 +139,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Dispute(args)) => dispute::run(&args, &console),
         Some(Command::Merge(args)) => merge::run(&args, &console),
         Some(Command::Land(args)) => land::run(&args, &console),
+        Some(Command::Serve(args)) => serve::run(&args, &console),
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Configure(args)) => configure::run(&args, &console),

@@ -145,6 +145,11 @@ impl Desk {
     pub fn layout(&self) -> Layout {
         Layout::new(&self.root, None)
     }
+
+    /// The repository around the store, to look at: whatever its settings are.
+    pub fn repository(&self) -> Result<Repository, Failure> {
+        Ok(Repository::discover(&persons_git(), &self.root)?)
+    }
 }
 
 impl Bench {
@@ -249,7 +254,8 @@ pub fn main_checkout() -> Result<Option<PathBuf>, Failure> {
     Ok(None)
 }
 
-fn root() -> Result<PathBuf, Failure> {
+/// The top of the main checkout, which there must be.
+pub fn root() -> Result<PathBuf, Failure> {
     let none = |here: PathBuf| {
         Failure::usage("this is not a git repository")
             .at(here.display().to_string())

@@ -216,6 +216,18 @@ pub fn can_serve() -> std::io::Result<()> {
     std::net::TcpListener::bind((address, 0)).map(drop)
 }
 
+/// Has the person's browser show something.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts a browser")]
+pub fn open(url: &str) -> std::io::Result<()> {
+    use std::process::{Command, Stdio};
+    let silent = Stdio::null;
+    let mut opened =
+        Command::new("xdg-open").arg(url).stdin(silent()).stdout(silent()).stderr(silent()).spawn()?;
+    // Whether it found a browser is seen by the person; it only must not stay as a dead process.
+    std::thread::spawn(move || opened.wait());
+    Ok(())
+}
+
 /// The variables that may be meant for us.
 pub fn own_variables() -> Vec<(String, String)> {
     let text = |word: OsString| word.to_string_lossy().into_owned();

@@ -90,6 +90,16 @@ impl Failure {
         &self.message
     }
 
+    /// Where it happened.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// What to do next.
+    pub fn next_step(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
     /// Adds where it happened: `file`, `file:line` or `file:line:column`.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {

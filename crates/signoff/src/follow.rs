@@ -23,10 +23,19 @@ impl Follow {
     /// From here on: what a run holds already is news where `seen` does not say how much of it was seen.
     pub fn new(store: Arc<SqliteStore>, seen: BTreeMap<RunId, u64>) -> Result<Self, Failure> {
         let last = store.last_run()?.map_or(QUEUE, |run| run.id);
-        let queue = store.log(QUEUE)?.last().map_or(0, |recorded| recorded.seq);
+        let queue = store.last_seq(QUEUE)?;
         let mut seen = seen;
         seen.entry(QUEUE).or_insert(queue);
         Ok(Self { store, version: None, seen, last })
+    }
+
+    /// From here on, and nothing of what is there already is news. Logs are not read for that, however long they are.
+    pub fn from_now(store: Arc<SqliteStore>) -> Result<Self, Failure> {
+        let mut seen = BTreeMap::new();
+        for run in store.open_runs()? {
+            seen.insert(run.id, store.last_seq(run.id)?);
+        }
+        Self::new(store, seen)
     }
 
     /// What was recorded since it was last asked. Cheap where nobody wrote anything.

@@ -29,7 +29,7 @@ pub fn task(desk: &Desk, task: TaskId) -> Result<(Report, Vec<TaskRow>), Failure
 }
 
 /// The files kept of a task, as seen from the top of the checkout.
-fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
+pub fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
     let layout = desk.layout();
     let mut artifacts = artifact::of_task(&layout.reviews(), task);
     artifacts.extend(artifact::of_task(&layout.plans(), task));
@@ -39,7 +39,7 @@ fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
 }
 
 /// What is wrong with an approval, where the branch has moved since: it is of one commit.
-fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
+pub fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
     row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.word()))?;
     let branch = row.branch.as_ref()?;
     let tip = Tips::of(&desk.root).of_branch(branch, &Git::new(door::environment()))?;

@@ -13,6 +13,7 @@ mod live;
 mod look;
 mod part;
 mod preflight;
+mod serving;
 mod settings;
 mod show;
 mod words;

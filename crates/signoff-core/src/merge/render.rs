@@ -6,7 +6,7 @@
 pub mod json;
 mod markdown;
 pub mod plain_text;
-mod sarif;
+pub mod sarif;
 mod text;
 mod xml;
 

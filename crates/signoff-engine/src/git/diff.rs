@@ -8,7 +8,7 @@ use signoff_core::prompt::{LeftOut, LeftOutWhy};
 
 use super::repository::Place;
 use super::stage::KeptOut;
-use super::{GitError, Worktree, patch};
+use super::{GitError, Repository, Worktree, patch};
 
 /// Files beyond this size git does not look into; see the setting `core.bigFileThreshold`.
 const LARGE: u64 = 16 * 1024 * 1024;
@@ -76,16 +76,7 @@ impl Worktree {
     }
 
     fn print_diff(&self, place: Place<'_>, what: &[&str], base: &Commit) -> Result<Diff, GitError> {
-        let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
-        let shown =
-            ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
-        // Attributes as they were at the base: an agent cannot have its own files called binary.
-        let command = self.repository.sealed(place)?.env("GIT_ATTR_SOURCE", base.as_str());
-        let mut diff = Diff::default();
-        command.args(asked).args(shown).args(what).args(["--"]).stream(|printed| {
-            diff = patch::read(printed)?;
-            Ok(())
-        })?;
+        let mut diff = self.repository.print_diff(place, what, base)?;
         self.measure_large(&mut diff);
         Ok(diff)
     }
@@ -98,5 +89,26 @@ impl Worktree {
                 file.why = LeftOutWhy::Huge { bytes };
             }
         }
+    }
+}
+
+impl Repository {
+    /// What `head` changed since `base`, wherever it is checked out, if it is at all.
+    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<Diff, GitError> {
+        self.print_diff(self.here(), &[base.as_str(), head.as_str()], base)
+    }
+
+    fn print_diff(&self, place: Place<'_>, what: &[&str], base: &Commit) -> Result<Diff, GitError> {
+        let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
+        let shown =
+            ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
+        // Attributes as they were at the base: an agent cannot have its own files called binary.
+        let command = self.sealed(place)?.env("GIT_ATTR_SOURCE", base.as_str());
+        let mut diff = Diff::default();
+        command.args(asked).args(shown).args(what).args(["--"]).stream(|printed| {
+            diff = patch::read(printed)?;
+            Ok(())
+        })?;
+        Ok(diff)
     }
 }

@@ -37,6 +37,8 @@ pub fn what_was_added_after_a_fact(house: &dyn House) {
     assert!(reader.log_after(lease.run(), seen[0].seq).expect("a log").is_empty());
     let new = store.append(&lease, say::at(3), &[say::run(RunEvent::Started)]).expect("appended");
     assert_eq!(reader.log_after(lease.run(), seen[0].seq).expect("a log"), new);
+    assert_eq!(reader.last_seq(lease.run()).expect("a number"), new.last().expect("a fact").seq);
+    assert_eq!(reader.last_seq(RunId(9)).expect("a number"), 0);
     assert!(matches!(reader.log_after(RunId(9), 0), Err(StoreError::NoRun(RunId(9)))));
     let presets: Vec<_> = reader.runs().expect("runs").into_iter().map(|run| (run.id, run.preset)).collect();
     assert_eq!(presets, [(RunId(1), "task".to_owned()), (RunId(2), "plan".to_owned())]);

@@ -168,6 +168,16 @@ pub struct DiffReport {
     pub left_out: Vec<String>,
 }
 
+/// `serve --json`: where the page is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ServeReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// With the token: whoever has it may decide everything.
+    pub url: String,
+    pub port: u16,
+}
+
 /// `answer --json`: which question was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AnswerReport {

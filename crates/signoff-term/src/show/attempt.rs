@@ -11,7 +11,7 @@ use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{CheckReport, Event, Failure, LandReport, Loss, WorkReport};
 use signoff_core::review::{Usage, Verdict};
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded};
+use signoff_core::wire::{Launch, LoopFact, Recorded};
 
 use super::shape::usd;
 use crate::words;
@@ -64,7 +64,7 @@ pub struct Attempt {
 
 /// When an attempt started, when and how it ended, and what was noted about it.
 #[derive(Default)]
-struct Times {
+pub(super) struct Times {
     started: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
     failure: Option<Failure>,
@@ -73,8 +73,7 @@ struct Times {
 }
 
 /// All attempts whose start is on record.
-pub(super) fn all(log: &[Recorded], loop_id: &LoopId, view: &RunView) -> Vec<Attempt> {
-    let times = times(log, loop_id);
+pub(super) fn all(times: &BTreeMap<AttemptId, Times>, loop_id: &LoopId, view: &RunView) -> Vec<Attempt> {
     let none = Times::default();
     let runs = |attempt| view.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
     let attempts = view.attempts(loop_id).into_iter();
@@ -90,34 +89,33 @@ pub(super) fn all(log: &[Recorded], loop_id: &LoopId, view: &RunView) -> Vec<Att
         .collect()
 }
 
-fn times(log: &[Recorded], loop_id: &LoopId) -> BTreeMap<AttemptId, Times> {
-    let mut times: BTreeMap<AttemptId, Times> = BTreeMap::new();
-    for recorded in log {
-        let Fact::Loop(id, fact) = &recorded.fact else { continue };
-        if id != loop_id {
-            continue;
+/// Notes what a fact says of the attempts of its loop.
+pub(super) fn note(all: &mut BTreeMap<AttemptId, Times>, recorded: &Recorded, fact: &LoopFact) {
+    match fact {
+        LoopFact::AttemptStarted { attempt, .. } => {
+            all.entry(*attempt).or_default().started = Some(recorded.at);
         }
-        if let LoopFact::AttemptStarted { attempt, .. } = fact {
-            times.entry(*attempt).or_default().started = Some(recorded.at);
+        LoopFact::Session { attempt, session } => {
+            all.entry(*attempt).or_default().session = Some(session.clone());
         }
-        if let LoopFact::Session { attempt, session } = fact {
-            times.entry(*attempt).or_default().session = Some(session.clone());
-        }
-        if let LoopFact::Noted { attempt, note } = fact {
-            times.entry(*attempt).or_default().notes.push(note.clone());
-        }
-        if let LoopFact::Moved(event) = fact
-            && let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event))
-        {
+        LoopFact::Noted { attempt, note } => all.entry(*attempt).or_default().notes.push(note.clone()),
+        LoopFact::Moved(event) => {
+            let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event)) else { return };
             // A late report of an attempt that was given up changes nothing.
-            let times = times.entry(attempt).or_default();
+            let times = all.entry(attempt).or_default();
             if times.ended.is_none() {
                 times.ended = Some((recorded.at, outcome, detail));
                 times.failure = failure(event).cloned();
             }
         }
+        LoopFact::Added { .. }
+        | LoopFact::Governed { .. }
+        | LoopFact::Placed { .. }
+        | LoopFact::CheckpointReviewed { .. }
+        | LoopFact::Answered { .. }
+        | LoopFact::Used { .. }
+        | LoopFact::Said { .. } => {}
     }
-    times
 }
 
 impl Attempt {

@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::ledger::{DecidedBy, Decision, Entry, State};
-use signoff_core::machine::Scope;
+use signoff_core::machine::{Policy, Scope};
 use signoff_core::merge::Merged;
-use signoff_core::review::{Finding, IntentSatisfied, Note, Review, Usage};
+use signoff_core::review::{Bar, Finding, IntentSatisfied, Note, Review, Usage};
 
-use super::Told;
+use super::folded::{Told, bar};
+use crate::stats::Convergence;
 use crate::words;
 
 /// One round of reviews at one gate, or one run of the checks.
@@ -32,11 +33,13 @@ pub struct Cycle {
     pub reviews: Vec<ReviewLine>,
     #[schemars(schema_with = "crate::json::merged_review")]
     pub merged: Merged,
+    /// What it changed in the list of findings.
+    pub convergence: Convergence,
 }
 
 impl Cycle {
-    pub(super) fn of(told: Told, usage: &BTreeMap<AttemptId, Usage>) -> Self {
-        let Told { round, ruling, at } = told;
+    pub(super) fn of(told: &Told, usage: &BTreeMap<AttemptId, Usage>) -> Self {
+        let Told { round, ruling, at, convergence } = told;
         let used = |name: &ReviewerName| {
             let attempt = round.attempts.get(name);
             attempt.and_then(|attempt| usage.get(attempt)).copied().unwrap_or_default()
@@ -50,10 +53,11 @@ impl Cycle {
                 Scope::Scoped => "scoped",
             },
             commit: round.commit.to_string(),
-            ended_at: at,
+            ended_at: at.clone(),
             verdict: ruling.word(),
             reviews: round.said.iter().map(|(name, review)| ReviewLine::of(review, used(name))).collect(),
             merged: round.merged(),
+            convergence: *convergence,
         }
     }
 }
@@ -176,6 +180,8 @@ pub struct LedgerLine {
     pub finding: FindingLine,
     #[schemars(extend("enum" = ["open", "fixed", "refuted", "deferred", "out_of_scope"]))]
     pub state: &'static str,
+    /// Whether it is open and severe enough to keep the gate shut that it was last reported at.
+    pub blocks: bool,
     /// The rounds in which it was reported.
     pub seen: Vec<Seen>,
     pub decisions: Vec<Settled>,
@@ -204,8 +210,10 @@ pub struct Settled {
 }
 
 impl LedgerLine {
-    pub(super) fn of(entry: &Entry, phases: &[String]) -> Self {
-        let phase = |index: usize| phases.get(index).map_or("landing", String::as_str).to_owned();
+    pub(super) fn of(entry: &Entry, policy: &Policy) -> Self {
+        let phases = &policy.workflow.phases;
+        let phase = |index: usize| phases.get(index).map_or("landing", |phase| &phase.name).to_owned();
+        let bar = entry.seen.last().map_or(Bar::Low, |round| bar(policy, round.phase));
         let seen = entry.seen.iter().map(|round| Seen {
             pass: round.pass,
             phase: phase(round.phase),
@@ -215,6 +223,7 @@ impl LedgerLine {
         Self {
             finding: FindingLine::of(&entry.finding),
             state: state(entry.state),
+            blocks: entry.state == State::Open && bar.is_reached_by(entry.finding.severity),
             seen: seen.collect(),
             decisions: entry.decisions.iter().map(Settled::of).collect(),
         }

@@ -14,7 +14,7 @@ use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
 use signoff_term::agents::{AgentRow, AgentsReport, Checked};
 use signoff_term::json::{
     AddReport, AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
-    InitReport, LogLine, Look, PhasesReport, RunReport, StatusReport, VERSION, event, schemas,
+    InitReport, LogLine, Look, PhasesReport, RunReport, ServeReport, StatusReport, VERSION, event, schemas,
 };
 use signoff_term::slots::{LeftOut, ReadyTask, SlotsReport};
 
@@ -145,6 +145,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
     vec![
         ("agents", json!(AgentsReport::of(vec![row], false, Hold::Landlock))),
         ("slots", json!(slots)),
+        ("serve", json!(ServeReport { version: VERSION, url: text(), port: 7447 })),
         ("config", json!(ConfigReport::of(settings))),
         ("configure", json!(configure)),
         ("configure-show", json!(PhasesReport::of(phases))),

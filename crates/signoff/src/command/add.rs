@@ -63,14 +63,20 @@ fn task_type() -> impl TypedValueParser<Value = TaskType> {
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let spec = args.spec(console)?;
     let bench = Bench::open()?;
+    check_dependencies(&bench, &spec)?;
+    let task = add(&bench, spec)?;
+    added(&bench, task, console)
+}
+
+/// What a task waits for must be there.
+pub fn check_dependencies(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
     for dependency in &spec.depends_on {
         if bench.store.task(*dependency)?.is_none() {
             return Err(Failure::usage(format!("there is no task {dependency} to depend on"))
                 .hint("`signoff status` lists the tasks"));
         }
     }
-    let task = add(&bench, spec)?;
-    added(&bench, task, console)
+    Ok(())
 }
 
 /// Tells what was added.

@@ -1,6 +1,7 @@
 //! `signoff answer`: a person's answer to an open question.
 
 use signoff_core::command::Command;
+use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_store::{QuestionPlace, Store};
 use signoff_term::json::{AnswerReport, VERSION};
@@ -62,18 +63,27 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
         console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
     }
+    if let Some(next) = if recorded { next(&desk, (run, &loop_id), &ended)? } else { None } {
+        console.note(&next);
+    }
+    Ok(Exit::Done)
+}
+
+/// What goes on with what was answered, where nobody does so by himself: `ended` are the lines that tell its end.
+pub fn next(
+    desk: &Desk,
+    (run, loop_id): (RunId, &LoopId),
+    ended: &[String],
+) -> Result<Option<String>, Failure> {
     // What a part of a run came to is told to the run when it is taken up.
-    if recorded && loop_id.serves_the_run() {
-        console.note(&format!("`signoff run --resume {run}` goes on"));
-        return Ok(Exit::Done);
+    if loop_id.serves_the_run() {
+        return Ok(Some(format!("`signoff run --resume {run}` goes on")));
     }
     let left = |row: &TaskRow| {
         row.run_id == Some(run.0) && matches!(row.status, Status::Pending | Status::InProgress)
     };
-    if recorded && (ended.is_empty() || desk.tasks()?.iter().any(left)) {
-        console.note("`signoff work` goes on");
-    }
-    Ok(Exit::Done)
+    let goes_on = ended.is_empty() || desk.tasks()?.iter().any(left);
+    Ok(goes_on.then(|| "`signoff work` goes on".to_owned()))
 }
 
 fn no_question() -> Failure {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use signoff_core::ids::{Commit, TaskId};
-use signoff_engine::git::{GitError, NewWorktree};
+use signoff_core::view::TaskRow;
+use signoff_engine::git::{Diff, GitError, NewWorktree, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DiffReport, VERSION};
 
@@ -35,27 +36,10 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
             Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
         );
     };
-    let (Some(base), Some(branch), Some(path)) = (row.base.clone(), row.branch.clone(), row.worktree.clone())
-    else {
-        return Err(not_started(&row));
-    };
-    let commit = Commit::new(base.clone());
-    let diff = match bench.repository.worktree(Path::new(&path)) {
-        Ok(worktree) if worktree.is_there() => worktree.diff(&commit)?,
-        Ok(_) | Err(GitError::WorktreeGone(_)) if !bench.repository.has_branch(&branch)? => {
-            return Err(Failure::from(GitError::BranchGone(branch)).hint(format!(
-                "`signoff review {task}` makes it again at its last commit, if git still has that"
-            )));
-        }
-        // What is on the branch is there all the same.
-        Ok(_) | Err(GitError::WorktreeGone(_)) => {
-            let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };
-            bench.repository.add_worktree(&again)?.diff(&commit)?
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let diff = of(&bench.repository, &row)?;
     if console.json {
         let left_out = diff.left_out.into_iter().map(|file| file.path).collect();
+        let (base, branch) = (row.base.unwrap_or_default(), row.branch.unwrap_or_default());
         let (stat, diff) = (diff.stat, diff.patch);
         console.json(&DiffReport {
             version: VERSION,
@@ -70,4 +54,27 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.data(if args.stat { &diff.stat } else { &diff.patch })?;
     }
     Ok(Exit::Done)
+}
+
+/// What a task has changed, committed or not. A worktree that is gone is made again from its branch.
+pub fn of(repository: &Repository, row: &TaskRow) -> Result<Diff, Failure> {
+    let (Some(base), Some(branch), Some(path)) = (&row.base, &row.branch, &row.worktree) else {
+        return Err(not_started(row));
+    };
+    let (commit, path) = (Commit::new(base.as_str()), Path::new(path));
+    match repository.worktree(path) {
+        Ok(worktree) if worktree.is_there() => Ok(worktree.diff(&commit)?),
+        Ok(_) | Err(GitError::WorktreeGone(_)) if !repository.has_branch(branch)? => {
+            Err(Failure::from(GitError::BranchGone(branch.clone())).hint(format!(
+                "`signoff review {}` makes it again at its last commit, if git still has that",
+                row.id
+            )))
+        }
+        // What is on the branch is there all the same.
+        Ok(_) | Err(GitError::WorktreeGone(_)) => {
+            let again = NewWorktree { path, branch, start: &commit };
+            Ok(repository.add_worktree(&again)?.diff(&commit)?)
+        }
+        Err(error) => Err(error.into()),
+    }
 }

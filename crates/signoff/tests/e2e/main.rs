@@ -63,6 +63,8 @@ mod replaced;
 mod resuming;
 #[cfg(test)]
 mod secrets;
+#[cfg(all(test, unix))]
+mod serve;
 mod session;
 #[cfg(test)]
 mod slots;

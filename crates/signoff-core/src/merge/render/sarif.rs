@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{plain_text, reason};
 use crate::merge::{Issue, Merged, Overall, SourcedNote};
-use crate::review::Severity;
+use crate::review::{Finding, Severity};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -15,7 +15,12 @@ const UNNAMED: &str = "finding";
 const NOTE: &str = "note";
 
 pub(super) fn sarif(merged: &Merged) -> String {
-    let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": [run(merged)] });
+    document(vec![run(merged)])
+}
+
+/// The document that holds these runs, with one line break at its end.
+pub fn document(runs: Vec<Value>) -> String {
+    let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     let sarif = serde_json::to_string_pretty(&document).expect("a JSON value always serialises");
     let mut sarif = plain_text::escaped_json(&sarif);
     sarif.push('\n');
@@ -24,12 +29,9 @@ pub(super) fn sarif(merged: &Merged) -> String {
 
 fn run(merged: &Merged) -> Value {
     let results: Vec<Value> = merged.issues.iter().map(issue).chain(merged.minor.iter().map(note)).collect();
+    let kinds = merged.issues.iter().map(|issue| issue.finding.kind.as_str());
     json!({
-        "tool": { "driver": {
-            "name": "signoff",
-            "version": env!("CARGO_PKG_VERSION"),
-            "rules": rules(merged),
-        } },
+        "tool": tool(kinds.map(rule).chain(merged.minor.iter().map(|_| NOTE))),
         "invocations": [invocation(merged)],
         "results": results,
         "properties": { "overallVerdict": merged.overall, "action": merged.action },
@@ -52,24 +54,32 @@ fn invocation(merged: &Merged) -> Value {
     })
 }
 
-fn rules(merged: &Merged) -> Vec<Value> {
-    let kinds = merged.issues.iter().map(|issue| rule(&issue.finding.kind));
-    let ids: BTreeSet<&str> = kinds.chain(merged.minor.iter().map(|_| NOTE)).collect();
-    ids.into_iter().map(|id| json!({ "id": id })).collect()
+/// This program as the one that found it, with every rule that a result names.
+pub fn tool<'a>(rules: impl Iterator<Item = &'a str>) -> Value {
+    let ids: BTreeSet<&str> = rules.collect();
+    let rules: Vec<Value> = ids.into_iter().map(|id| json!({ "id": id })).collect();
+    json!({ "driver": { "name": "signoff", "version": env!("CARGO_PKG_VERSION"), "rules": rules } })
 }
 
-fn rule(kind: &str) -> &str {
+/// The rule of a finding of this kind.
+pub fn rule(kind: &str) -> &str {
     if kind.trim().is_empty() { UNNAMED } else { kind }
 }
 
 fn issue(issue: &Issue) -> Value {
     let finding = &issue.finding;
-    let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
-    result.extend(locations(finding.file.as_deref(), finding.line));
-    result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
+    let mut result = of_finding(finding);
     let properties = json!({ "sources": finding.sources, "priority": issue.priority, "group": issue.group });
     result.insert("properties".into(), properties);
     result.into()
+}
+
+/// What was found: rule, level, message, place and fingerprint.
+pub fn of_finding(finding: &Finding) -> Map<String, Value> {
+    let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
+    result.extend(locations(finding.file.as_deref(), finding.line));
+    result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
+    result
 }
 
 fn note(sourced: &SourcedNote) -> Value {

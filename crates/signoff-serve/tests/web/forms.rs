@@ -1,0 +1,124 @@
+//! What forms lead to.
+
+use signoff_serve::web::{NewTask, Wish};
+
+use crate::{FORMS, Site};
+
+#[test]
+fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
+    let site = Site::start();
+    let mut led = Vec::new();
+    for (path, form) in FORMS.iter().filter(|(path, _)| *path != "/nowhere") {
+        led.push(site.visitor.post(path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
+    }
+    insta::assert_debug_snapshot!(led, @r#"
+    [
+        "/tasks/7?said=1",
+        "/tasks/1?said=2",
+        "/tasks/1?said=3",
+        "/tasks/1?said=4",
+        "/tasks/1?said=5",
+        "/tasks/1?said=6",
+    ]
+    "#);
+    let wishes = site.told.wishes.lock().expect("a lock").clone();
+    let text = |text: &str| text.to_owned();
+    assert_eq!(
+        wishes,
+        [
+            Wish::Add(NewTask { text: text("Greet"), ..NewTask::default() }),
+            Wish::Answer { question: text("q1"), choice: text("retry") },
+            Wish::Retry { task: 1 },
+            Wish::Cancel { task: 1 },
+            Wish::Edit { task: 1, verdict: text("APPROVED"), reason: text("") },
+            Wish::Dispute { finding: text("f-1"), task: None, reason: text("wrong") },
+        ]
+    );
+    let told = site.visitor.get("/?said=3").body;
+    assert!(told.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{told}");
+    assert!(!site.visitor.get("/?said=7").body.contains("done"), "nothing was said so far");
+}
+
+#[test]
+fn the_way_back_leads_nowhere_else() {
+    let site = Site::start();
+    for back in
+        ["", "http://evil.example/", "//evil.example", "/tasks/1%0d%0aSet-Cookie:%20a=b", "/tasks/../x"]
+    {
+        let answer = site.visitor.post("/tasks/1/retry", &format!("back={back}"));
+        assert!(answer.header("location").starts_with("/?said="), "{back}: {}", answer.header("location"));
+        assert_eq!(answer.header("set-cookie"), "", "{back}");
+    }
+}
+
+#[test]
+fn a_whole_task_is_read_from_its_form() {
+    let site = Site::start();
+    let form = "text=Greet%0D%0A%0D%0AEverybody+%26+all.&type=plan&auto_review=true&max_cycles=+2&depends_on=%231,+2";
+    assert_eq!(site.visitor.post("/tasks", form).status, 303);
+    let wishes = site.told.wishes.lock().expect("a lock").clone();
+    let expected = NewTask {
+        text: "Greet\n\nEverybody & all.".to_owned(),
+        kind: "plan".to_owned(),
+        auto_review: true,
+        max_cycles: Some(2),
+        depends_on: vec![1, 2],
+    };
+    assert_eq!(wishes, [Wish::Add(expected)]);
+}
+
+#[test]
+fn what_is_not_understood_is_not_done() {
+    let site = Site::start();
+    for (path, form, status, said) in [
+        ("/tasks", "text=+", 400, "a task needs a text"),
+        ("/tasks", "text=Greet&max_cycles=many", 400, "`many` is no number"),
+        ("/tasks", "text=Greet&depends_on=first", 400, "`first` is no number of a task"),
+        ("/questions/q1/answer", "", 400, "the form lacks `choice`"),
+        ("/questions/q1/answer", "choice=a&choice=b", 400, "the form says `choice` twice"),
+        ("/tasks/1/edit", "reason=so", 400, "the form lacks `verdict`"),
+        ("/findings/f-1/dispute", "task=1", 400, "the form lacks `reason`"),
+        ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` is no number"),
+        ("/tasks/one/retry", "", 404, "there is no such page"),
+    ] {
+        let answer = site.visitor.post(path, form);
+        assert_eq!(answer.status, status, "{path} {form}");
+        assert!(answer.body.contains(said), "{path} {form}: {}", answer.body);
+    }
+    assert_eq!(*site.told.wishes.lock().expect("a lock"), []);
+}
+
+#[test]
+fn what_was_typed_is_not_lost() {
+    let site = Site::start();
+    let answer = site.visitor.post("/tasks", "text=Greet+%3Ci%3Eall%3C/i%3E&max_cycles=many");
+    assert!(answer.body.contains("Greet &lt;i&gt;all&lt;/i&gt;</textarea>"), "{}", answer.body);
+}
+
+#[test]
+fn a_refusal_is_a_page_with_its_reason_as_text() {
+    let site = Site::start();
+    let answer = site.visitor.post("/tasks/9/cancel", "");
+    assert_eq!(answer.status, 409);
+    assert!(answer.body.contains("task 9 has ended"), "{}", answer.body);
+    let answer = site.visitor.get("/tasks/9");
+    assert_eq!(answer.status, 404);
+    assert!(answer.body.contains("there is &lt;i&gt;nothing&lt;/i&gt;"), "{}", answer.body);
+    assert!(answer.body.contains("lists &lt;b&gt;the&lt;/b&gt; tasks"), "{}", answer.body);
+}
+
+#[test]
+fn only_forms_are_taken_and_none_that_is_too_long() {
+    let site = Site::start();
+    let form = site.visitor.sends("/tasks", "text=Greet");
+    for other in ["application/json", "text/plain", "multipart/form-data; boundary=x", ""] {
+        let answer = site.visitor.request(&form.clone().with("Content-Type", Some(other)));
+        assert_eq!(answer.status, 415, "{other}");
+    }
+    assert_eq!(site.visitor.request(&form.with("Content-Type", None)).status, 415);
+    let long = format!("text={}", "a".repeat(64 * 1024));
+    assert_eq!(site.visitor.post("/tasks", &long).status, 413);
+    assert_eq!(*site.told.wishes.lock().expect("a lock"), []);
+    let fits = format!("text={}", "a".repeat(64 * 1024 - 5));
+    assert_eq!(site.visitor.post("/tasks", &fits).status, 303);
+}

@@ -1,0 +1,307 @@
+//! The page, served by the program over a real project.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::serve::Served;
+use signoff_testkit::visitor::Visitor;
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes, developer};
+
+const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
+
+/// A project whose reviewer is never content.
+fn refused() -> Project {
+    let script = |script| developer(script).rule(Rule::role("review").say(&changes("<b>no</b> validation")));
+    let project = Project::with_agent(PROGRAM, script);
+    project.run(&["add", "Log in <i>safely</i>", "-a", "--max-cycles", "1"]);
+    project
+}
+
+/// The implementer waits for the test.
+fn waits() -> Rule {
+    let begins = Rule::role("implement").write("work.txt", "work\n").say("Begun.\n");
+    begins.write("../../../../begun-{task}", "").wait_for("../../../../go-{task}")
+}
+
+fn let_go(project: &Project, task: u64) {
+    fs::write(project.env.root().join(format!("go-{task}")), "").expect("a file");
+}
+
+fn until_begun(project: &Project, task: u64) {
+    until("the agent is at work", || project.env.root().join(format!("begun-{task}")).exists());
+}
+
+fn status(project: &Project, task: u64) -> String {
+    let shown = project.run(&["show", &task.to_string(), "--json"]).json();
+    format!("{} {} {}", shown["task"]["status"], shown["task"]["final_verdict"], shown["task"]["outcome"])
+}
+
+#[test]
+fn every_page_tells_of_the_work_and_agents_words_are_text() {
+    let project = refused();
+    project.run(&["work"]);
+    let page = Served::start(&project);
+    for (path, told) in [
+        ("/", "Log in &lt;i&gt;safely&lt;/i&gt;"),
+        ("/?all=1", "Log in &lt;i&gt;safely&lt;/i&gt;"),
+        ("/tasks/1", "&lt;b&gt;no&lt;/b&gt; validation"),
+        ("/tasks/1/diff", FEATURE),
+        ("/tasks/1/transcript/a1", "Done."),
+        ("/tasks/1/transcript/1", "Done."),
+        ("/runs/1", "Log in &lt;i&gt;safely&lt;/i&gt;"),
+        ("/stats", "general"),
+        ("/add", "<form"),
+        ("/tasks/1/report.html", "&lt;b&gt;no&lt;/b&gt; validation"),
+        ("/runs/1/report.html", "&lt;b&gt;no&lt;/b&gt; validation"),
+    ] {
+        let answer = page.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        assert!(!answer.body.contains("<i>safely") && !answer.body.contains("<b>no</b>"), "{path}");
+    }
+    for (path, said) in [
+        ("/tasks/9", "there is no task 9"),
+        ("/runs/9", "there is no run 9"),
+        ("/tasks/1/transcript/a9", "task 1 has no attempt a9"),
+    ] {
+        let answer = page.get(path);
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.body.contains(said), "{path}: {}", answer.body);
+    }
+}
+
+#[test]
+fn looking_changes_nothing() {
+    let project = refused();
+    project.run(&["work"]);
+    let (checkout, kept) = (project.checkout(), project.list(".signoff/worktrees"));
+    let page = Served::start(&project);
+    for path in ["/", "/tasks/1", "/tasks/1/diff", "/runs/1", "/stats"] {
+        assert_eq!(page.get(path).status, 200, "{path}");
+    }
+    assert_eq!((project.checkout(), project.list(".signoff/worktrees")), (checkout, kept));
+    // A worktree that is gone is not made again only to look; what its branch holds is told all the same.
+    fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).expect("a worktree");
+    project.run(&["edit", "1", "--verdict", "APPROVED"]);
+    assert!(page.get("/tasks/1/diff").body.contains(FEATURE));
+    assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
+}
+
+#[test]
+fn without_a_store_there_is_an_empty_page_and_the_first_task_makes_one() {
+    let project = Project::with_agent(PROGRAM, |script| script);
+    let page = Served::start(&project);
+    assert_eq!(page.get("/").status, 200);
+    assert_eq!(page.get("/stats").status, 200);
+    assert_eq!(page.get("/tasks/1").status, 404);
+    assert_eq!(project.list(".signoff"), [""; 0]);
+    let mut listening = page.listen();
+    listening.next();
+    let added = page.submit("/tasks", "text=Greet%0D%0A%0D%0AEverybody.&auto_review=true&max_cycles=2");
+    assert!(added.body.contains("Added task #1: Greet"), "{}", added.body);
+    assert!(listening.next().is_some(), "who listens hears of the first task");
+    let task = project.run(&["show", "1", "--json"]).json()["task"].clone();
+    assert_eq!((&task["auto_review"], &task["max_review_cycles"]), (&true.into(), &2.into()));
+    let refused = page.post("/tasks", "text=Later&depends_on=9");
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("there is no task 9 to depend on"), "{}", refused.body);
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn an_answer_resumes_the_loop_of_the_one_at_work() {
+    let script = |script: Script| {
+        script
+            .rule(Rule::role("implement").task("1").write("work.txt", "work\n"))
+            .rule(waits())
+            .rule(Rule::role("review").task("1").cycle(1).say(&changes("lacks a check")))
+            .rule(Rule::role("fix").append("work.txt", "fixed\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    };
+    let project = Project::with_agent(PROGRAM, script);
+    project.configure(ASKS);
+    project.run(&["add", "Part 1", "-a"]);
+    project.run(&["add", "Part 2", "-a"]);
+    let program = project.start(&["work", "-j", "2"]);
+    let page = Served::start(&project);
+    until("the question is on the page", || page.get("/").body.contains("/questions/q1/answer"));
+    until_begun(&project, 2);
+    let answered = page.submit("/questions/q1/answer", "choice=continue&back=/tasks/1");
+    assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
+    assert!(!answered.body.contains("`signoff work` goes on"), "somebody is at work");
+    until("the answer is taken in", || project.calls().of_role("fix").count() == 1);
+    let again = page.post("/questions/q1/answer", "choice=continue");
+    assert_eq!(again.status, 409, "{}", again.body);
+    let_go(&project, 2);
+    assert_eq!(project.env.finish(program).code, Some(0));
+    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
+}
+
+#[test]
+fn an_answer_is_recorded_when_nobody_is_at_work() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").cycle(1).say(&changes("lacks a check")))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure(ASKS);
+    project.run(&["add", "Part 1", "-a"]);
+    project.run(&["work"]);
+    let page = Served::start(&project);
+    let wrong = page.post("/questions/q1/answer", "choice=maybe");
+    assert_eq!(wrong.status, 409);
+    assert!(wrong.body.contains("choose one of continue, proceed, stop, restart"), "{}", wrong.body);
+    let answered = page.submit("/questions/q1/answer", "choice=continue");
+    assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
+    assert!(answered.body.contains("signoff work"), "{}", answered.body);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
+}
+
+#[test]
+fn tasks_are_edited_retried_and_called_off_and_findings_disputed() {
+    let project = refused();
+    project.run(&["add", "Later"]);
+    project.run(&["work", "1"]);
+    let page = Served::start_with(&project, &[("SIGNOFF_USER", "ann")]);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let finding = shown["ledger"][0]["finding"]["id"].as_str().expect("a finding").to_owned();
+    let disputed =
+        page.submit(&format!("/findings/{finding}/dispute"), "reason=it+is+checked&task=1&back=/tasks/1");
+    assert!(disputed.body.contains(&format!("Finding {finding} is refuted by ann")), "{}", disputed.body);
+    let unknown = page.post("/findings/f-none/dispute", "reason=so");
+    assert_eq!(unknown.status, 409);
+    assert!(unknown.body.contains("there is no finding f-none"), "{}", unknown.body);
+
+    let retried = page.submit("/tasks/1/retry", "back=/tasks/1");
+    assert!(retried.body.contains("Task #1 goes on"), "{}", retried.body);
+    assert!(retried.body.contains("signoff work 1"), "{}", retried.body);
+    let again = page.post("/tasks/1/retry", "");
+    assert_eq!(again.status, 409, "{}", again.body);
+    project.run(&["work", "1"]);
+
+    let edited = page.submit("/tasks/1/edit", "verdict=approved&reason=seen&back=/tasks/1");
+    assert!(edited.body.contains("Task #1 is APPROVED by ann"), "{}", edited.body);
+    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "accepted""#);
+
+    let cancelled = page.submit("/tasks/2/cancel", "back=/");
+    assert!(cancelled.body.contains("Task #2 cancelled"), "{}", cancelled.body);
+    assert_eq!(page.post("/tasks/2/cancel", "").status, 409);
+    assert_eq!(page.post("/tasks/9/cancel", "").status, 404);
+    assert_eq!(status(&project, 2), r#""cancelled" null "cancelled""#);
+}
+
+#[test]
+fn what_others_record_and_agents_say_is_told_at_once() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+    project.run(&["add", "First"]);
+    let page = Served::start(&project);
+    let mut listening = page.listen();
+    listening.next();
+    project.run(&["add", "Second"]);
+    listening.hears_of_task(2);
+    let program = project.start(&["work", "1"]);
+    listening.hears_of_task(1);
+    until_begun(&project, 1);
+    let mut said = page.listen_after(Some(0)).expect("a place");
+    let of_first = |list: &serde_json::Value| list.as_array().is_some_and(|all| all.contains(&1.into()));
+    while !of_first(&said.next().expect("a change")["said"]) {}
+    assert!(page.get("/tasks/1/transcript/a1").body.contains("Begun."));
+    // A browser that is closed costs nothing.
+    drop(said);
+    let_go(&project, 1);
+    assert_eq!(project.env.finish(program).code, Some(0));
+    while !page.get("/tasks/1").body.contains("work.txt") {
+        listening.next();
+    }
+}
+
+#[test]
+fn two_serve_one_repository_and_know_only_their_own_visitors() {
+    let project = refused();
+    let (one, other) = (Served::start(&project), Served::start(&project));
+    assert_ne!((one.port, &one.token), (other.port, &other.token));
+    let astray = other.asks("/").with("Cookie", Some(&format!("signoff-{}={}", other.port, one.token)));
+    assert_eq!(other.request(&astray).status, 401);
+    let mut listening = other.listen();
+    listening.next();
+    assert_eq!(one.post("/tasks", "text=Both").status, 303);
+    listening.hears_of_task(2);
+    assert!(other.get("/tasks/2").body.contains("Both"));
+}
+
+#[test]
+fn it_ends_at_once_whoever_listens() {
+    for signal in [1, 2, 15] {
+        let project = refused();
+        let page = Served::start(&project);
+        let mut listening = page.listen();
+        listening.next();
+        let output = page.end_by(&project, signal);
+        assert_eq!((output.code, output.signal), (Some(0), None), "{output}");
+        assert_eq!(listening.next(), None);
+    }
+}
+
+#[test]
+fn the_address_is_the_data_and_the_token_is_said_nowhere_else() {
+    let project = refused();
+    let page = Served::start(&project);
+    assert_eq!(page.get("/").status, 200);
+    assert_eq!(page.get("/?token=wrong").status, 401);
+    let token = page.token.clone();
+    let output = page.end_by(&project, 15);
+    assert!(!output.stderr.contains(&token), "{output}");
+    insta::assert_snapshot!(output.stderr, @"Open it in a browser. Whoever has it may decide everything. Ctrl-C ends it");
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error_with_the_next_step() {
+    let project = refused();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let output = project.run(&["serve", "--port", &port]);
+    insta::assert_snapshot!(output.to_string().replace(&port, "PORT"), @"
+    exit 1
+    --- stderr
+    error: port PORT is taken by another program
+    hint: `signoff serve --port 0` takes a free one
+    ");
+}
+
+#[test]
+fn nobody_lets_the_world_in_by_a_slip() {
+    let project = refused();
+    insta::assert_snapshot!(project.run(&["serve", "--host", "0.0.0.0", "--port", "0"]), @"
+    exit 2
+    --- stderr
+    error: others than this machine would reach 0.0.0.0
+    hint: leave --host out; or add --allow-remote if that is meant: whoever sees the address on its way may decide everything. `ssh -L` brings the page to another machine safely
+    ");
+    let open = ["serve", "--host", "0.0.0.0", "--allow-remote", "--port", "0", "--quiet"];
+    let mut child = project.start(&open);
+    let mut url = String::new();
+    BufReader::new(child.stdout.as_mut().expect("a piped stdout")).read_line(&mut url).expect("a line");
+    assert_eq!(Visitor::of(&url).get("/").status, 200);
+    child.kill().expect("a process that is there");
+    let output = project.env.finish(child);
+    assert!(output.stderr.starts_with("warning: others than this machine can reach this page"), "{output}");
+}
+
+#[test]
+fn outside_of_a_repository_there_is_nothing_to_serve() {
+    let env = signoff_testkit::TestEnv::new(PROGRAM);
+    insta::assert_snapshot!(env.run(&["serve", "--port", "0"]), @"
+    exit 2
+    --- stderr
+    error: this is not a git repository
+      --> [ROOT]/work
+    hint: go to one, or make one with `git init`
+    ");
+}
