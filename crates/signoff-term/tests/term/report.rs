@@ -78,35 +78,533 @@ fn run(id: u64, status: &str, stage: &str) -> RunRow {
 
 #[test]
 fn an_approved_task_for_a_pull_request() {
-    insta::assert_snapshot!(markdown::markdown(&told()), @"");
+    insta::assert_snapshot!(markdown::markdown(&told()), @"
+    ## ✓ Add user authentication
+
+    **Approved after 2 reviews**, reviewed by code, spec.
+
+    2 review cycles, findings: 1 fixed, 1 refuted. $0.84, 4m 50s. 2 files changed, 13 insertions(+), 2 deletions(-).
+
+    | Finding | Severity | Where | By | State |
+    |---|---|---|---|---|
+    | two logins race | important | `src/auth.rs:78` | code | refuted |
+    | missing input validation | critical | `src/auth.rs:12` | spec | fixed |
+
+    <details><summary>What was asked</summary>
+
+    Add user authentication
+
+    With a form, and OAuth.
+
+    </details>
+
+    <details><summary>Findings in full (2)</summary>
+
+    - `f-3848bab3b9` **important** `src/auth.rs:78`, refuted
+
+      two logins race
+
+      Reported by code in review 1
+
+      Then refuted by ann: there is a lock
+
+    - `f-84289c36aa` **critical** `src/auth.rs:12`, fixed
+
+      missing input validation
+
+      Reported by spec in review 1
+
+      Then fixed by spec: approved without reporting it again in cycle 2 of pass 1
+
+
+    </details>
+
+    <details><summary>Reviews (2)</summary>
+
+    **review 1**, pass 1, commit `c1`: CHANGES REQUESTED (2 new, 0 carried, 0 back again, 0 fixed)
+
+    - code changes requested, 20s, $0.12: Good, but for one thing.
+    - spec changes requested, 20s, $0.12
+
+    **review 2**, pass 1, commit `c2`: APPROVED (0 new, 0 carried, 0 back again, 1 fixed)
+
+    - code approved, 20s, $0.12
+    - spec approved, 20s, $0.12
+
+
+    </details>
+
+    <details><summary>Decisions of people</summary>
+
+    - 2026-01-29T10:03:30Z ann: dispute f-3848bab3b9: there is a lock
+
+    </details>
+
+    <details><summary>Attempts (7)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a3 | review by code | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a4 | fix | claude large | 20s | $0.12 | complete |
+    | a5 | review by spec | claude large | 20s | $0.12 | timed out: timed out |
+    | a6 | review by code | claude large | 20s | $0.12 | reviewed: approved |
+    | a7 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
+
+    </details>
+
+    <details><summary>Changes</summary>
+
+    ```text
+     src/auth.rs  | 12 ++++++++++--
+     src/login.rs |  3 +++
+     2 files changed, 13 insertions(+), 2 deletions(-)
+    ```
+
+    </details>
+
+    <details><summary>Cost and time: $0.84, 2m 20s of work</summary>
+
+    | Role | Attempts | Time | Cost | Tokens in | out |
+    |---|--:|--:|--:|--:|--:|
+    | review | 5 | 1m 40s | $0.60 | 4500 | 400 |
+    | fix | 1 | 20s | $0.12 | 900 | 80 |
+    | implement | 1 | 20s | $0.12 | 900 | 80 |
+
+    </details>
+
+    <sub>Written by signoff.</sub>
+    ");
 }
 
 #[test]
 fn a_run_that_stopped_halfway_for_a_pull_request() {
-    insta::assert_snapshot!(markdown::markdown(&halfway()), @"");
+    insta::assert_snapshot!(markdown::markdown(&halfway()), @r"
+    ## … Run 3: docs/plan.md
+
+    **Left unfinished (working) with 3 tasks, and nobody is at work: \`signoff run --resume 3\` goes on**, reviewed by code, spec.
+
+    1 review cycle, no findings. $0.72, 4m 20s. 3 tasks.
+
+    | Task | Title | Standing | Reviews | Cost | Changes |
+    |--:|---|---|--:|--:|---|
+    | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
+    | 30 | Add logout | ✗ Failed: a reviewer or check failed (reviewer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
+    | 31 | Add tests | … Not started yet | 0 | $0.36 | nothing was changed: it was never started |
+
+    <details><summary>Task 29: What was asked</summary>
+
+    Add login
+
+    </details>
+
+    <details><summary>Task 29: Reviews (1)</summary>
+
+    **review 1**, pass 1, commit `c1`: APPROVED (0 new, 0 carried, 0 back again, 0 fixed)
+
+    - code approved, 20s, $0.12
+    - spec approved, 20s, $0.12
+
+
+    </details>
+
+    <details><summary>Task 29: Attempts (3)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
+    | a3 | review by code | claude large | 20s | $0.12 | reviewed: approved |
+
+    </details>
+
+    <details><summary>Task 29: Changes</summary>
+
+    ```text
+     src/auth.rs  | 12 ++++++++++--
+     src/login.rs |  3 +++
+     2 files changed, 13 insertions(+), 2 deletions(-)
+    ```
+
+    </details>
+
+    <details><summary>Task 30: What was asked</summary>
+
+    Add logout
+
+    </details>
+
+    <details><summary>Task 30: Decisions of people</summary>
+
+    - 2026-01-29T10:06:20Z ann: edit CHANGES_REQUESTED: not like this
+
+    </details>
+
+    <details><summary>Task 30: Attempts (4)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a3 | review by code | claude large | 20s | $0.12 | unclear: there is no verdict line |
+    | a4 | review by code | claude large | 0ms | $0.00 | stopped |
+
+    </details>
+
+    <details><summary>Task 30: Changes</summary>
+
+    the branch signoff/task-30 is gone, and git does not have its commits any more
+
+
+    </details>
+
+    <details><summary>Task 31: What was asked</summary>
+
+    Add tests
+
+    </details>
+
+    <details><summary>Task 31: Changes</summary>
+
+    nothing was changed: it was never started
+
+
+    </details>
+
+    <details><summary>Cost and time: $0.72, 2m 00s of work</summary>
+
+    | Role | Attempts | Time | Cost | Tokens in | out |
+    |---|--:|--:|--:|--:|--:|
+    | review | 5 | 1m 20s | $0.48 | 3600 | 320 |
+    | implement | 2 | 40s | $0.24 | 1800 | 160 |
+
+    </details>
+
+    <sub>Written by signoff.</sub>
+    ");
 }
 
 #[test]
 fn a_run_that_stopped_halfway_for_continuous_integration() {
-    insta::assert_snapshot!(junit::junit(&halfway()), @"");
+    insta::assert_snapshot!(junit::junit(&halfway()), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="signoff" tests="6" failures="0" errors="1" skipped="2" time="420.000">
+      <testsuite name="run 3" tests="1" failures="0" errors="0" skipped="1" time="260.000" timestamp="2026-01-29T10:00:10Z">
+        <properties>
+          <property name="preset" value="plan"/>
+          <property name="status" value="running"/>
+        </properties>
+        <testcase classname="signoff.run-3" name="end" time="260.000">
+          <skipped message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on"/>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="100.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="completed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="APPROVED"/>
+          <property name="branch" value="signoff/task-29"/>
+          <property name="approved_commit" value="c1"/>
+        </properties>
+        <testcase classname="signoff.task-29" name="end" time="60.000">
+          <system-out>Approved after 1 review</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 1 by code" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 1 by spec" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 30: Add logout" tests="1" failures="0" errors="1" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="failed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="CHANGES_REQUESTED"/>
+          <property name="reason" value="reviewer_failed"/>
+          <property name="branch" value="signoff/task-30"/>
+        </properties>
+        <testcase classname="signoff.task-30" name="end" time="60.000">
+          <error message="Failed: a reviewer or check failed (reviewer_failed)" type="failed"/>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 31: Add tests" tests="1" failures="0" errors="0" skipped="1" time="0.000">
+        <properties>
+          <property name="status" value="pending"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="branch" value="signoff/task-31"/>
+        </properties>
+        <testcase classname="signoff.task-31" name="end" time="0.000">
+          <skipped message="Not started yet"/>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "#);
 }
 
 #[test]
 fn an_approved_task_for_continuous_integration() {
-    insta::assert_snapshot!(junit::junit(&told()), @"");
+    insta::assert_snapshot!(junit::junit(&told()), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="signoff" tests="5" failures="0" errors="0" skipped="1" time="180.000">
+      <testsuite name="task 29: Add user authentication" tests="5" failures="0" errors="0" skipped="1" time="180.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="completed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="APPROVED"/>
+          <property name="branch" value="signoff/task-29"/>
+          <property name="approved_commit" value="c2"/>
+        </properties>
+        <testcase classname="signoff.task-29" name="end" time="140.000">
+          <system-out>Approved after 2 reviews</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 2 by code" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 2 by spec" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="f-3848bab3b9 [important] src/auth.rs:78 two logins race" file="src/auth.rs" time="0.000">
+          <skipped message="refuted by ann: there is a lock"/>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="f-84289c36aa [critical] src/auth.rs:12 missing input validation" file="src/auth.rs" time="0.000">
+          <system-out>fixed by spec: approved without reporting it again in cycle 2 of pass 1</system-out>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "#);
 }
 
 #[test]
 fn an_approved_task_for_code_scanning() {
     let text = sarif::sarif(&told()).replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"
+    {
+      "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+      "version": "2.1.0",
+      "runs": [
+        {
+          "tool": {
+            "driver": {
+              "name": "signoff",
+              "version": "VERSION",
+              "rules": [
+                {
+                  "id": "bug"
+                }
+              ]
+            }
+          },
+          "automationDetails": {
+            "id": "signoff/task-29/",
+            "description": {
+              "text": "Add user authentication"
+            }
+          },
+          "invocations": [
+            {
+              "executionSuccessful": true,
+              "toolExecutionNotifications": [
+                {
+                  "level": "note",
+                  "message": {
+                    "text": "Approved after 2 reviews"
+                  }
+                }
+              ]
+            }
+          ],
+          "results": [
+            {
+              "ruleId": "bug",
+              "level": "warning",
+              "message": {
+                "text": "two logins race"
+              },
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/auth.rs"
+                    },
+                    "region": {
+                      "startLine": 78
+                    }
+                  }
+                }
+              ],
+              "partialFingerprints": {
+                "signoff/v1": "f-3848bab3b9"
+              },
+              "baselineState": "unchanged",
+              "suppressions": [
+                {
+                  "kind": "external",
+                  "status": "accepted",
+                  "justification": "refuted by ann: there is a lock"
+                }
+              ],
+              "properties": {
+                "sources": [
+                  "code"
+                ],
+                "state": "refuted",
+                "blocks": false,
+                "suggestion": null
+              }
+            },
+            {
+              "ruleId": "bug",
+              "level": "none",
+              "message": {
+                "text": "missing input validation"
+              },
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/auth.rs"
+                    },
+                    "region": {
+                      "startLine": 12
+                    }
+                  }
+                }
+              ],
+              "partialFingerprints": {
+                "signoff/v1": "f-84289c36aa"
+              },
+              "baselineState": "absent",
+              "kind": "pass",
+              "properties": {
+                "sources": [
+                  "spec"
+                ],
+                "state": "fixed",
+                "blocks": false,
+                "suggestion": null
+              }
+            }
+          ],
+          "properties": {
+            "task": 29,
+            "title": "Add user authentication",
+            "standing": "Approved after 2 reviews",
+            "branch": "signoff/task-29",
+            "approvedCommit": "c2"
+          }
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
 fn an_approved_task_as_json_without_what_show_tells() {
     let mut json: serde_json::Value = serde_json::from_str(&told().json()).unwrap();
     json["tasks"][0]["report"] = "what `show --json` prints".into();
-    insta::assert_snapshot!(format!("{json:#}"), @"");
+    insta::assert_snapshot!(format!("{json:#}"), @r#"
+    {
+      "version": 1,
+      "about": {
+        "kind": "task",
+        "id": 29
+      },
+      "made_at": "2026-01-29T11:00:00Z",
+      "run": null,
+      "parts": [],
+      "tasks": [
+        {
+          "asked": "Add user authentication\n\nWith a form, and OAuth.",
+          "standing": {
+            "kind": "passed",
+            "text": "Approved after 2 reviews"
+          },
+          "report": "what `show --json` prints",
+          "changes": {
+            "stat": " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n",
+            "files": 2,
+            "insertions": 13,
+            "deletions": 2,
+            "note": null
+          }
+        }
+      ],
+      "totals": {
+        "findings": {
+          "open": 0,
+          "blocking": 0,
+          "fixed": 1,
+          "refuted": 1,
+          "deferred": 0,
+          "out_of_scope": 0
+        },
+        "cycles": 2,
+        "attempts": 7,
+        "cost_usd": 0.84,
+        "cost_is_estimated": false,
+        "input_tokens": 6300,
+        "output_tokens": 560,
+        "worked_ms": 140000,
+        "passed_ms": 290000,
+        "roles": [
+          {
+            "role": "review",
+            "attempts": 5,
+            "duration_ms": 100000,
+            "cost_usd": 0.6,
+            "input_tokens": 4500,
+            "output_tokens": 400
+          },
+          {
+            "role": "fix",
+            "attempts": 1,
+            "duration_ms": 20000,
+            "cost_usd": 0.12,
+            "input_tokens": 900,
+            "output_tokens": 80
+          },
+          {
+            "role": "implement",
+            "attempts": 1,
+            "duration_ms": 20000,
+            "cost_usd": 0.12,
+            "input_tokens": 900,
+            "output_tokens": 80
+          }
+        ],
+        "reviewers": [
+          {
+            "reviewer": "code",
+            "attempts": 2,
+            "raised": 1,
+            "upheld": 0,
+            "refuted": 1,
+            "out_of_scope": 0,
+            "open": 0,
+            "pending": 0,
+            "precision": 0.0,
+            "duration_ms": 40000,
+            "cost_usd": 0.24
+          },
+          {
+            "reviewer": "spec",
+            "attempts": 3,
+            "raised": 1,
+            "upheld": 1,
+            "refuted": 0,
+            "out_of_scope": 0,
+            "open": 0,
+            "pending": 0,
+            "precision": 1.0,
+            "duration_ms": 60000,
+            "cost_usd": 0.36
+          }
+        ]
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -160,7 +658,13 @@ fn every_state_of_a_finding_has_its_place() {
         })
         .collect();
     told.sort();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    "five" "new" "warning" -
+    "four" "absent" "none" -
+    "one" "new" "warning" refuted by ann: one is so
+    "three" "new" "warning" out_of_scope by ann: three is so
+    "two" "new" "warning" deferred by ann: two is so
+    "#);
     let xml = junit::junit(&account);
     let xml = roxmltree::Document::parse(&xml).unwrap();
     let counted = xml.root_element();
@@ -182,7 +686,27 @@ fn a_task_says_plainly_how_it_stands() {
             format!("{} {}", standing.mark(), standing.text)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    ✓ Approved after 3 reviews
+    ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
+    … Unfinished in phase review, review 2; the work goes on
+    … Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
+    … Waits for an answer: `signoff answer 33`
+    … Paused, and nobody is at work: `signoff work 34` goes on
+    ✗ Failed: a reviewer or check failed (reviewer_failed)
+    ✗ Failed: the implementer failed (implementer_failed)
+    ✗ Stuck: the agent says it cannot go on (task_stuck)
+    … Blocked by what it waits for
+    ✗ Cancelled
+    ! Done, not reviewed
+    ✓ Approved by a person
+    ! To be discussed after 1 review: a reviewer wants to discuss it (discussion)
+    ! Not approved after 1 review: not every reviewer was heard (review_skipped)
+    ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
+    … Not started yet
+    … Unfinished in phase review, review 4, and nobody is at work: `signoff work 104` goes on
+    … Never started: `signoff work 50` works it
+    ");
 }
 
 #[test]

@@ -40,14 +40,190 @@ fn stats(filter: Filter) -> Stats {
 
 #[test]
 fn all_runs_in_tables() {
-    insta::assert_snapshot!(text(&stats(Filter::default()).report()), @"");
+    insta::assert_snapshot!(text(&stats(Filter::default()).report()), @"
+    4 tasks in 4 runs: 2 approved, 1 not approved, 1 unfinished
+      $1.56 in all, 11700 tokens in, 1040 out
+      an approved task cost $0.60, $0.78 with all that came to nothing
+
+    Reviews until approval (median 1.5, mean 1.5):
+      1 review   1 task
+      2 reviews  1 task
+
+    Why tasks ended:
+      approved              2 tasks
+      stuck     task_stuck  1 task
+
+    Reviewers:
+      reviewer  raised  upheld  refuted  out of scope  open  precision   cost    time
+      code           1       0        1             0     0         0%  $0.36  1m 00s
+      general        0       0        0             0     0          -  $0.12     20s
+      spec           1       1        0             0     0       100%  $0.48  1m 20s
+
+    Slowest phases:
+      phase      visits  median     p90  longest
+      review          3  1m 10s  3m 50s   3m 50s
+      implement       4     30s     30s      30s
+
+    Roles:
+      role       attempts    time   cost  tokens in  out
+      review            8  2m 40s  $0.96       7200  640
+      implement         4  1m 20s  $0.48       3600  320
+      fix               2     20s  $0.12        900   80
+
+    Attempts that came to nothing:
+      claude  gave up    1 time
+      claude  timed out  1 time
+    ");
 }
 
 #[test]
 fn the_json_of_all_runs() {
     let report = json!(stats(Filter::default()).report());
     assert_eq!(fits(&report, &schema("stats")), Ok(()));
-    insta::assert_snapshot!(format!("{report:#}"), @"");
+    insta::assert_snapshot!(format!("{report:#}"), @r#"
+    {
+      "version": 1,
+      "since": null,
+      "preset": null,
+      "runs": 4,
+      "tasks": {
+        "all": 4,
+        "approved": 2,
+        "accepted": 0,
+        "not_approved": 1,
+        "unfinished": 1
+      },
+      "cycles_to_approval": {
+        "median": 1.5,
+        "mean": 1.5,
+        "distribution": [
+          {
+            "cycles": 1,
+            "tasks": 1
+          },
+          {
+            "cycles": 2,
+            "tasks": 1
+          }
+        ]
+      },
+      "stop_reasons": [
+        {
+          "outcome": "approved",
+          "reason": null,
+          "tasks": 2
+        },
+        {
+          "outcome": "stuck",
+          "reason": "task_stuck",
+          "tasks": 1
+        }
+      ],
+      "cost": {
+        "total_usd": 1.56,
+        "is_estimated": false,
+        "per_approved_usd": 0.6,
+        "all_in_per_approved_usd": 0.78,
+        "input_tokens": 11700,
+        "output_tokens": 1040
+      },
+      "reviewers": [
+        {
+          "reviewer": "code",
+          "attempts": 3,
+          "raised": 1,
+          "upheld": 0,
+          "refuted": 1,
+          "out_of_scope": 0,
+          "open": 0,
+          "pending": 0,
+          "precision": 0.0,
+          "duration_ms": 60000,
+          "cost_usd": 0.36
+        },
+        {
+          "reviewer": "general",
+          "attempts": 1,
+          "raised": 0,
+          "upheld": 0,
+          "refuted": 0,
+          "out_of_scope": 0,
+          "open": 0,
+          "pending": 1,
+          "precision": null,
+          "duration_ms": 20000,
+          "cost_usd": 0.12
+        },
+        {
+          "reviewer": "spec",
+          "attempts": 4,
+          "raised": 1,
+          "upheld": 1,
+          "refuted": 0,
+          "out_of_scope": 0,
+          "open": 0,
+          "pending": 0,
+          "precision": 1.0,
+          "duration_ms": 80000,
+          "cost_usd": 0.48
+        }
+      ],
+      "roles": [
+        {
+          "role": "review",
+          "attempts": 8,
+          "duration_ms": 160000,
+          "cost_usd": 0.96,
+          "input_tokens": 7200,
+          "output_tokens": 640
+        },
+        {
+          "role": "implement",
+          "attempts": 4,
+          "duration_ms": 80000,
+          "cost_usd": 0.48,
+          "input_tokens": 3600,
+          "output_tokens": 320
+        },
+        {
+          "role": "fix",
+          "attempts": 2,
+          "duration_ms": 20000,
+          "cost_usd": 0.12,
+          "input_tokens": 900,
+          "output_tokens": 80
+        }
+      ],
+      "phases": [
+        {
+          "phase": "review",
+          "visits": 3,
+          "median_ms": 70000,
+          "p90_ms": 230000,
+          "max_ms": 230000
+        },
+        {
+          "phase": "implement",
+          "visits": 4,
+          "median_ms": 30000,
+          "p90_ms": 30000,
+          "max_ms": 30000
+        }
+      ],
+      "failures": [
+        {
+          "agent": "claude",
+          "outcome": "gave_up",
+          "times": 1
+        },
+        {
+          "agent": "claude",
+          "outcome": "timed_out",
+          "times": 1
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]
@@ -57,7 +233,10 @@ fn only_what_is_asked_for_counts() {
     assert_eq!((report.runs, report.tasks.all, report.tasks.approved), (2, 2, 2));
     let late = Filter { since: "2026-01-30T00:00:00Z".parse().ok(), ..Filter::default() };
     assert_eq!(stats(late.clone()).report().runs, 0);
-    insta::assert_snapshot!(text(&stats(late).report()), @"");
+    insta::assert_snapshot!(text(&stats(late).report()), @"
+    No runs since 2026-01-30T00:00:00Z.
+      signoff work    works the tasks
+    ");
     let early = Filter { since: "2026-01-29T00:00:00Z".parse().ok(), ..Filter::default() };
     assert_eq!(stats(early).report().runs, 4);
     assert_eq!(text(&Stats::default().report()), "No runs.\n  signoff work    works the tasks\n");
