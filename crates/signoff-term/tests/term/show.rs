@@ -281,7 +281,16 @@ fn the_json_of_a_task() {
               "output_tokens": 80
             }
           ],
-          "merged": "a merged review"
+          "merged": "a merged review",
+          "convergence": {
+            "new": 2,
+            "carried": 0,
+            "regressed": 0,
+            "fixed": 0,
+            "refuted": 0,
+            "out_of_scope": 0,
+            "open_after": 2
+          }
         }
       ],
       "ledger": [
@@ -298,6 +307,7 @@ fn the_json_of_a_task() {
             "code"
           ],
           "state": "refuted",
+          "blocks": false,
           "seen": [
             {
               "pass": 1,
@@ -329,6 +339,7 @@ fn the_json_of_a_task() {
             "spec"
           ],
           "state": "fixed",
+          "blocks": false,
           "seen": [
             {
               "pass": 1,

@@ -59,6 +59,7 @@ mod queue;
 mod real_agents;
 #[cfg(test)]
 mod replaced;
+mod report;
 #[cfg(test)]
 mod resuming;
 #[cfg(test)]
@@ -69,6 +70,7 @@ mod session;
 #[cfg(test)]
 mod slots;
 mod state;
+mod stats;
 mod surroundings;
 mod tables;
 mod tasks;

@@ -46,7 +46,12 @@ pub fn paragraphs(text: &str, most: usize, indent: &str) -> String {
 pub fn code(place: &str) -> String {
     let place = shorten(one_line(place), 200);
     let is_plain = |c: char| c.is_alphanumeric() || " /._-:+()".contains(c);
-    if !place.is_empty() && place.chars().all(is_plain) { format!("`{place}`") } else { escaped(&place) }
+    let links = place.contains("://") || place.to_lowercase().contains("www.");
+    if !place.is_empty() && place.chars().all(is_plain) && !links {
+        format!("`{place}`")
+    } else {
+        escaped(&place)
+    }
 }
 
 /// Within an element of ours, where Markdown is not read.

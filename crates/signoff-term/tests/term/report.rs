@@ -1,0 +1,737 @@
+//! `signoff report`: one document about a task or a run, in each of its forms.
+
+mod laws;
+
+use signoff_core::ids::LoopId;
+use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::machine::{Event, Failure, FinalWord};
+use signoff_core::review::Severity::{Critical, Important, Minor};
+use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_term::report::{
+    About, Account, Changes, Part, RunAccount, TaskAccount, html, junit, markdown, sarif,
+};
+use signoff_term::show::{Folded, Report};
+
+use crate::rows::{ended, row};
+use crate::show::approved;
+use crate::story::{Story, finding, id, reviewed};
+
+const STAT: &str = " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n";
+
+fn of(report: Report, asked: &str, changes: Changes) -> Account {
+    let id = report.task.id;
+    let task = TaskAccount::of(report, asked.to_owned(), changes, false);
+    Account::of(About::task(id), "2026-01-29T11:00:00Z".to_owned(), None, (Vec::new(), vec![task]))
+}
+
+/// A task that was approved, with everything that can be told of it.
+pub fn told() -> Account {
+    of(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::of(STAT))
+}
+
+/// A run of which one task is through, one failed, and one was never started.
+pub fn halfway() -> Account {
+    let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
+    let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
+    let story = Story::of(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
+    let story = story.starts(30).works().objects("spec", &open).mumbles("code");
+    let verdict = FinalWord::ChangesRequested;
+    let edited =
+        Event::PersonEdited { verdict, by: "ann".into(), reason: "not like this".into(), head: None };
+    let story = story.then(edited);
+    let folded = Folded::of(&story.log);
+    let rows = [
+        ended(row(29, "Add login", Status::Completed), "approved", "APPROVED", "", 1),
+        ended(row(30, "Add logout", Status::Failed), "failed", "CHANGES_REQUESTED", "reviewer_failed", 1),
+        TaskRow { base: None, worktree: None, started_at: None, ..row(31, "Add tests", Status::Pending) },
+    ];
+    let tasks = rows.map(|row| {
+        let changes = match row.id {
+            29 => Changes::of(STAT),
+            30 => Changes::unknown(
+                "the branch signoff/task-30 is gone, and git does not have its commits any more",
+            ),
+            _ => Changes::unknown("nothing was changed: it was never started"),
+        };
+        let (loop_id, asked) = (id(row.id), row.title.clone());
+        TaskAccount::of(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
+    });
+    let run = RunAccount::of(run(3, "running", "working"), &folded, 3, false);
+    let parts = Part::all(&folded, None);
+    Account::of(About::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (parts, tasks.into()))
+}
+
+fn run(id: u64, status: &str, stage: &str) -> RunRow {
+    RunRow {
+        id,
+        preset: "plan".to_owned(),
+        specification: Some("docs/plan.md".to_owned()),
+        status: status.to_owned(),
+        stage: stage.to_owned(),
+        group: None,
+        groups: None,
+        branch: Some(format!("signoff/run-{id}")),
+        cost_usd: 0.6,
+        cost_is_estimated: false,
+    }
+}
+
+#[test]
+fn an_approved_task_for_a_pull_request() {
+    insta::assert_snapshot!(markdown::markdown(&told()), @"
+    ## ✓ Add user authentication
+
+    **Approved after 2 reviews**, reviewed by code, spec.
+
+    2 review cycles, findings: 1 fixed, 1 refuted. $0.84, 4m 50s. 2 files changed, 13 insertions(+), 2 deletions(-).
+
+    | Finding | Severity | Where | By | State |
+    |---|---|---|---|---|
+    | two logins race | important | `src/auth.rs:78` | code | refuted |
+    | missing input validation | critical | `src/auth.rs:12` | spec | fixed |
+
+    <details><summary>What was asked</summary>
+
+    Add user authentication
+
+    With a form, and OAuth.
+
+    </details>
+
+    <details><summary>Findings in full (2)</summary>
+
+    - `f-3848bab3b9` **important** `src/auth.rs:78`, refuted
+
+      two logins race
+
+      Reported by code in review 1
+
+      Then refuted by ann: there is a lock
+
+    - `f-84289c36aa` **critical** `src/auth.rs:12`, fixed
+
+      missing input validation
+
+      Reported by spec in review 1
+
+      Then fixed by spec: approved without reporting it again in cycle 2 of pass 1
+
+
+    </details>
+
+    <details><summary>Reviews (2)</summary>
+
+    **review 1**, pass 1, commit `c1`: CHANGES REQUESTED (2 new, 0 carried, 0 back again, 0 fixed)
+
+    - code changes requested, 20s, $0.12: Good, but for one thing.
+    - spec changes requested, 20s, $0.12
+
+    **review 2**, pass 1, commit `c2`: APPROVED (0 new, 0 carried, 0 back again, 1 fixed)
+
+    - code approved, 20s, $0.12
+    - spec approved, 20s, $0.12
+
+
+    </details>
+
+    <details><summary>Decisions of people</summary>
+
+    - 2026-01-29T10:03:30Z ann: dispute f-3848bab3b9: there is a lock
+
+    </details>
+
+    <details><summary>Attempts (7)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a3 | review by code | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a4 | fix | claude large | 20s | $0.12 | complete |
+    | a5 | review by spec | claude large | 20s | $0.12 | timed out: timed out |
+    | a6 | review by code | claude large | 20s | $0.12 | reviewed: approved |
+    | a7 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
+
+    </details>
+
+    <details><summary>Changes</summary>
+
+    ```text
+     src/auth.rs  | 12 ++++++++++--
+     src/login.rs |  3 +++
+     2 files changed, 13 insertions(+), 2 deletions(-)
+    ```
+
+    </details>
+
+    <details><summary>Cost and time: $0.84, 2m 20s of work</summary>
+
+    | Role | Attempts | Time | Cost | Tokens in | out |
+    |---|--:|--:|--:|--:|--:|
+    | review | 5 | 1m 40s | $0.60 | 4500 | 400 |
+    | fix | 1 | 20s | $0.12 | 900 | 80 |
+    | implement | 1 | 20s | $0.12 | 900 | 80 |
+
+    </details>
+
+    <sub>Written by signoff.</sub>
+    ");
+}
+
+#[test]
+fn a_run_that_stopped_halfway_for_a_pull_request() {
+    insta::assert_snapshot!(markdown::markdown(&halfway()), @r"
+    ## … Run 3: docs/plan.md
+
+    **Left unfinished (working) with 3 tasks, and nobody is at work: \`signoff run --resume 3\` goes on**, reviewed by code, spec.
+
+    1 review cycle, no findings. $0.72, 4m 20s. 3 tasks.
+
+    | Task | Title | Standing | Reviews | Cost | Changes |
+    |--:|---|---|--:|--:|---|
+    | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
+    | 30 | Add logout | ✗ Failed: a reviewer or check failed (reviewer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
+    | 31 | Add tests | … Not started yet | 0 | $0.36 | nothing was changed: it was never started |
+
+    <details><summary>Task 29: What was asked</summary>
+
+    Add login
+
+    </details>
+
+    <details><summary>Task 29: Reviews (1)</summary>
+
+    **review 1**, pass 1, commit `c1`: APPROVED (0 new, 0 carried, 0 back again, 0 fixed)
+
+    - code approved, 20s, $0.12
+    - spec approved, 20s, $0.12
+
+
+    </details>
+
+    <details><summary>Task 29: Attempts (3)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
+    | a3 | review by code | claude large | 20s | $0.12 | reviewed: approved |
+
+    </details>
+
+    <details><summary>Task 29: Changes</summary>
+
+    ```text
+     src/auth.rs  | 12 ++++++++++--
+     src/login.rs |  3 +++
+     2 files changed, 13 insertions(+), 2 deletions(-)
+    ```
+
+    </details>
+
+    <details><summary>Task 30: What was asked</summary>
+
+    Add logout
+
+    </details>
+
+    <details><summary>Task 30: Decisions of people</summary>
+
+    - 2026-01-29T10:06:20Z ann: edit CHANGES_REQUESTED: not like this
+
+    </details>
+
+    <details><summary>Task 30: Attempts (4)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
+    | a3 | review by code | claude large | 20s | $0.12 | unclear: there is no verdict line |
+    | a4 | review by code | claude large | 0ms | $0.00 | stopped |
+
+    </details>
+
+    <details><summary>Task 30: Changes</summary>
+
+    the branch signoff/task-30 is gone, and git does not have its commits any more
+
+
+    </details>
+
+    <details><summary>Task 31: What was asked</summary>
+
+    Add tests
+
+    </details>
+
+    <details><summary>Task 31: Changes</summary>
+
+    nothing was changed: it was never started
+
+
+    </details>
+
+    <details><summary>Cost and time: $0.72, 2m 00s of work</summary>
+
+    | Role | Attempts | Time | Cost | Tokens in | out |
+    |---|--:|--:|--:|--:|--:|
+    | review | 5 | 1m 20s | $0.48 | 3600 | 320 |
+    | implement | 2 | 40s | $0.24 | 1800 | 160 |
+
+    </details>
+
+    <sub>Written by signoff.</sub>
+    ");
+}
+
+#[test]
+fn a_run_that_stopped_halfway_for_continuous_integration() {
+    insta::assert_snapshot!(junit::junit(&halfway()), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="signoff" tests="6" failures="0" errors="1" skipped="2" time="420.000">
+      <testsuite name="run 3" tests="1" failures="0" errors="0" skipped="1" time="260.000" timestamp="2026-01-29T10:00:10Z">
+        <properties>
+          <property name="preset" value="plan"/>
+          <property name="status" value="running"/>
+        </properties>
+        <testcase classname="signoff.run-3" name="end" time="260.000">
+          <skipped message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on"/>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="100.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="completed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="APPROVED"/>
+          <property name="branch" value="signoff/task-29"/>
+          <property name="approved_commit" value="c1"/>
+        </properties>
+        <testcase classname="signoff.task-29" name="end" time="60.000">
+          <system-out>Approved after 1 review</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 1 by code" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 1 by spec" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 30: Add logout" tests="1" failures="0" errors="1" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="failed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="CHANGES_REQUESTED"/>
+          <property name="reason" value="reviewer_failed"/>
+          <property name="branch" value="signoff/task-30"/>
+        </properties>
+        <testcase classname="signoff.task-30" name="end" time="60.000">
+          <error message="Failed: a reviewer or check failed (reviewer_failed)" type="failed"/>
+        </testcase>
+      </testsuite>
+      <testsuite name="task 31: Add tests" tests="1" failures="0" errors="0" skipped="1" time="0.000">
+        <properties>
+          <property name="status" value="pending"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="branch" value="signoff/task-31"/>
+        </properties>
+        <testcase classname="signoff.task-31" name="end" time="0.000">
+          <skipped message="Not started yet"/>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "#);
+}
+
+#[test]
+fn an_approved_task_for_continuous_integration() {
+    insta::assert_snapshot!(junit::junit(&told()), @r#"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="signoff" tests="5" failures="0" errors="0" skipped="1" time="180.000">
+      <testsuite name="task 29: Add user authentication" tests="5" failures="0" errors="0" skipped="1" time="180.000" timestamp="2026-01-29T10:00:00Z">
+        <properties>
+          <property name="status" value="completed"/>
+          <property name="cost_usd" value="0.36"/>
+          <property name="verdict" value="APPROVED"/>
+          <property name="branch" value="signoff/task-29"/>
+          <property name="approved_commit" value="c2"/>
+        </properties>
+        <testcase classname="signoff.task-29" name="end" time="140.000">
+          <system-out>Approved after 2 reviews</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 2 by code" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="review 2 by spec" time="20.000">
+          <system-out>approved</system-out>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="f-3848bab3b9 [important] src/auth.rs:78 two logins race" file="src/auth.rs" time="0.000">
+          <skipped message="refuted by ann: there is a lock"/>
+        </testcase>
+        <testcase classname="signoff.task-29.review" name="f-84289c36aa [critical] src/auth.rs:12 missing input validation" file="src/auth.rs" time="0.000">
+          <system-out>fixed by spec: approved without reporting it again in cycle 2 of pass 1</system-out>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "#);
+}
+
+#[test]
+fn an_approved_task_for_code_scanning() {
+    let text = sarif::sarif(&told()).replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    insta::assert_snapshot!(text, @r#"
+    {
+      "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+      "version": "2.1.0",
+      "runs": [
+        {
+          "tool": {
+            "driver": {
+              "name": "signoff",
+              "version": "VERSION",
+              "rules": [
+                {
+                  "id": "bug"
+                }
+              ]
+            }
+          },
+          "automationDetails": {
+            "id": "signoff/task-29/",
+            "description": {
+              "text": "Add user authentication"
+            }
+          },
+          "invocations": [
+            {
+              "executionSuccessful": true,
+              "toolExecutionNotifications": [
+                {
+                  "level": "note",
+                  "message": {
+                    "text": "Approved after 2 reviews"
+                  }
+                }
+              ]
+            }
+          ],
+          "results": [
+            {
+              "ruleId": "bug",
+              "level": "warning",
+              "message": {
+                "text": "two logins race"
+              },
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/auth.rs"
+                    },
+                    "region": {
+                      "startLine": 78
+                    }
+                  }
+                }
+              ],
+              "partialFingerprints": {
+                "signoff/v1": "f-3848bab3b9"
+              },
+              "baselineState": "unchanged",
+              "suppressions": [
+                {
+                  "kind": "external",
+                  "status": "accepted",
+                  "justification": "refuted by ann: there is a lock"
+                }
+              ],
+              "properties": {
+                "sources": [
+                  "code"
+                ],
+                "state": "refuted",
+                "blocks": false,
+                "suggestion": null
+              }
+            },
+            {
+              "ruleId": "bug",
+              "level": "none",
+              "message": {
+                "text": "missing input validation"
+              },
+              "locations": [
+                {
+                  "physicalLocation": {
+                    "artifactLocation": {
+                      "uri": "src/auth.rs"
+                    },
+                    "region": {
+                      "startLine": 12
+                    }
+                  }
+                }
+              ],
+              "partialFingerprints": {
+                "signoff/v1": "f-84289c36aa"
+              },
+              "baselineState": "absent",
+              "kind": "pass",
+              "properties": {
+                "sources": [
+                  "spec"
+                ],
+                "state": "fixed",
+                "blocks": false,
+                "suggestion": null
+              }
+            }
+          ],
+          "properties": {
+            "task": 29,
+            "title": "Add user authentication",
+            "standing": "Approved after 2 reviews",
+            "branch": "signoff/task-29",
+            "approvedCommit": "c2"
+          }
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn an_approved_task_as_json_without_what_show_tells() {
+    let mut json: serde_json::Value = serde_json::from_str(&told().json()).unwrap();
+    json["tasks"][0]["report"] = "what `show --json` prints".into();
+    insta::assert_snapshot!(format!("{json:#}"), @r#"
+    {
+      "version": 1,
+      "about": {
+        "kind": "task",
+        "id": 29
+      },
+      "made_at": "2026-01-29T11:00:00Z",
+      "run": null,
+      "parts": [],
+      "tasks": [
+        {
+          "asked": "Add user authentication\n\nWith a form, and OAuth.",
+          "standing": {
+            "kind": "passed",
+            "text": "Approved after 2 reviews"
+          },
+          "report": "what `show --json` prints",
+          "changes": {
+            "stat": " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n",
+            "files": 2,
+            "insertions": 13,
+            "deletions": 2,
+            "note": null
+          }
+        }
+      ],
+      "totals": {
+        "findings": {
+          "open": 0,
+          "blocking": 0,
+          "fixed": 1,
+          "refuted": 1,
+          "deferred": 0,
+          "out_of_scope": 0
+        },
+        "cycles": 2,
+        "attempts": 7,
+        "cost_usd": 0.84,
+        "cost_is_estimated": false,
+        "input_tokens": 6300,
+        "output_tokens": 560,
+        "worked_ms": 140000,
+        "passed_ms": 290000,
+        "roles": [
+          {
+            "role": "review",
+            "attempts": 5,
+            "duration_ms": 100000,
+            "cost_usd": 0.6,
+            "input_tokens": 4500,
+            "output_tokens": 400
+          },
+          {
+            "role": "fix",
+            "attempts": 1,
+            "duration_ms": 20000,
+            "cost_usd": 0.12,
+            "input_tokens": 900,
+            "output_tokens": 80
+          },
+          {
+            "role": "implement",
+            "attempts": 1,
+            "duration_ms": 20000,
+            "cost_usd": 0.12,
+            "input_tokens": 900,
+            "output_tokens": 80
+          }
+        ],
+        "reviewers": [
+          {
+            "reviewer": "code",
+            "attempts": 2,
+            "raised": 1,
+            "upheld": 0,
+            "refuted": 1,
+            "out_of_scope": 0,
+            "open": 0,
+            "pending": 0,
+            "precision": 0.0,
+            "duration_ms": 40000,
+            "cost_usd": 0.24
+          },
+          {
+            "reviewer": "spec",
+            "attempts": 3,
+            "raised": 1,
+            "upheld": 1,
+            "refuted": 0,
+            "out_of_scope": 0,
+            "open": 0,
+            "pending": 0,
+            "precision": 1.0,
+            "duration_ms": 60000,
+            "cost_usd": 0.36
+          }
+        ]
+      }
+    }
+    "#);
+}
+
+#[test]
+fn a_page_needs_nothing_from_elsewhere_and_shows_text_as_text() {
+    let mut report = approved();
+    report.task.title = "<script>alert(1)</script>".into();
+    let page = html::html(&of(report, "\"quoted\" & <b>bold</b>\x1b[31m", Changes::of(STAT)));
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains("<script"), "{page}");
+    assert!(page.contains("&quot;quoted&quot; &amp; &lt;b&gt;bold&lt;/b&gt;␛[31m"), "{page}");
+    assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("src="), "{page}");
+    for word in
+        ["missing input validation", "there is a lock", "changes requested", "2 files changed", "$0.84"]
+    {
+        assert!(page.contains(word), "{word}\n{page}");
+    }
+}
+
+#[test]
+fn every_state_of_a_finding_has_its_place() {
+    let all = ["one", "two", "three", "four", "five"].map(|text| (Important, "a.rs:1", text));
+    let mut story = Story::task(reviewed("task")).works().objects("general", &all);
+    for (text, state) in [("one", State::Refuted), ("two", State::Deferred), ("three", State::OutOfScope)] {
+        let by = DecidedBy::Person("ann".into());
+        let decision = Decision { state, by, commit: None, evidence: format!("{text} is so") };
+        let finding = finding("general", Important, "a.rs:1", text).id;
+        story = story.then(Event::FindingDecided { finding, decision });
+    }
+    let decision = Decision {
+        state: State::Fixed,
+        by: DecidedBy::Check("test".into()),
+        commit: None,
+        evidence: "it passes".into(),
+    };
+    let story = story.then(Event::FindingDecided {
+        finding: finding("general", Important, "a.rs:1", "four").id,
+        decision,
+    });
+    let row = row(29, "Add user authentication", Status::InProgress);
+    let account = of(Report::of(row, &story.log, &id(29), Vec::new()), "It", Changes::of(STAT));
+    let counts = account.totals.findings;
+    assert_eq!((counts.refuted, counts.deferred, counts.out_of_scope, counts.fixed), (1, 1, 1, 1));
+    assert_eq!((counts.open, counts.blocking), (1, 1));
+    let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
+    let mut told: Vec<String> = sarif["runs"][0]["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| {
+            let said = result["suppressions"][0]["justification"].as_str().unwrap_or("-");
+            format!("{} {} {} {said}", result["message"]["text"], result["baselineState"], result["level"])
+        })
+        .collect();
+    told.sort();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    "five" "new" "warning" -
+    "four" "absent" "none" -
+    "one" "new" "warning" refuted by ann: one is so
+    "three" "new" "warning" out_of_scope by ann: three is so
+    "two" "new" "warning" deferred by ann: two is so
+    "#);
+    let xml = junit::junit(&account);
+    let xml = roxmltree::Document::parse(&xml).unwrap();
+    let counted = xml.root_element();
+    let number = |name: &str| counted.attribute(name).unwrap().parse::<usize>().unwrap();
+    assert_eq!(
+        (number("failures"), number("skipped"), number("errors")),
+        (1, 4, 0),
+        "the end is skipped too"
+    );
+}
+
+#[test]
+fn a_task_says_plainly_how_it_stands() {
+    let told: Vec<String> = crate::rows::all()
+        .into_iter()
+        .chain([TaskRow { run_id: None, ..row(50, "Never", Status::Pending) }])
+        .map(|row| {
+            let standing = signoff_term::report::of_task(&row, row.id == 31);
+            format!("{} {}", standing.mark(), standing.text)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    ✓ Approved after 3 reviews
+    ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
+    … Unfinished in phase review, review 2; the work goes on
+    … Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
+    … Waits for an answer: `signoff answer 33`
+    … Paused, and nobody is at work: `signoff work 34` goes on
+    ✗ Failed: a reviewer or check failed (reviewer_failed)
+    ✗ Failed: the implementer failed (implementer_failed)
+    ✗ Stuck: the agent says it cannot go on (task_stuck)
+    … Blocked by what it waits for
+    ✗ Cancelled
+    ! Done, not reviewed
+    ✓ Approved by a person
+    ! To be discussed after 1 review: a reviewer wants to discuss it (discussion)
+    ! Not approved after 1 review: not every reviewer was heard (review_skipped)
+    ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
+    … Not started yet
+    … Unfinished in phase review, review 4, and nobody is at work: `signoff work 104` goes on
+    … Never started: `signoff work 50` works it
+    ");
+}
+
+#[test]
+fn a_run_without_tasks_is_told_in_every_form() {
+    let story = Story::of(reviewed("plan"));
+    let folded = Folded::of(&story.log);
+    let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
+    let run = RunAccount::of(failed, &folded, 0, false);
+    let account = Account::of(About::run(3), String::new(), Some(run), (Vec::new(), Vec::new()));
+    for text in [
+        markdown::markdown(&account),
+        html::html(&account),
+        junit::junit(&account),
+        sarif::sarif(&account),
+        account.json(),
+    ] {
+        assert!(text.contains("Failed in planning"), "{text}");
+    }
+}
+
+#[test]
+fn looks_and_planning_are_told_with_the_run() {
+    let part = reviewed("loops");
+    let story = Story::of(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(Failure::TimedOut);
+    let parts = Part::all(&Folded::of(&story.log), None);
+    let told: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
+    assert_eq!(told, [("Planning", 2)], "the first attempt and the one after it");
+}

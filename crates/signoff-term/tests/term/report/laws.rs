@@ -1,0 +1,273 @@
+//! What holds for every account, whatever agents wrote.
+
+use proptest::prelude::*;
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use serde_json::{Value, json};
+use signoff_core::review::Review;
+use signoff_core::review::Severity::Critical;
+use signoff_core::review::Verdict::ChangesRequested;
+use signoff_core::view::Status;
+use signoff_term::report::markdown::{LIMIT, escape, markdown};
+use signoff_term::report::{Account, Changes, html, junit, sarif};
+use signoff_term::show::Report;
+
+use super::{STAT, halfway, of, told};
+use crate::fits::{fits, schema};
+use crate::rows::{ended, row};
+use crate::story::{Story, id, review, reviewed};
+
+/// What agents could write: what Markdown, GitHub, HTML and XML make something of, and anything at all.
+fn hostile() -> impl Strategy<Value = String> {
+    let odd = [
+        "<script>alert(1)</script>",
+        "</details>",
+        "![x](http://evil/x.png)",
+        "@ann",
+        "#12",
+        "GH-12",
+        "o/r#3",
+        "https://github.com/o/r/issues/1",
+        "www.evil.com",
+        "# Heading",
+        "---",
+        "===",
+        "```",
+        "~~~",
+        "|",
+        "]]>",
+        "&amp;",
+        "<!--",
+        "-->",
+        "<img src=x onerror=y>",
+        "\n",
+        "\n\n",
+        "    code",
+        "- item",
+        "1. one",
+        "1)",
+        "> quote",
+        "[a]: http://b",
+        "[^1]",
+        "$x$",
+        "**b**",
+        "__u__",
+        "`c`",
+        "\\",
+        "\u{0}",
+        "\u{1b}[31m",
+        "\u{202e}",
+        "\u{ffff}",
+        "\u{fffe}",
+        "\r",
+        "\t",
+        "é漢😀",
+        " ",
+        "a",
+        "\u{200b}",
+        ":tada:",
+        "mailto:a@b.c",
+        "<b",
+        "{x}",
+        "+",
+        "*",
+        "_",
+        "!",
+    ];
+    let part = prop_oneof![proptest::sample::select(odd.to_vec()).prop_map(str::to_owned), any::<String>()];
+    proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+/// An account in which every text is this one.
+fn account(text: &str) -> Account {
+    let found = Review {
+        summary: text.to_owned(),
+        ..review("general", ChangesRequested, &[(Critical, "", text), (Critical, "b.rs:1", "second")])
+    };
+    let mut found = found;
+    for finding in &mut found.findings {
+        finding.kind = text.to_owned();
+        finding.requirement = Some(text.to_owned());
+        finding.suggestion = Some(text.to_owned());
+        finding.file = Some(text.to_owned()).filter(|text| !text.is_empty());
+    }
+    let story = Story::task(reviewed("task")).works().answers("general", found);
+    let story = story
+        .works()
+        .reviewer_fails("general", signoff_core::machine::Failure::NotStarted { message: text.into() });
+    let row = ended(row(29, text, Status::Failed), "failed", "", "reviewer_failed", 1);
+    let mut report = Report::of(row, &story.log, &id(29), Vec::new());
+    report.attempts.iter_mut().for_each(|attempt| attempt.agent = text.to_owned());
+    of(report, text, Changes::of(STAT).noting(text))
+}
+
+fn parsed(text: &str) -> Vec<Event<'_>> {
+    Parser::new_ext(text, Options::all()).collect()
+}
+
+/// What people see, without what keeps it apart.
+fn seen(text: &str) -> String {
+    text.replace('\u{200b}', "")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_line_of_an_agent_is_shown_as_it_is(text in hostile()) {
+        let escaped = escape::line(&text, usize::MAX);
+        let mut shown = String::new();
+        for event in parsed(&escaped) {
+            match event {
+                Event::Text(text) => shown.push_str(&text),
+                Event::Start(Tag::Paragraph) | Event::End(_) => {}
+                other => prop_assert!(false, "{other:?} of {escaped:?}"),
+            }
+        }
+        let plain = signoff_core::merge::render::plain_text::one_line(&text);
+        // Quotes and dots are set nicely by those options; nobody is harmed.
+        let nicely = |text: &str| seen(text).replace(['“', '”'], "\"").replace(['‘', '’'], "'").replace('…', "...")
+            .replace("—", "---").replace('–', "--");
+        prop_assert_eq!(nicely(&shown).trim().to_owned(), nicely(&plain).trim().to_owned());
+    }
+
+    #[test]
+    fn nobody_is_called_and_nothing_is_linked(text in hostile()) {
+        let markdown = markdown(&account(&text));
+        let chars: Vec<char> = markdown.chars().collect();
+        for pair in chars.windows(2) {
+            prop_assert!(!(pair[0] == '@' && pair[1].is_alphanumeric()), "{markdown}");
+            prop_assert!(!(pair[0] == '#' && pair[1].is_ascii_digit()), "{markdown}");
+        }
+        prop_assert!(!markdown.contains("://") && !markdown.to_lowercase().contains("www."), "{markdown}");
+    }
+
+    #[test]
+    fn all_html_and_all_headings_are_ours(text in hostile()) {
+        let markdown = markdown(&account(&text));
+        let mut headings = 0;
+        for event in parsed(&markdown) {
+            match event {
+                Event::Html(html) | Event::InlineHtml(html) => prop_assert!(is_ours(&html), "{html:?} in {markdown}"),
+                Event::Start(Tag::Heading { .. }) => headings += 1,
+                Event::Start(Tag::Image { .. } | Tag::Link { .. } | Tag::FootnoteDefinition(_) | Tag::BlockQuote(_)) => {
+                    prop_assert!(false, "{event:?} in {markdown}");
+                }
+                _ => {}
+            }
+        }
+        prop_assert_eq!(headings, 1, "{}", markdown);
+        prop_assert_eq!(markdown.matches("<details>").count(), markdown.matches("</details>").count());
+    }
+
+    #[test]
+    fn xml_can_always_be_read_and_says_the_same(text in hostile()) {
+        let xml = junit::junit(&account(&text));
+        let read = roxmltree::Document::parse(&xml);
+        prop_assert!(read.is_ok(), "{:?} in {xml}", read.err());
+        let read = read.unwrap();
+        prop_assert!(read.descendants().any(|node| node.has_tag_name("error")));
+        prop_assert!(!xml.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{xml:?}");
+        let counted = |of: roxmltree::Node, name: &str| of.descendants().filter(|node| node.has_tag_name(name)).count();
+        for suite in read.descendants().filter(|node| node.has_tag_name("testsuite")) {
+            for (attribute, name) in [("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")] {
+                prop_assert_eq!(suite.attribute(attribute).map(str::to_owned), Some(counted(suite, name).to_string()));
+            }
+        }
+    }
+
+    #[test]
+    fn json_and_sarif_can_always_be_read(text in hostile()) {
+        let account = account(&text);
+        let read: Value = serde_json::from_str(&account.json()).unwrap();
+        prop_assert_eq!(&read, &json!(account));
+        prop_assert_eq!(fits(&read, &schema("report")), Ok(()));
+        let sarif: Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
+        prop_assert_eq!(is_sarif(&sarif), Ok(()));
+    }
+
+    #[test]
+    fn a_page_of_html_holds_no_element_of_an_agent(text in hostile()) {
+        let page = html::html(&account(&text));
+        let elements = |page: &str| page.matches('<').count();
+        // The only thing that differs between two accounts is text.
+        let plain = html::html(&account("x"));
+        prop_assert_eq!(elements(&page), elements(&plain), "{}", page);
+    }
+
+    #[test]
+    fn the_body_of_a_pull_request_is_never_too_long(text in hostile(), times in 1usize..3_000) {
+        let markdown = markdown(&account(&text.repeat(times)));
+        prop_assert!(markdown.len() <= LIMIT, "{}", markdown.len());
+        prop_assert!(markdown.ends_with("<sub>Written by signoff.</sub>\n"));
+    }
+}
+
+fn is_ours(html: &str) -> bool {
+    html.split_inclusive('\n').all(|line| {
+        let line = line.trim();
+        let summary =
+            line.strip_prefix("<details><summary>").and_then(|rest| rest.strip_suffix("</summary>"));
+        summary.is_some_and(|text| !text.contains(['<', '>']))
+            || ["</details>", "<sub>", "</sub>", ""].contains(&line)
+    })
+}
+
+/// The rules of SARIF 2.1.0 that its schema cannot say, and the keys that it demands.
+fn is_sarif(sarif: &Value) -> Result<(), String> {
+    let must = |holds: bool, what: &str| if holds { Ok(()) } else { Err(format!("{what}: {sarif:#}")) };
+    must(sarif["version"] == "2.1.0", "version")?;
+    for run in sarif["runs"].as_array().ok_or("no runs")? {
+        let driver = &run["tool"]["driver"];
+        must(driver["name"].is_string(), "a tool has a name")?;
+        let rules: Vec<&Value> =
+            driver["rules"].as_array().ok_or("no rules")?.iter().map(|rule| &rule["id"]).collect();
+        must(run["automationDetails"]["id"].as_str().is_some_and(|id| id.ends_with('/')), "a category")?;
+        must(run["invocations"][0]["executionSuccessful"].is_boolean(), "an invocation says how it went")?;
+        for result in run["results"].as_array().ok_or("no results")? {
+            must(rules.contains(&&result["ruleId"]), "a rule is described")?;
+            must(
+                result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()),
+                "a message has text",
+            )?;
+            let fails = result["kind"].is_null() || result["kind"] == "fail";
+            must(fails != (result["level"] == "none"), "only what fails has a level")?;
+            must(
+                ["new", "unchanged", "absent"].iter().any(|state| result["baselineState"] == *state),
+                "a state",
+            )?;
+            for place in result["locations"].as_array().into_iter().flatten() {
+                let uri = place["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap_or_default();
+                must(!uri.is_empty() && uri.bytes().all(|byte| byte.is_ascii_graphic()), "a place is a URI")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_told_in_stories_keeps_the_rules_too() {
+    for account in [told(), halfway()] {
+        assert_eq!(fits(&json!(account), &schema("report")), Ok(()));
+        assert_eq!(is_sarif(&serde_json::from_str(&sarif::sarif(&account)).unwrap()), Ok(()));
+        roxmltree::Document::parse(&junit::junit(&account)).unwrap();
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let findings: Vec<String> =
+        (0..2_000).map(|number| format!("finding number {number} {}", "x".repeat(90))).collect();
+    let found: Vec<_> = findings.iter().map(|text| (Critical, "a.rs:1", text.as_str())).collect();
+    let story = Story::task(reviewed("task")).works().objects("general", &found);
+    let report = Report::of(row(29, "Much", Status::InProgress), &story.log, &id(29), Vec::new());
+    let markdown = markdown(&of(report, "Much", Changes::of(STAT)));
+    assert!(markdown.len() <= LIMIT && markdown.len() > LIMIT - 2_000, "{}", markdown.len());
+    let left: Vec<&str> = markdown.lines().filter(|line| line.starts_with("**Left out**")).collect();
+    let shown = markdown.lines().filter(|line| line.starts_with("| finding number")).count();
+    let missing = 2_000 - shown;
+    assert!(left[0].contains(&format!("rows of the table of findings ({missing})")), "{left:?}");
+    assert!(
+        left[0].contains("findings in full (2000)") && left[0].contains("`signoff report 29 --format json`"),
+        "{left:?}"
+    );
+}

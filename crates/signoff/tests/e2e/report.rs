@@ -1,0 +1,256 @@
+//! `signoff report`: one file about a task or a run, whatever became of it.
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::until;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes, clean, content, developer, issue, sees, strict_reviewer};
+
+const FORMATS: [&str; 5] = ["html", "markdown", "json", "sarif", "junit"];
+
+fn approved() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+    project.run(&["add", "Add user authentication", "-a"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    project
+}
+
+/// A report in every form, each of which must be made, and hold these words.
+fn in_every_form(project: &Project, of: &[&str], words: &[&str]) {
+    for format in FORMATS {
+        let arguments = [&["report"], of, &["--format", format]].concat();
+        let report = project.run(&arguments);
+        assert_eq!((report.code, report.stderr.as_str()), (Some(0), ""), "{report}");
+        for word in words {
+            assert!(report.stdout.contains(word), "{word} is missing in {format}:\n{}", report.stdout);
+        }
+        if ["json", "sarif"].contains(&format) {
+            report.json();
+        }
+    }
+}
+
+#[test]
+fn an_approved_task_in_every_form() {
+    let project = approved();
+    in_every_form(
+        &project,
+        &["1"],
+        &["Add user authentication", "missing input validation", "Approved after 3 reviews"],
+    );
+    let markdown = project.run(&["report", "1"]).stdout;
+    assert_eq!(markdown, project.run(&["report", "#1", "--format", "markdown"]).stdout);
+    let head: Vec<&str> = markdown.lines().take(3).collect();
+    assert_eq!(
+        head,
+        ["## ✓ Add user authentication", "", "**Approved after 3 reviews**, reviewed by general."],
+        "{markdown}"
+    );
+    assert!(markdown.contains("1 file changed, 3 insertions(+)"), "{markdown}");
+    assert!(
+        markdown.contains("| missing input validation | critical | `auth.txt:1` | general | fixed |"),
+        "{markdown}"
+    );
+    let json = project.run(&["report", "1", "--json"]).json();
+    assert_eq!(
+        (&json["version"], &json["about"]["kind"], &json["totals"]["cycles"]),
+        (&1.into(), &"task".into(), &3.into())
+    );
+    assert_eq!(json["tasks"][0]["report"], project.run(&["show", "1", "--json"]).json());
+    assert_eq!(
+        (&json["tasks"][0]["changes"]["files"], &json["tasks"][0]["changes"]["insertions"]),
+        (&1.into(), &3.into())
+    );
+}
+
+#[test]
+fn a_report_is_a_file_as_a_whole_or_not_at_all() {
+    let project = approved();
+    let written = project.run(&["report", "1", "--output", "report.md"]);
+    assert_eq!((written.code, written.stdout.as_str()), (Some(0), ""), "{written}");
+    assert_eq!(project.read("report.md"), project.run(&["report", "1"]).stdout);
+    let kept = project.run(&["report", "9", "--output", "report.md"]);
+    assert_eq!(kept.code, Some(2));
+    assert_eq!(project.read("report.md"), project.run(&["report", "1"]).stdout, "as it was");
+    assert!(!project.list(".").iter().any(|name| name.contains("draft")));
+}
+
+#[test]
+fn what_does_not_exist_is_wrong_usage_with_the_next_step() {
+    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+    insta::assert_snapshot!(project.run(&["report", "run-1"]), @"");
+    project.run(&["add", "One"]);
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["report", "29"]), @"");
+    insta::assert_snapshot!(project.run(&["report", "run-29"]), @"");
+    assert_eq!(project.run(&["report", "--run", "29"]), project.run(&["report", "run-29"]));
+    for wrong in [
+        vec!["report"],
+        vec!["report", "run"],
+        vec!["report", "1", "--run", "1"],
+        vec!["report", "1", "--json", "--format", "html"],
+    ] {
+        assert_eq!(project.run(&wrong).code, Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_task_that_was_never_started_says_so() {
+    let project = Project::with_agent(PROGRAM, developer);
+    project.run(&["add", "Later"]);
+    in_every_form(&project, &["1"], &["Later", "Never started"]);
+}
+
+#[test]
+fn a_run_that_failed_halfway_says_what_became_of_each_task() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").task("1").say(APPROVED))
+            .rule(Rule::role("review").task("2").exit(1))
+    });
+    project.run(&["add", "Fine", "-a"]);
+    project.run(&["add", "Broken", "-a"]);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    in_every_form(
+        &project,
+        &["run-1"],
+        &["Fine", "Broken", "Approved after 1 review", "a reviewer or check failed"],
+    );
+    assert_eq!(project.run(&["report", "run-1"]), project.run(&["report", "--run", "1"]));
+    let xml = project.run(&["report", "run-1", "--format", "junit"]).stdout;
+    assert!(xml.contains("<error message=\"Failed: a reviewer or check failed (reviewer_failed)\""), "{xml}");
+    let sarif = project.run(&["report", "2", "--format", "sarif"]).json();
+    assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
+#[test]
+fn a_killed_run_says_that_nobody_is_at_work_and_one_under_way_that_somebody_is() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").write(FEATURE, "half\n").say("Beginning.\n").hang())
+    });
+    project.run(&["add", "One"]);
+    let mut work = project.start(&["work"]);
+    until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
+    in_every_form(&project, &["1"], &["Unfinished in phase implement; the work goes on"]);
+    let half = project.run(&["report", "1", "--json"]).json();
+    assert_eq!(half["tasks"][0]["changes"]["insertions"], 1, "what is not committed counts: {half:#}");
+    work.kill().unwrap();
+    work.wait().unwrap();
+    in_every_form(
+        &project,
+        &["1"],
+        &["nobody is at work: `signoff work 1` goes on"].map(|_| "nobody is at work"),
+    );
+    in_every_form(&project, &["run-1"], &["Left unfinished"]);
+}
+
+#[test]
+fn a_branch_that_is_gone_is_told_and_no_failure() {
+    let project = approved();
+    let branch = "signoff/task-1-add-user-authentication";
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    project.git(&format!("branch -D {branch}"));
+    in_every_form(&project, &["1"], &["Add user authentication"]);
+    let json = project.run(&["report", "1", "--json"]).json();
+    let changes = &json["tasks"][0]["changes"];
+    assert_eq!(changes["insertions"], 3, "git still has the commits: {changes:#}");
+    assert_eq!(
+        changes["note"],
+        format!("The branch {branch} is gone; this is what its last commit changed.")
+    );
+    for name in project.list(".git/refs/signoff/base/signoff") {
+        project.git(&format!("update-ref -d refs/signoff/base/signoff/{name}"));
+    }
+    project.git("reflog expire --expire=now --all");
+    project.git("gc --quiet --prune=now");
+    let json = project.run(&["report", "1", "--json"]).json();
+    let changes = &json["tasks"][0]["changes"];
+    assert_eq!(changes["stat"], serde_json::Value::Null, "{changes:#}");
+    assert_eq!(
+        changes["note"],
+        format!("the branch {branch} is gone, and git does not have its commits any more")
+    );
+}
+
+#[test]
+fn the_tasks_of_a_plan_have_changes_of_their_own() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let script = script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"));
+        let script = script.rule(Rule::role("fix").append("task-{task}.txt", "fixed\n"));
+        let refused = Rule::role("review").reviewer("code").task("1").cycle(1);
+        let refused = refused.say(&issue("code", 1, "critical", "it leaks"));
+        content(script.rule(refused))
+    });
+    project
+        .env
+        .write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n\n### Task 2: Logout\n\n- [ ] End\n");
+    project.commit("Plan");
+    let worked = project.run(&["run", "plan.md"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    in_every_form(&project, &["run-1"], &["Store", "Logout", "it leaks", "Completed with 2 tasks"]);
+    let json = project.run(&["report", "run-1", "--json"]).json();
+    let files = |task: usize| json["tasks"][task]["changes"]["stat"].as_str().unwrap().to_owned();
+    assert!(files(0).contains("task-1.txt") && !files(0).contains("task-2.txt"), "{}", files(0));
+    assert!(files(1).contains("task-2.txt") && !files(1).contains("task-1.txt"), "{}", files(1));
+    assert_eq!(json["run"]["specification"], "plan.md");
+    let all = json["run"]["changes"]["stat"].as_str().unwrap();
+    assert!(all.contains("task-1.txt") && all.contains("task-2.txt"), "{all}");
+}
+
+#[test]
+fn a_run_of_groups_tells_its_planning_and_its_final_review() {
+    let tasks =
+        r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("enumerate").say(tasks))
+            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#))
+            .rule(Rule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
+    project.commit("Specify");
+    let worked = project.run(&["run", "SPEC.md"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    in_every_form(&project, &["run-1"], &["Planning SPEC.md", "Final review", "Log in"]);
+}
+
+#[test]
+fn a_failed_planning_is_a_report_without_tasks() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("enumerate").say("I cannot.")).rule(Rule::role("review").say(APPROVED))
+    });
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
+    project.commit("Specify");
+    assert_eq!(project.run(&["run", "SPEC.md", "--no-ask"]).code, Some(1));
+    in_every_form(&project, &["run-1"], &["Failed in planning", "Planning SPEC.md"]);
+}
+
+#[test]
+fn what_agents_say_calls_nobody() {
+    let said = changes("@everyone see #1 <img src=x> https://evil.example/x ![x](y)");
+    let project =
+        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(&said)));
+    project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    let markdown = project.run(&["report", "1"]).stdout;
+    for word in ["@everyone", " #1", "<img", "https://", "![x]"] {
+        assert!(!markdown.contains(word), "{word} in {markdown}");
+    }
+    assert!(markdown.contains("&lt;img src=x&gt;"), "{markdown}");
+}
+
+#[test]
+fn both_reviewers_are_named() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let script = script.rule(Rule::role("implement").write(FEATURE, "x\n"));
+        script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code")))
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n");
+    project.commit("Plan");
+    project.run(&["run", "plan.md"]);
+    let markdown = project.run(&["report", "1"]).stdout;
+    assert!(markdown.contains("**Approved after 1 review**, reviewed by code, spec."), "{markdown}");
+}

@@ -1,0 +1,61 @@
+//! `signoff stats`: what all runs of a repository tell.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::Rule;
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, developer, strict_reviewer};
+
+/// One task approved at its third review, one that nobody could review, one that was approved at once.
+fn worked() -> Project {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let script = developer(script).rule(Rule::role("review").task("2").exit(1));
+        strict_reviewer(script.rule(Rule::role("review").task("3").say(APPROVED)))
+    });
+    for title in ["Add login", "Break it", "Add logout"] {
+        project.run(&["add", title, "-a"]);
+        project.run(&["work"]);
+    }
+    project
+}
+
+#[test]
+fn nothing_was_done_yet() {
+    let project = Project::with_agent(PROGRAM, developer);
+    insta::assert_snapshot!(project.run(&["stats"]), @"");
+    assert_eq!(project.run(&["stats", "--json"]).json()["runs"], 0);
+}
+
+#[test]
+fn all_runs_are_counted() {
+    let project = worked();
+    let stats = project.run(&["stats", "--json"]).json();
+    assert_eq!((&stats["version"], &stats["runs"]), (&1.into(), &3.into()));
+    insta::assert_snapshot!(format!("{:#}", stats["tasks"]), @"");
+    insta::assert_snapshot!(format!("{:#}", stats["cycles_to_approval"]), @"");
+    insta::assert_snapshot!(stats["stop_reasons"].to_string(), @"");
+    let general = &stats["reviewers"][0];
+    assert_eq!(
+        (&general["reviewer"], &general["raised"], &general["upheld"]),
+        (&"general".into(), &2.into(), &2.into())
+    );
+    assert_eq!(general["precision"], 1.0);
+    assert_eq!(stats["failures"][0]["outcome"], "exit_code");
+    let phases: Vec<&str> =
+        stats["phases"].as_array().unwrap().iter().filter_map(|one| one["phase"].as_str()).collect();
+    assert!(phases.contains(&"implement") && phases.contains(&"review"), "{phases:?}");
+    let text = project.run(&["stats"]).stdout;
+    assert!(text.starts_with("3 tasks in 3 runs: 2 approved, 1 not approved\n"), "{text}");
+    assert!(text.contains("Reviews until approval (median 2, mean 2):"), "{text}");
+}
+
+#[test]
+fn what_counts_can_be_narrowed() {
+    let project = worked();
+    assert_eq!(project.run(&["stats", "--since", "1d", "--json"]).json()["runs"], 3);
+    assert_eq!(project.run(&["stats", "--since", "2999-01-01", "--json"]).json()["runs"], 0);
+    assert_eq!(project.run(&["stats", "--preset", "task", "--json"]).json()["runs"], 3);
+    insta::assert_snapshot!(project.run(&["stats", "--preset", "plan"]), @"");
+    insta::assert_snapshot!(project.run(&["stats", "--preset", "nonsense"]), @"");
+    assert_eq!(project.run(&["stats", "--since", "yesterday"]).code, Some(2));
+}
