@@ -17,4 +17,5 @@ pub mod show;
 pub mod slots;
 pub mod stats;
 pub mod status;
+pub mod tui;
 pub mod words;

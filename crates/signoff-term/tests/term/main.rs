@@ -13,4 +13,5 @@ mod show;
 mod stats;
 mod status;
 mod story;
+mod tui;
 mod world;
