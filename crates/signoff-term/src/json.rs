@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
+use signoff_core::notify::Message;
 use signoff_core::state_v4::State;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
@@ -151,6 +152,10 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("init", of("`init --json`, version 1", printed::<InitReport>)),
         ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
+        (
+            "notification",
+            of("What webhooks are posted and commands find on stdin, version 1", printed::<Message>),
+        ),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         (
             "slots",

@@ -36,8 +36,8 @@ pub fn message(told: &Notification, known: Known<'_>) -> Message {
         project: cut(known.project, TITLE),
         run_id: told.run.0,
         task_id: row.and_then(|row| row.task).map(|task| task.0),
-        title: cut(&title, TITLE),
-        text: cut(&one_line(&text), TEXT),
+        title: cut(&title.chars().take(TITLE * 2).collect::<String>(), TITLE),
+        text: bounded(&text),
         question: row.and_then(|row| question(row, known)),
         outcome: outcome(row, &overview.stage),
         final_verdict: row.and_then(|row| row.final_verdict).map(|verdict| verdict.word().to_owned()),
@@ -49,11 +49,16 @@ pub fn message(told: &Notification, known: Known<'_>) -> Message {
     }
 }
 
+/// Also where it consists of characters that take no room.
+fn bounded(text: &str) -> String {
+    cut(&one_line(text).chars().take(TEXT * 2).collect::<String>(), TEXT)
+}
+
 fn question(row: &LoopView, known: Known<'_>) -> Option<MessageQuestion> {
     let asked = row.question.as_ref()?;
     Some(MessageQuestion {
         id: known.question.map_or_else(|| format!("q{}", asked.id.0), str::to_owned),
-        text: cut(&one_line(&asked.text), TEXT),
+        text: bounded(&asked.text),
         choices: choices(row),
     })
 }
