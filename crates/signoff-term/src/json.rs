@@ -14,8 +14,8 @@ use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
-    AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport, InitReport,
-    LandReport, LandedTask, LogLine, Look, PhasesReport,
+    AnswerReport, ChannelRow, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
+    InitReport, LandReport, LandedTask, LogLine, Look, NotifyReport, PhasesReport,
 };
 
 use crate::agents::AgentsReport;
@@ -156,6 +156,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
             "notification",
             of("What webhooks are posted and commands find on stdin, version 1", printed::<Message>),
         ),
+        ("notify", of("`notify --json`, version 1", printed::<NotifyReport>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         (
             "slots",

@@ -10,6 +10,7 @@ mod output;
 pub mod processes;
 mod project;
 pub mod script;
+pub mod server;
 #[cfg(unix)]
 pub mod terminal;
 mod test_env;

@@ -41,7 +41,7 @@ fn task() -> Story {
     Story::task(reviewed("task"))
 }
 
-const BUG: [(Severity, &str, &str); 1] = [(Severity::Major, "a.rs:1", "No name")];
+const BUG: [(Severity, &str, &str); 1] = [(Severity::Critical, "a.rs:1", "No name")];
 
 #[test]
 fn one_task_is_done_and_told_once() {
