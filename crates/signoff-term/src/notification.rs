@@ -124,9 +124,11 @@ fn of_run(told: &Notification) -> (String, String) {
     let Counts { done, stuck, cancelled, .. } = told.overview.tasks;
     let all = told.overview.tasks.all();
     let well = format!("{done} of {} went through", count(all as u64, "task"));
-    let others = [(stuck, "need you"), (cancelled, "were cancelled")];
-    let others = others.into_iter().filter(|(number, _)| *number > 0);
-    let others: String = others.map(|(number, what)| format!(", {number} {what}")).collect();
+    let others = [(stuck, "needs you", "need you"), (cancelled, "was cancelled", "were cancelled")];
+    let others = others.into_iter().filter(|(number, ..)| *number > 0);
+    let others: String = others
+        .map(|(number, one, more)| format!(", {number} {}", if number == 1 { one } else { more }))
+        .collect();
     (format!("Run {} is done", told.run), format!("{well}{others}."))
 }
 

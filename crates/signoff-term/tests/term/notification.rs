@@ -46,12 +46,12 @@ const BUG: [(Severity, &str, &str); 1] = [(Severity::Critical, "a.rs:1", "No nam
 #[test]
 fn one_task_is_done_and_told_once() {
     let story = task().works().objects("general", &BUG).works().approves("general");
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @"done | Task #29 is done: Add user authentication | APPROVED after 2 reviews. | signoff show 29");
 }
 
 #[test]
 fn a_task_that_gives_up_is_told_as_stuck_and_not_as_done_too() {
-    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"");
+    insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent says it cannot go on. | signoff show 29; signoff retry 29");
 }
 
 #[test]
@@ -60,9 +60,12 @@ fn every_question_is_told_with_its_choices_and_a_person_who_stops_knows() {
         story.reviewer_fails("code", Failure::TimedOut).reviewer_fails("code", Failure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
-    insta::assert_snapshot!(told(&asked), @"");
+    insta::assert_snapshot!(told(&asked), @"question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart");
     let again = late(asked.person(Choice::Retry));
-    insta::assert_snapshot!(told(&again.person(Choice::Stop)), @"");
+    insta::assert_snapshot!(told(&again.person(Choice::Stop)), @"
+    question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
+    question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart
+    ");
 }
 
 #[test]
@@ -72,7 +75,10 @@ fn a_run_of_many_is_told_once_with_how_many_went_through() {
         story = story.starts(number);
         story = if number == 2 { story.gives_up("no") } else { story.works().approves("general") };
     }
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @"
+    stuck | Task #2 is stuck: Two | The agent says it cannot go on. | signoff show 2; signoff retry 2
+    done | Run 3 is done | 2 of 3 tasks went through, 1 needs you. | signoff status
+    ");
 }
 
 #[test]
@@ -81,7 +87,7 @@ fn a_cap_that_stops_two_tasks_is_told_once_until_they_go_on() {
     let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: Hold::Budget });
     let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: it cost $0.00 so far. | signoff work, with higher [limits]");
     let story = short(goes_on(goes_on(story, 1), 2));
     assert_eq!(messages(&story).len(), 2);
 }
@@ -101,7 +107,7 @@ fn a_task_that_blocks_its_group_needs_a_person_although_it_did_not_fail() {
     let story = Story::of(reviewed("plan")).plan(&[&[(1, "One")], &[(2, "Two")]]).starts(1).works();
     let object = |story: Story| story.objects("spec", &BUG).objects("code", &BUG);
     let story = object(object(object(story).works()).works());
-    insta::assert_snapshot!(told(&story), @"");
+    insta::assert_snapshot!(told(&story), @"question | Task #1 asks you: One | 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop? | signoff answer 1 continue|proceed|stop|restart");
 }
 
 #[test]
