@@ -40,6 +40,7 @@ pub mod ledger;
 pub mod limited;
 pub mod machine;
 pub mod merge;
+pub mod notify;
 pub mod policy;
 pub mod prices;
 pub mod prompt;

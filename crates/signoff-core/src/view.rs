@@ -311,6 +311,12 @@ impl RunView {
         self.loops.iter().filter(|(_, fold)| fold.question.is_some()).map(|(loop_id, _)| loop_id)
     }
 
+    /// The loops that are paused because a cap is reached.
+    pub fn short_of_budget(&self) -> impl Iterator<Item = &LoopId> {
+        let short = |fold: &LoopFold| fold.state.paused_for() == Some(Reason::Budget);
+        self.loops.iter().filter(move |(_, fold)| short(fold)).map(|(loop_id, _)| loop_id)
+    }
+
     /// What people are asked.
     pub fn questions(&self) -> Vec<QuestionView> {
         self.rows().into_iter().filter_map(|row| row.question).collect()

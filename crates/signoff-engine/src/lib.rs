@@ -19,6 +19,7 @@ pub mod failpoint;
 pub mod git;
 pub mod landing;
 pub mod layout;
+pub mod notify;
 pub mod occupied;
 pub mod open;
 pub mod opening;

@@ -222,6 +222,7 @@ impl Tracker {
             arguments,
             directory: self.repository.root(),
             environment: &environment,
+            input: &[],
             limit: self.manners.limit,
             most: MAX_BYTES,
         };

@@ -8,13 +8,14 @@ use serde::Serialize;
 use serde_json::Value;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::merge::render::plain_text::escaped_json;
+use signoff_core::notify::Message;
 use signoff_core::state_v4::State;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{self, Recorded};
 
 pub use command::{
-    AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport, InitReport,
-    LandReport, LandedTask, LogLine, Look, PhasesReport, ServeReport,
+    AnswerReport, ChannelRow, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
+    InitReport, LandReport, LandedTask, LogLine, Look, NotifyReport, PhasesReport, ServeReport,
 };
 
 use crate::agents::AgentsReport;
@@ -153,6 +154,11 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("init", of("`init --json`, version 1", printed::<InitReport>)),
         ("land", of("`merge --json` and `land --json`, version 1", printed::<LandReport>)),
         ("logs", of("A line of `logs --json`, version 1", printed::<LogLine>)),
+        (
+            "notification",
+            of("What webhooks are posted and commands find on stdin, version 1", printed::<Message>),
+        ),
+        ("notify", of("`notify --json`, version 1", printed::<NotifyReport>)),
         ("report", of("`report --format json`, version 1", printed::<Account>)),
         ("run", of("The end of `work --json` and `run --json`, version 1", printed::<RunReport>)),
         (

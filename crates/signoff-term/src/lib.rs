@@ -9,6 +9,7 @@ pub mod exit;
 pub mod fit;
 pub mod json;
 pub mod line;
+pub mod notification;
 pub mod progress;
 pub mod report;
 mod round;

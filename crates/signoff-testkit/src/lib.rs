@@ -11,6 +11,7 @@ pub mod processes;
 mod project;
 pub mod script;
 pub mod serve;
+pub mod server;
 #[cfg(unix)]
 pub mod terminal;
 mod test_env;

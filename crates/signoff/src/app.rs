@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
-    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, parse, report, retry, review, run,
-    serve, show, stats, status, tasks, work, workflow,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, report, retry,
+    review, run, serve, show, stats, status, tasks, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -89,6 +89,7 @@ enum Command {
     Config(config::Args),
     Configure(configure::Args),
     Agents(agents::Args),
+    Notify(notify::Args),
     Doctor(doctor::Args),
     Export(export::Args),
     Import(import::Args),
@@ -144,6 +145,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Config(args)) => config::run(&args, &console),
         Some(Command::Configure(args)) => configure::run(&args, &console),
         Some(Command::Agents(args)) => agents::run(&args, &console),
+        Some(Command::Notify(args)) => notify::run(&args, &console),
         Some(Command::Doctor(args)) => doctor::run(&args, &console),
         Some(Command::Demo(args)) => demo::run(&args, &console),
         Some(Command::Export(args)) => export::run(&args, &console),

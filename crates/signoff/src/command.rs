@@ -23,6 +23,7 @@ pub mod logs;
 pub mod mcp;
 pub mod merge;
 pub mod merge_reviews;
+pub mod notify;
 pub mod parse;
 pub mod report;
 pub mod retry;

@@ -1,5 +1,6 @@
 //! Driving runs from the command line: runtime, signals, renderer, exit code.
 
+pub mod notifying;
 mod reporting;
 
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ use crate::door;
 use crate::failure::{Exit, Failure};
 use crate::live::Answers;
 use crate::show::Shown;
+use notifying::Notifying;
 
 /// What is driven.
 #[derive(Default)]
@@ -64,7 +66,9 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
     let attended = console.can_ask() && !wanted.drive.no_ask;
     let answers = Answers::default();
-    let mut shown = Shown::new(console, naming, attended.then(|| answers.clone()));
+    let shown = Shown::new(console, naming, attended.then(|| answers.clone()));
+    let place = (shop.repository.root(), notifying::terminal(console));
+    let mut shown = Notifying::new(shown, &shop.settings, place, store.clone());
     let drive = Drive { attended, ..wanted.drive };
     let first_look = shop.clone();
     // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
@@ -82,7 +86,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         }
         dispatcher.drive().await
     });
-    shown.finish();
+    shown.finish().finish();
     // What still hangs in a thread must not keep the program from ending.
     runtime.shutdown_background();
     let summary = summary?;

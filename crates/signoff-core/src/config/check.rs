@@ -16,6 +16,7 @@ impl Settings {
         self.check_preset()?;
         self.check_presets()?;
         self.check_prices()?;
+        self.check_notify()?;
         self.workflow_names().into_iter().try_for_each(|name| self.check_workers(&self.workflow(name)?))
     }
 

@@ -41,10 +41,11 @@ impl Changed {
 
 const HIDDEN: &str = "(hidden)";
 
-/// A value as it may be shown: variables of agents may be secrets, and an address may have a password.
+/// A value as it may be shown: variables of agents and addresses to post to may be secrets, and that of a database may have
+/// a password.
 fn told(key: &[&str], value: &Value) -> String {
     match key {
-        ["agents", _, "env", ..] => HIDDEN.to_owned(),
+        ["agents", _, "env", ..] | ["notify", "channels", _, "url" | "headers", ..] => HIDDEN.to_owned(),
         ["store"] => without_password(&shown(value)),
         _ => {
             let mut value = value.clone();
@@ -56,7 +57,7 @@ fn told(key: &[&str], value: &Value) -> String {
 
 /// The same within a table in one line.
 fn hide(key: &[&str], value: &mut Value) {
-    if let ["agents", _, "env", _, ..] = key {
+    if let ["agents", _, "env", _, ..] | ["notify", "channels", _, "url" | "headers", ..] = key {
         let decor = value.decor().clone();
         *value = Value::from(HIDDEN);
         *value.decor_mut() = decor;

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::gate::{GateSettings, PresetSettings};
 use super::layer::Source;
+use super::notify::{ChannelSettings, NotifySettings};
 use super::phase::PhaseSettings;
 use super::prices::{PriceSettings, Prices};
 use super::role::Player;
@@ -83,6 +84,8 @@ table! {
         prompts: Prompts = Prompts::default(),
         /// Where loops work.
         worktree: Worktree = Worktree::default(),
+        /// Who is told of what, away from the screen.
+        notify: NotifySettings = NotifySettings::default(),
         /// Workflows of your own.
         workflows: Elsewhere = Elsewhere,
     }
@@ -389,5 +392,7 @@ pub fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
         ("[limits.run]", RunLimits::KEYS.to_vec()),
         ("[prices.MODEL]", PriceSettings::KEYS.to_vec()),
         ("[worktree]", Worktree::KEYS.to_vec()),
+        ("[notify]", NotifySettings::KEYS.to_vec()),
+        ("[notify.channels.NAME]", ChannelSettings::KEYS.to_vec()),
     ]
 }

@@ -98,6 +98,11 @@ impl Counts {
         }
     }
 
+    /// Those that are not over.
+    pub fn open(&self) -> usize {
+        self.to_come + self.at_work + self.waiting + self.signed_off
+    }
+
     /// All of them.
     pub fn all(&self) -> usize {
         let Self { to_come, at_work, waiting, signed_off, done, stuck, cancelled } = *self;

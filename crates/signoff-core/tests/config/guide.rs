@@ -53,6 +53,7 @@ fn the_example_has_every_table_and_can_be_read() {
         "checks",
         "prompts",
         "worktree",
+        "notify",
         "workflows",
     ] {
         let written = example.lines().any(|line| line.starts_with(&format!("[{table}")));

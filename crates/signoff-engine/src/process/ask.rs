@@ -1,6 +1,6 @@
 //! Short programs that are asked something: run to their end, within bounds of time and output.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,6 +20,8 @@ pub struct Question<'a> {
     pub directory: &'a Path,
     /// What it finds in its environment beside ours.
     pub environment: &'a [(&'a str, &'a str)],
+    /// What it finds on its stdin: short enough for a pipe, so that nobody waits for it to be read.
+    pub input: &'a [u8],
     /// How long it may take.
     pub limit: Duration,
     /// How many bytes it may print.
@@ -75,13 +77,16 @@ fn start(question: &Question<'_>) -> Result<Child, AskError> {
         .envs(question.environment.iter().copied())
         // A Ctrl-C is the program's to handle; it must not tear this off in the middle.
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(if question.input.is_empty() { Stdio::null() } else { Stdio::piped() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    command.spawn().map_err(|error| {
+    let mut child = command.spawn().map_err(|error| {
         let missing = error.kind() == io::ErrorKind::NotFound && question.directory.is_dir();
         if missing { AskError::Missing } else { AskError::Io(error) }
-    })
+    })?;
+    // Who does not want to read it may leave it.
+    child.stdin.take().map(|mut stdin| stdin.write_all(question.input));
+    Ok(child)
 }
 
 /// Takes in what it prints until both pipes are closed, or it has ended and nothing more is in them.

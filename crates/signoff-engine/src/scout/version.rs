@@ -114,6 +114,7 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
             ("COPILOT_AUTO_UPDATE", "false"),
             ("NO_COLOR", "1"),
         ],
+        input: &[],
         limit: LIMIT,
         most: MOST,
     });

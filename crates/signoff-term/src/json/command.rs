@@ -217,3 +217,32 @@ pub struct LogLine {
     pub stream: &'static str,
     pub text: String,
 }
+
+/// `notify --json`: what came of a test of each channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NotifyReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Whether all of them took it.
+    pub ok: bool,
+    pub channels: Vec<ChannelRow>,
+}
+
+/// A channel that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChannelRow {
+    pub name: String,
+    /// What it is; of a webhook the host alone.
+    pub what: String,
+    /// What it is told of.
+    pub events: Vec<&'static str>,
+    /// Why it did not take it; null if it did.
+    pub problem: Option<String>,
+}
+
+impl NotifyReport {
+    pub fn of(channels: Vec<ChannelRow>) -> Self {
+        let ok = channels.iter().all(|channel| channel.problem.is_none());
+        Self { version: VERSION, ok, channels }
+    }
+}

@@ -5,6 +5,7 @@ mod exit;
 mod fits;
 mod laws;
 mod line;
+mod notification;
 mod progress;
 mod report;
 mod rows;

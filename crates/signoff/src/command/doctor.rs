@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use signoff_core::config::{Sandbox, Settings, TaskFlags};
+use signoff_core::config::{Sandbox, Settings, TaskFlags, Way};
 use signoff_core::hold::Hold;
 use signoff_core::task::TaskSpec;
 use signoff_engine::confine::Power;
@@ -42,6 +42,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     looks.push(store(&bench)?);
     let power = preflight::power();
     looks.push(sandbox(&bench.settings, &power));
+    looks.extend(channels(&bench.settings));
     looks.extend(worktrees(&bench)?);
     let prompts = preflight::check_named_prompts(&bench.settings, bench.repository.root());
     looks.extend(prompts.err().map(|failure| Look::ill("prompts", on_a_line(&failure))));
@@ -96,6 +97,14 @@ fn agents(bench: &Bench) -> Look {
         }
         Err(failure) => Look::ill("agents", on_a_line(&failure)),
     }
+}
+
+/// Who is told, where a person configured more than the bell.
+fn channels(settings: &Settings) -> Option<Look> {
+    let channels = settings.channels().into_iter().filter(|channel| channel.way != Way::Bell);
+    let names: Vec<String> = channels.map(|channel| channel.name).collect();
+    let message = || format!("{}; `signoff notify` tries them", names.join(", "));
+    (!names.is_empty()).then(|| Look::well("notify", message()))
 }
 
 fn on_a_line(failure: &Failure) -> String {

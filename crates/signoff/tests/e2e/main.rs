@@ -50,6 +50,8 @@ mod merge_reviews;
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
+#[cfg(test)]
+mod notify;
 mod own_workflow;
 mod parse;
 mod phases_engine;

@@ -1,0 +1,156 @@
+//! Tells people who are not looking, through the channels they configured.
+//!
+//! Each channel has a thread and a queue of its own: one that hangs holds up neither the work nor the other channels.
+//! Whoever tells something never waits, and nothing that goes wrong here is more than a note.
+
+mod command;
+mod desktop;
+mod outlet;
+mod queue;
+mod slack;
+mod webhook;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use signoff_core::config::{Channel, Settings, Way};
+use signoff_core::notify::{Message, Occasion};
+
+pub use outlet::{Outlet, Undelivered};
+
+use crate::process::door;
+use queue::Queue;
+
+/// Writes to the terminal that the person sees, whoever draws on it: a bell, or a sequence that draws nothing.
+pub type Terminal = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What channels find around them.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Where commands are started: the root of the repository.
+    pub directory: PathBuf,
+    pub variables: BTreeMap<String, String>,
+    /// None where nobody sits at one, or wants to hear nothing.
+    pub terminal: Option<Terminal>,
+    pub manners: Manners,
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Surroundings({}, {:?})", self.directory.display(), self.manners)
+    }
+}
+
+/// How long is waited for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manners {
+    /// Until a server takes the call.
+    pub connect: Duration,
+    /// Until it has answered, or a program has ended.
+    pub answer: Duration,
+    /// Before the second try; twice as long before the third.
+    pub backoff: Duration,
+    /// The longest that a server may make us wait.
+    pub longest: Duration,
+    /// For all that is on its way when the program ends.
+    pub end: Duration,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        let (connect, answer, longest, end) = (seconds(5), seconds(10), seconds(30), seconds(5));
+        Self { connect, answer, backoff: Duration::from_millis(500), longest, end }
+    }
+}
+
+/// The channels at work.
+pub struct Notifier {
+    lanes: Vec<Lane>,
+    notes: Notes,
+    end: Duration,
+}
+
+/// What people should know about channels, until somebody asks.
+type Notes = Arc<Mutex<Vec<String>>>;
+
+struct Lane {
+    name: String,
+    occasions: Vec<Occasion>,
+    queue: Arc<Queue>,
+}
+
+impl Notifier {
+    /// Gets every channel ready that is told of something and has somebody to tell; none if there is none.
+    pub fn start(settings: &Settings, around: &Surroundings) -> Option<Self> {
+        let notes = Notes::default();
+        let heard = |channel: &Channel| channel.way != Way::Bell || around.terminal.is_some();
+        let channels = settings.channels().into_iter().filter(heard);
+        let lanes: Vec<_> = channels
+            .map(|channel| {
+                let told = |occasion: &Occasion| settings.told_of(*occasion).contains(&channel.name);
+                let occasions = Occasion::ALL.into_iter().filter(told).collect();
+                Lane::open(Outlet::new(channel, around.clone()), occasions, notes.clone())
+            })
+            .collect();
+        let end = around.manners.end;
+        (!lanes.is_empty()).then_some(Self { lanes, notes, end })
+    }
+
+    /// Tells all channels that want to know. Never waits.
+    pub fn tell(&self, message: Message) {
+        let message = Arc::new(message);
+        let told = self.lanes.iter().filter(|lane| lane.occasions.contains(&message.event));
+        for lane in told {
+            if lane.queue.push(message.clone()) {
+                let note = format!("notify: {} is behind; what is older is dropped", lane.name);
+                note_down(&self.notes, note);
+            }
+        }
+    }
+
+    /// What people should know about channels, each but once.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits a little for what is on its way, and says what did not get through.
+    pub fn finish(self) -> Vec<String> {
+        let deadline = door::after(door::now(), self.end);
+        for lane in &self.lanes {
+            let left = lane.queue.close(deadline.saturating_duration_since(door::now()));
+            if left > 0 {
+                let what = if left == 1 { "one message".to_owned() } else { format!("{left} messages") };
+                note_down(&self.notes, format!("notify: {} did not take {what} in time", lane.name));
+            }
+        }
+        self.notes()
+    }
+}
+
+fn note_down(notes: &Notes, note: String) {
+    notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+}
+
+impl Lane {
+    fn open(outlet: Outlet, occasions: Vec<Occasion>, notes: Notes) -> Self {
+        let (name, queue) = (outlet.name().to_owned(), Arc::new(Queue::default()));
+        let work = queue.clone();
+        std::thread::spawn(move || {
+            let mut told = false;
+            while let Some(message) = work.next() {
+                let end = outlet.send(&message);
+                // A channel that is dead is told once, not for every message.
+                if let (Err(why), false) = (&end, told) {
+                    note_down(&notes, format!("notify: {}: {why}", outlet.name()));
+                    told = true;
+                }
+                work.done();
+            }
+        });
+        Self { name, occasions, queue }
+    }
+}

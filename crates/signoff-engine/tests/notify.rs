@@ -1,0 +1,286 @@
+//! Channels against a real server on the loopback interface, real programs, and a terminal that remembers.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use signoff_core::config::{Layer, Settings, read};
+use signoff_core::notify::{Message, MessageQuestion, Occasion};
+use signoff_engine::notify::{Manners, Notifier, Outlet, Surroundings};
+use signoff_testkit::server::{Reply, Server};
+use tempfile::TempDir;
+
+const SECRET: &str = "s3cret";
+
+fn message(event: Occasion) -> Message {
+    let question = MessageQuestion {
+        id: "q7".to_owned(),
+        text: "Retry or stop?".to_owned(),
+        choices: vec!["retry".to_owned(), "stop".to_owned()],
+    };
+    Message {
+        version: 1,
+        event,
+        project: "shop".to_owned(),
+        run_id: 3,
+        task_id: Some(29),
+        title: "Task #29 asks you: Add login".to_owned(),
+        text: "The fixer failed. Retry or stop?".to_owned(),
+        question: Some(question),
+        outcome: None,
+        final_verdict: None,
+        reason: None,
+        cost_usd: 1.25,
+        branch: Some("signoff/29-add-login".to_owned()),
+        next: Some("signoff answer 29 retry|stop".to_owned()),
+        at: "2026-01-29T10:00:00Z".to_owned(),
+    }
+}
+
+/// Where channels are tried; nothing is waited for longer than it takes.
+struct Place {
+    directory: TempDir,
+    variables: BTreeMap<String, String>,
+    answer: Duration,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        Self { directory, variables: BTreeMap::new(), answer: Duration::from_secs(60) }
+    }
+
+    fn around(&self) -> Surroundings {
+        let backoff = Duration::from_millis(1);
+        let manners = Manners { answer: self.answer, backoff, end: self.answer, ..Manners::default() };
+        let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
+        Surroundings { directory, variables, terminal: None, manners }
+    }
+
+    /// Sends to the channel `it`, and says what came of it.
+    fn send(&self, settings: &Settings, message: &Message) -> String {
+        let outlet = Outlet::new(settings.channel("it").unwrap(), self.around());
+        outlet.send(message).map_or_else(|why| why.to_string(), |()| "sent".to_owned())
+    }
+}
+
+fn channel(keys: &str) -> Settings {
+    let text = format!("[notify]\nquestion = [\"it\"]\n[notify.channels.it]\n{keys}\n");
+    read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
+}
+
+fn webhook(server: &Server, more: &str) -> Settings {
+    channel(&format!("kind = \"webhook\"\nurl = \"{}/{SECRET}\"\n{more}", server.address()))
+}
+
+fn post(server: &Server, more: &str) -> String {
+    let told = Place::new().send(&webhook(server, more), &message(Occasion::Question));
+    assert!(!told.contains(SECRET), "{told}");
+    told.replace(&server.host(), "HOST")
+}
+
+#[test]
+fn a_message_is_posted_as_json_with_the_headers_that_are_configured() {
+    let server = Server::replying([Reply::status(204)]);
+    assert_eq!(post(&server, "headers = { X-Token = \"t0\" }"), "sent");
+    let [request] = server.requests().try_into().unwrap();
+    assert!(request.head.starts_with(&format!("POST /{SECRET} HTTP/1.1\r\n")), "{}", request.head);
+    assert!(request.head.to_lowercase().contains("x-token: t0\r\n"), "{}", request.head);
+    assert!(request.head.to_lowercase().contains("content-type: application/json"), "{}", request.head);
+    assert_eq!(request.json()["next"], "signoff answer 29 retry|stop");
+    assert_eq!(request.json()["question"]["choices"], serde_json::json!(["retry", "stop"]));
+}
+
+#[test]
+fn a_server_that_stumbles_or_is_busy_is_asked_again() {
+    let server = Server::replying([Reply::status(500), Reply::status(200)]);
+    assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
+    let server = Server::replying([Reply::status(429).header("Retry-After: 0"), Reply::status(200)]);
+    assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
+    let server = Server::replying([Reply::closes(), Reply::status(200)]);
+    assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
+}
+
+#[test]
+fn nobody_is_asked_for_ever_or_when_it_is_of_no_use() {
+    let server =
+        Server::replying([Reply::status(503), Reply::status(503), Reply::status(503), Reply::status(200)]);
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 503; it may be better later");
+    assert_eq!(server.requests().len(), 3);
+    let server = Server::replying([Reply::status(404), Reply::status(200)]);
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 404; look whether its address is still right");
+    assert_eq!(server.requests().len(), 1);
+    let server = Server::replying([Reply::status(429).header("Retry-After: 3600"), Reply::status(200)]);
+    insta::assert_snapshot!(post(&server, ""), @"HOST answered 429; it may be better later");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let other = Server::replying([Reply::status(200)]);
+    let away = format!("Location: {}/elsewhere", other.address());
+    for status in [301, 302, 307, 308] {
+        let server = Server::replying([Reply::status(status).header(&away)]);
+        let told = post(&server, "");
+        assert_eq!(
+            told,
+            format!(
+                "HOST answered {status}; it is not followed elsewhere: write the address that it leads to"
+            )
+        );
+    }
+    assert_eq!(other.requests().len(), 0);
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    let server = Server::replying([Reply::hangs(), Reply::hangs(), Reply::hangs()]);
+    let place = Place { answer: Duration::from_millis(50), ..Place::new() };
+    let told = place.send(&webhook(&server, ""), &message(Occasion::Question));
+    let told = told.replace(&server.host(), "HOST");
+    insta::assert_snapshot!(told, @"HOST could not be reached: no answer in time; look at its address, and whether a proxy is needed");
+}
+
+#[test]
+fn nobody_there_is_told_without_the_secret() {
+    let place = Place::new();
+    let settings = channel(&format!("kind = \"webhook\"\nurl = \"http://127.0.0.1:1/{SECRET}\""));
+    let told = place.send(&settings, &message(Occasion::Question));
+    assert!(told.starts_with("127.0.0.1:1 could not be reached: ") && !told.contains(SECRET), "{told}");
+}
+
+#[test]
+fn an_address_can_come_from_a_variable() {
+    let server = Server::replying([Reply::status(200)]);
+    let settings = channel("kind = \"webhook\"\nurl_env = \"HOOK\"");
+    let mut place = Place::new();
+    let asks = message(Occasion::Question);
+    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
+    place.variables.insert("HOOK".to_owned(), SECRET.to_owned());
+    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…");
+    place.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
+    assert_eq!(place.send(&settings, &asks), "sent");
+}
+
+#[test]
+fn what_agents_write_calls_nobody_in_slack() {
+    let server = Server::replying([Reply::status(200)]);
+    let hostile = Message {
+        title: "<!channel> *bold* & <@U1>".to_owned(),
+        text: "<!here|now> <https://evil.example|click>".to_owned(),
+        next: Some("`rm` <!everyone>".to_owned()),
+        ..message(Occasion::Stuck)
+    };
+    assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
+    insta::assert_snapshot!(format!("{:#}", server.requests()[0].json()), @"");
+}
+
+#[test]
+fn a_command_finds_json_on_its_stdin_and_the_most_needed_in_its_environment() {
+    let place = Place::new();
+    let script = "#!/bin/sh\ncat > got.json\necho \"$SIGNOFF_EVENT $SIGNOFF_RUN_ID $SIGNOFF_TASK_ID $SIGNOFF_QUESTION_ID $1\" > got.txt\n";
+    program(&place, "tell.sh", script);
+    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\", \"now\"]");
+    assert_eq!(place.send(&settings, &message(Occasion::Question)), "sent");
+    let got = |name: &str| fs::read_to_string(place.directory.path().join(name)).unwrap();
+    assert_eq!(got("got.txt"), "question 3 29 q7 now\n");
+    assert_eq!(serde_json::from_str::<Value>(&got("got.json")).unwrap()["version"], 1);
+}
+
+#[test]
+fn a_command_that_fails_says_why() {
+    let place = Place::new();
+    program(&place, "tell.sh", "#!/bin/sh\necho 'no phone' >&2\nexit 3\n");
+    let asks = message(Occasion::Question);
+    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
+    insta::assert_snapshot!(place.send(&settings, &asks), @"`./tell.sh` ended with exit code 3: no phone");
+    let settings = channel("kind = \"command\"\ncommand = [\"./nobody.sh\"]");
+    insta::assert_snapshot!(place.send(&settings, &asks), @"`./nobody.sh` is not there: look at `command`");
+}
+
+#[test]
+fn a_command_that_hangs_is_ended() {
+    let place = Place { answer: Duration::from_millis(50), ..Place::new() };
+    program(&place, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
+    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
+    let told = place.send(&settings, &message(Occasion::Question));
+    insta::assert_snapshot!(told, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
+}
+
+fn program(place: &Place, name: &str, text: &str) {
+    let path = place.directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What a terminal is written when it is told of a question.
+fn written(variables: &[(&str, &str)], kind: &str, told: &Message) -> String {
+    let screen = Arc::new(Mutex::new(Vec::new()));
+    let kept = screen.clone();
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let place = Place { variables: variables.collect(), ..Place::new() };
+    let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
+    let around = Surroundings { terminal: Some(terminal), ..place.around() };
+    let outlet = Outlet::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
+    outlet.send(told).unwrap();
+    let bytes = screen.lock().unwrap().clone();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_terminal_rings_or_shows_a_message_that_cannot_steer_it() {
+    let asks = message(Occasion::Question);
+    assert_eq!(written(&[], "bell", &asks), "\x07");
+    let text = "signoff: Task #29 asks you: Add login. The fixer failed. Retry or stop?";
+    assert_eq!(written(&[], "desktop", &asks), format!("\x1b]9;{text}\x07"));
+    assert_eq!(
+        written(&[("TMUX", "/tmp/x")], "desktop", &asks),
+        format!("\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\")
+    );
+    let hostile = Message { text: "\x07\x1b]0;owned\x07\u{9b}2J\u{202e}".repeat(100), ..asks };
+    let shown = written(&[], "desktop", &hostile);
+    let inside = shown.strip_prefix("\x1b]9;").and_then(|rest| rest.strip_suffix('\x07')).unwrap();
+    assert!(!inside.contains(char::is_control) && inside.chars().count() <= 250, "{inside:?}");
+}
+
+#[test]
+fn without_a_terminal_or_a_desktop_there_is_nobody_to_show_it_to() {
+    let told = Place::new().send(&channel("kind = \"desktop\""), &message(Occasion::Question));
+    insta::assert_snapshot!(told, @"there is no terminal here, and no desktop that `notify-send` reaches");
+}
+
+#[test]
+fn a_dead_channel_is_told_once_and_holds_up_no_other() {
+    let alive = Server::replying([Reply::status(200), Reply::status(200), Reply::status(200)]);
+    let dead = Server::replying([Reply::status(404), Reply::status(404)]);
+    let text = format!(
+        "[notify]\nquestion = [\"dead\", \"alive\"]\ndone = [\"alive\"]\n\
+         [notify.channels.dead]\nkind = \"webhook\"\nurl = \"{}/{SECRET}\"\n\
+         [notify.channels.alive]\nkind = \"webhook\"\nurl = \"{}/{SECRET}\"\n",
+        dead.address(),
+        alive.address()
+    );
+    let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
+    let notifier = Notifier::start(&settings, &Place::new().around()).unwrap();
+    for event in [Occasion::Question, Occasion::Question, Occasion::Done, Occasion::Budget] {
+        notifier.tell(message(event));
+    }
+    let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
+    insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");
+    let events = |server: &Server| -> Vec<Value> {
+        server.requests().iter().map(|request| request.json()["event"].clone()).collect()
+    };
+    assert_eq!(events(&dead), ["question", "question"]);
+    assert_eq!(events(&alive), ["question", "question", "done"]);
+}
+
+#[test]
+fn where_nobody_sits_the_bell_needs_no_thread() {
+    let settings = read(&[], &[], &[]).unwrap();
+    assert!(Notifier::start(&settings, &Place::new().around()).is_none());
+}

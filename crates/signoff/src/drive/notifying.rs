@@ -1,0 +1,119 @@
+//! Tells people who are not looking what happens, beside showing it: one more fold over the same facts.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use signoff_core::config::Settings;
+use signoff_core::ids::RunId;
+use signoff_core::notify::{Notification, Watch};
+use signoff_core::wire::Recorded;
+use signoff_engine::dispatcher::{Notice, Renderer};
+use signoff_engine::notify::{Manners, Notifier, Surroundings, Terminal};
+use signoff_store::Store;
+use signoff_term::notification::{Known, message};
+
+use crate::console::{Console, Talk};
+use crate::door;
+
+/// A renderer that also notifies. What is shown is left to the one inside.
+pub struct Notifying<R> {
+    shown: R,
+    /// None where nobody is to be told anything: then nothing is watched.
+    notifier: Option<Notifier>,
+    watches: BTreeMap<RunId, Watch>,
+    store: Arc<dyn Store>,
+    /// The name of the repository's directory.
+    project: String,
+}
+
+impl<R: Renderer> Notifying<R> {
+    /// `root` is that of the repository; `terminal` is none where nobody sits at one.
+    pub fn new(
+        shown: R,
+        settings: &Settings,
+        place: (&Path, Option<Terminal>),
+        store: Arc<dyn Store>,
+    ) -> Self {
+        let (root, terminal) = place;
+        let notifier = Notifier::start(settings, &surroundings(root, terminal));
+        Self { shown, notifier, watches: BTreeMap::new(), store, project: project(root) }
+    }
+
+    /// Waits a little for what is on its way, and gives back what was inside.
+    pub fn finish(mut self) -> R {
+        let notes = self.notifier.take().map(Notifier::finish).unwrap_or_default();
+        notes.iter().for_each(|note| self.shown.take(&Notice::Note(note)));
+        self.shown
+    }
+
+    fn recorded(&mut self, recorded: &Recorded) {
+        let Some(notifier) = &self.notifier else { return };
+        for told in self.watches.entry(recorded.run).or_default().take(recorded) {
+            let question = self.question(&told);
+            let known = Known { project: &self.project, question: question.as_deref() };
+            notifier.tell(message(&told, known));
+        }
+    }
+
+    /// The name of the question it is about. Only the store knows it.
+    fn question(&self, told: &Notification) -> Option<String> {
+        let row = told.about.as_deref()?;
+        let asked = row.question.as_ref()?;
+        let task = row.task.map(|task| task.0);
+        let same = |one: &signoff_core::view::QuestionRow| {
+            one.run_id == told.run.0 && one.task_id == task && one.text == asked.text
+        };
+        self.store.questions().ok()?.into_iter().rfind(same).map(|one| one.id)
+    }
+
+    /// What people should know about channels goes where all else is said.
+    fn pass_on_notes(&mut self) {
+        let notes = self.notifier.as_ref().map(Notifier::notes).unwrap_or_default();
+        notes.iter().for_each(|note| self.shown.take(&Notice::Note(note)));
+    }
+}
+
+impl<R: Renderer> Renderer for Notifying<R> {
+    fn take(&mut self, notice: &Notice<'_>) {
+        self.shown.take(notice);
+        match notice {
+            Notice::Recorded(recorded) => self.recorded(recorded),
+            Notice::TakenUp { run, log } if self.notifier.is_some() => {
+                self.watches.entry(*run).or_default().catch_up(log.iter());
+            }
+            Notice::TakenUp { .. } | Notice::Said { .. } | Notice::Ending | Notice::Note(_) => {}
+        }
+        self.pass_on_notes();
+    }
+}
+
+/// What channels find here.
+pub fn surroundings(root: &Path, terminal: Option<Terminal>) -> Surroundings {
+    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let variables = door::environment().into_iter().map(|(name, value)| (text(name), text(value)));
+    Surroundings { directory: root.to_owned(), variables: variables.collect(), terminal, manners: manners() }
+}
+
+/// The terminal that stderr is, unless nothing is to be said there.
+pub fn terminal(console: &Console) -> Option<Terminal> {
+    let heard = console.talk != Talk::Quiet && stderr().is_terminal();
+    // Nobody there to listen is no reason to fail.
+    heard.then(|| -> Terminal {
+        Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default())
+    })
+}
+
+/// The name that people know a repository by.
+pub fn project(root: &Path) -> String {
+    root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Tests do not wait.
+fn manners() -> Manners {
+    let backoff = door::test_number("SIGNOFF_TEST_NOTIFY_MS").map(Duration::from_millis);
+    let usual = Manners::default();
+    Manners { backoff: backoff.unwrap_or(usual.backoff), ..usual }
+}
