@@ -18,11 +18,11 @@ use crate::test_env;
 const COMING: [&str; 5] = ["watch", "serve", "replay", "report", "stats"];
 
 /// Languages of fences that hold no commands.
-const DATA: [&str; 6] = ["text", "toml", "json", "markdown", "xml", "rust"];
+const DATA: [&str; 5] = ["text", "toml", "json", "markdown", "xml"];
 
 /// What stands for a value in a command, and a value it could stand for.
-const PLACEHOLDERS: [(&str, &str); 5] =
-    [("ID", "1"), ("RUN", "1"), ("N", "1"), ("V", "APPROVED"), ("KEY=VALUE", "jobs=2")];
+const PLACEHOLDERS: [(&str, &str); 6] =
+    [("ID", "1"), ("RUN", "1"), ("N", "1"), ("V", "APPROVED"), ("KEY=VALUE", "jobs=2"), ("NAME", "json")];
 
 #[test]
 fn no_fence_looks_like_a_command_and_is_left_untried() {
