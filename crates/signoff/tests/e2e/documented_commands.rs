@@ -67,7 +67,7 @@ fn every_command_the_documentation_names_is_there_with_its_flags() {
     let env = test_env();
     let mut unknown = Vec::new();
     for (command, path) in named() {
-        let coming = COMING.iter().any(|word| command.split(' ').nth(1) == Some(word));
+        let coming = command.split(' ').nth(1).is_some_and(|word| COMING.contains(&word));
         let told = env.shell(&format!("{} --help 2>&1 >/dev/null", filled_in(&command)));
         if !coming && !told.stdout.is_empty() {
             unknown.push(format!("{path}: {command}: {}", told.stdout.lines().next().unwrap_or("")));
@@ -83,6 +83,40 @@ fn what_is_said_to_be_coming_is_not_there_yet() {
         let there = help.lines().any(|line| line.split_whitespace().next() == Some(command));
         assert!(!there, "`signoff {command}` is there: take it out of COMING, and show it in the guide");
     }
+}
+
+#[test]
+fn commands_are_found_in_scripts_files_of_ci_systems_and_sentences() {
+    let document = "\
+Type `signoff land --dry-run`, or `signoff
+run --resume`. The branch `signoff/run-ID` and `signoff` alone are none.
+
+```sh
+signoff review --base main > review.sarif   # a comment
+exec signoff add \"a; b\" && signoff work
+```
+
+```yaml
+script:
+  - signoff review --fail-on HIGH
+# what signoff does here
+```
+
+```console
+$ signoff status
+```
+";
+    assert_eq!(
+        commands(document),
+        [
+            "signoff review --base main",
+            "signoff add \"a; b\"",
+            "signoff work",
+            "signoff review --fail-on HIGH",
+            "signoff land --dry-run",
+            "signoff run --resume"
+        ]
+    );
 }
 
 /// Every command that is not run as an example, each once, with a document that names it.
@@ -103,7 +137,7 @@ fn commands(document: &str) -> Vec<String> {
         match block {
             Block::Line(line) => prose.extend([line, "\n"]),
             Block::Fence(fence) if ["sh", "yaml"].contains(&fence.language()) => {
-                commands.extend(fence.body.iter().filter_map(|line| in_a_script(line)));
+                commands.extend(fence.body.iter().flat_map(|line| in_a_script(line)));
             }
             Block::Fence(_) => prose.push('\n'),
         }
@@ -112,13 +146,14 @@ fn commands(document: &str) -> Vec<String> {
     commands
 }
 
-/// `signoff` with its words, where a line of a script has them.
-fn in_a_script(line: &str) -> Option<String> {
-    let place = line.find("signoff ")?;
-    let before = line.get(..place)?.trim_end();
-    let begins =
-        before.is_empty() || [":", "-", "exec", "&&", ";", "!"].iter().any(|end| before.ends_with(end));
-    begins.then(|| up_to_its_end(line.get(place..).unwrap_or("")))
+/// Each `signoff` with its words, where a line of a script begins a command with it.
+fn in_a_script(line: &str) -> Vec<String> {
+    let places = line.match_indices("signoff ").map(|(place, _)| line.split_at(place));
+    let begins = |before: &str| {
+        let before = before.trim_end();
+        before.is_empty() || [":", "-", "exec", "&&", ";", "!"].iter().any(|end| before.ends_with(end))
+    };
+    places.filter(|(before, _)| begins(before)).map(|(_, command)| up_to_its_end(command)).collect()
 }
 
 /// What stands between backticks in a paragraph and begins with `signoff`.
@@ -140,6 +175,9 @@ fn up_to_its_end(text: &str) -> String {
 
 /// The command with values in the place of words that stand for them.
 fn filled_in(command: &str) -> String {
-    let value = |word| PLACEHOLDERS.iter().find(|(name, _)| *name == word).map_or(word, |(_, value)| value);
     command.split(' ').map(value).collect::<Vec<_>>().join(" ")
+}
+
+fn value(word: &str) -> &str {
+    PLACEHOLDERS.iter().find(|(name, _)| *name == word).map_or(word, |(_, value)| value)
 }
