@@ -15,7 +15,7 @@ use crate::documentation::documents;
 use crate::test_env;
 
 /// Commands that the guide speaks of before they are there.
-const COMING: [&str; 5] = ["watch", "serve", "replay", "report", "stats"];
+const COMING: [&str; 6] = ["watch", "serve", "replay", "report", "stats", "notify"];
 
 /// Languages of fences that hold no commands.
 const DATA: [&str; 5] = ["text", "toml", "json", "markdown", "xml"];
