@@ -7,9 +7,12 @@
 //!
 //! What differs each time — commit ids, dates, times, durations — is not compared: see [`volatile`].
 
+mod fence;
 mod volatile;
 
 use volatile::is_same;
+
+pub use fence::{Block, Fence, blocks};
 
 use crate::TestEnv;
 
@@ -108,40 +111,28 @@ const HOME: &str = "/home/ann";
 
 fn parts(document: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
-    let mut lines = document.lines();
-    while let Some(line) = lines.next() {
-        parts.push(Part::Text(line));
-        let Some((fence, info)) = opening(line) else { continue };
-        let mut body = Vec::new();
-        let mut closing = None;
-        for line in lines.by_ref() {
-            if line.trim_end() == fence {
-                closing = Some(line);
-                break;
+    for block in blocks(document) {
+        match block {
+            Block::Line(line) => parts.push(Part::Text(line)),
+            Block::Fence(fence) => {
+                parts.push(Part::Text(fence.opening));
+                let closing = fence.closing;
+                parts.extend(inside(fence));
+                parts.extend(closing.map(Part::Text));
             }
-            body.push(line);
         }
-        parts.extend(inside(info, body));
-        parts.extend(closing.map(Part::Text));
     }
     parts
 }
 
-fn inside<'a>(info: &'a str, body: Vec<&'a str>) -> Vec<Part<'a>> {
-    if let Some(name) = info.split_whitespace().find_map(|word| word.strip_prefix("file=")) {
-        vec![Part::File { name, body }]
-    } else if info.split_whitespace().next() == Some("console") {
-        vec![Part::Console(body)]
+fn inside(fence: Fence<'_>) -> Vec<Part<'_>> {
+    if let Some(name) = fence.file() {
+        vec![Part::File { name, body: fence.body }]
+    } else if fence.language() == "console" {
+        vec![Part::Console(fence.body)]
     } else {
-        body.into_iter().map(Part::Text).collect()
+        fence.body.into_iter().map(Part::Text).collect()
     }
-}
-
-/// The backticks of a fence at the start of a line, and what follows them.
-fn opening(line: &str) -> Option<(&str, &str)> {
-    let info = line.trim_start_matches('`');
-    let fence = line.strip_suffix(info)?;
-    (fence.len() >= 3).then_some((fence, info))
 }
 
 fn push_line(text: &mut String, line: &str) {

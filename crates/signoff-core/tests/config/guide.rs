@@ -1,4 +1,4 @@
-//! `docs/configuration.md` stays true: it names every key and variable, and its example can be read.
+//! `docs/guide/src/reference/configuration.md` stays true: it names every key and variable, and its example can be read.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use signoff_core::config::{AgentKind, VARIABLES, keys};
 
 use crate::configured;
 
-const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/configuration.md");
 
 /// The first cells of the table under a heading.
 fn documented(heading: &str) -> BTreeSet<&'static str> {

@@ -7,7 +7,7 @@ use signoff_core::workflow::PRESETS;
 
 use crate::{configured, try_configured};
 
-const GUIDE: &str = include_str!("../../../../docs/configuration.md");
+const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/configuration.md");
 
 /// The example with every table.
 fn example() -> Vec<&'static str> {

@@ -221,7 +221,7 @@ fn replaying_gives_the_same_state(explored: &Explored, policy: &Policy) {
 
 #[test]
 fn every_reason_is_documented() {
-    let documented: Vec<_> = include_str!("../../../../docs/reasons.md")
+    let documented: Vec<_> = include_str!("../../../../docs/guide/src/reference/reasons.md")
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
         .map(|(code, _)| code)

@@ -1,10 +1,10 @@
-//! `docs/workflows.md` stays true: it names every key, and its examples can be read.
+//! `docs/guide/src/reference/workflows.md` stays true: it names every key, and its examples can be read.
 
 use std::collections::BTreeSet;
 
 use signoff_core::workflow::{PRESETS, keys, parse};
 
-const GUIDE: &str = include_str!("../../../../docs/workflows.md");
+const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/workflows.md");
 
 /// The first cells of the tables under a heading.
 fn documented(heading: &str) -> BTreeSet<&str> {
@@ -47,7 +47,8 @@ fn the_examples_of_the_guide_can_be_read() {
         .collect();
     assert!(blocks.len() >= 2, "a whole file and one inside signoff.toml");
     for block in blocks {
-        let workflows = parse("docs/workflows.md", block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+        let workflows = parse("docs/guide/src/reference/workflows.md", block)
+            .unwrap_or_else(|error| panic!("{error}\n{block}"));
         assert!(!workflows.is_empty());
     }
 }

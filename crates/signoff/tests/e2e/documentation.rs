@@ -8,7 +8,8 @@ use signoff_testkit::console_example::replay;
 
 use crate::test_env;
 
-/// Runs every example of README.md and docs/*.md. `UPDATE_DOCS=1` writes down what they print today.
+/// Runs every example of README.md, of docs/*.md and of the guide. `UPDATE_DOCS=1` writes down what they print
+/// today.
 #[test]
 fn every_example_prints_what_the_documentation_shows() {
     thread::scope(|scope| {
@@ -45,6 +46,17 @@ fn every_link_leads_somewhere() {
     }
 }
 
+#[test]
+fn the_guide_lists_all_of_its_chapters() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
+    let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
+    let listed: Vec<_> = links(&summary).into_iter().map(|link| source.join(link)).collect();
+    for chapter in chapters() {
+        let there = chapter.ends_with("SUMMARY.md") || listed.contains(&chapter);
+        assert!(there, "SUMMARY.md does not list {}", chapter.display());
+    }
+}
+
 /// Where the links of a document lead within this repository.
 fn links(document: &str) -> Vec<&str> {
     let after = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -72,16 +84,28 @@ fn first_difference<'a>(document: &'a str, replayed: &'a str) -> Option<(usize, 
         .find(|(_, shown, printed)| shown != printed)
 }
 
-fn documents() -> Vec<PathBuf> {
+/// README.md, what lies in docs, and every chapter of the guide.
+pub(crate) fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let guide = fs::read_dir(root.join("docs"))
-        .expect("a readable directory")
-        .map(|entry| entry.expect("a readable directory").path());
-    let mut documents: Vec<_> =
-        guide.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    let mut documents = markdown_in(&root.join("docs"));
+    documents.extend(chapters());
     documents.push(root.join("README.md"));
     documents.sort();
     documents
+}
+
+/// The chapters of the guide, with their list.
+fn chapters() -> Vec<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
+    let mut chapters = markdown_in(&source);
+    chapters.extend(markdown_in(&source.join("reference")));
+    chapters
+}
+
+fn markdown_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a readable directory");
+    let paths = entries.map(|entry| entry.expect("a readable directory").path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 
 #[expect(clippy::disallowed_methods, reason = "asked by whoever runs the test, not by the program")]

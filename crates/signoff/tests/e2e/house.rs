@@ -116,10 +116,10 @@ fn modules(name: &str) -> Vec<String> {
 #[test]
 fn every_variable_an_agent_is_given_stands_in_the_guide() {
     let given = fs::read_to_string(root().join("crates/signoff-engine/src/attempt/environment.rs")).unwrap();
-    let guide = fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let guide = fs::read_to_string(root().join("docs/guide/src/agents.md")).unwrap();
     let names = given.split('"').filter(|word| word.starts_with("SIGNOFF_"));
     for name in names {
-        assert!(guide.contains(&format!("`{name}`")), "docs/guide.md does not know {name}");
+        assert!(guide.contains(&format!("`{name}`")), "docs/guide/src/agents.md does not know {name}");
     }
 }
 

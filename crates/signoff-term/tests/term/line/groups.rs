@@ -61,7 +61,7 @@ fn two_groups_of_two_land_one_by_one_and_are_looked_at_as_a_whole() {
     let story = landed(landed(signed_off(signed_off(story, 5), 4), 4), 5);
     let story = story.starts(6).starts(7);
     let story = landed(signed_off(signed_off(story, 6), 7), 6);
-    let story = conflicts(story, 7, &["docs/guide.md:3", "README.md"]).works().approves("general");
+    let story = conflicts(story, 7, &["docs/setup.md:3", "README.md"]).works().approves("general");
     let story = landed(story, 7).serves(LoopId::whole(), whole());
     let story = story.objects("general", &[(Critical, "a.rs:1", "the table is never read")]);
     let mut story = story.works().approves("general");
@@ -104,7 +104,7 @@ fn two_groups_of_two_land_one_by_one_and_are_looked_at_as_a_whole() {
       #6 Landed on signoff/run-3 as m1
     ✓ Task #6 completed (APPROVED after 1 cycle)
       #7 Landing...
-      #7 Landing: SENT BACK - conflict in docs/guide.md, README.md
+      #7 Landing: SENT BACK - conflict in docs/setup.md, README.md
       #7 [2/4] Improving...
       #7 [2/4] Running review...
       #7 [2/4] Review: APPROVED

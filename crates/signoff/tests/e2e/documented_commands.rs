@@ -1,0 +1,183 @@
+//! Nothing in the documentation looks like a command and is left untried.
+//!
+//! Fences `console` are run as they stand, see [`crate::documentation`]. What stands elsewhere cannot be: a CI
+//! system's file, a script for somebody else's machine, a command in the middle of a sentence. Those are read
+//! instead, by the shell and by the program itself, so that no command or flag in them is one that is not there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use signoff_testkit::TestEnv;
+use signoff_testkit::console_example::{Block, Fence, blocks};
+
+use crate::documentation::documents;
+use crate::test_env;
+
+/// Commands that the guide speaks of before they are there.
+const COMING: [&str; 6] = ["watch", "serve", "replay", "report", "stats", "notify"];
+
+/// Languages of fences that hold no commands.
+const DATA: [&str; 5] = ["text", "toml", "json", "markdown", "xml"];
+
+/// What stands for a value in a command, and a value it could stand for.
+const PLACEHOLDERS: [(&str, &str); 6] =
+    [("ID", "1"), ("RUN", "1"), ("N", "1"), ("V", "APPROVED"), ("KEY=VALUE", "jobs=2"), ("NAME", "json")];
+
+#[test]
+fn no_fence_looks_like_a_command_and_is_left_untried() {
+    let env = test_env();
+    for path in documents() {
+        let document = fs::read_to_string(&path).unwrap();
+        for block in blocks(&document) {
+            match block {
+                Block::Line(line) => {
+                    assert!(!line.starts_with("    signoff "), "{}: make it a fence: {line}", path.display());
+                }
+                Block::Fence(fence) => check_fence(&path, &fence, &env),
+            }
+        }
+    }
+}
+
+fn check_fence(path: &Path, fence: &Fence<'_>, env: &TestEnv) {
+    let text = fence.body.join("\n");
+    let place = format!("{}:\n{text}\n", path.display());
+    match fence.language() {
+        "console" => assert!(text.starts_with("$ "), "{place}no command"),
+        "sh" => {
+            env.write("script.sh", &text);
+            assert_eq!(env.shell("sh -n script.sh 2>&1").stdout, "", "{place}");
+        }
+        "yaml" => {}
+        language => {
+            assert!(DATA.contains(&language), "{place}what is a fence `{language}`?");
+            let command = |line: &&str| line.starts_with("$ ") || line.starts_with("signoff ");
+            assert!(
+                fence.file().is_some() || !fence.body.iter().any(command),
+                "{place}make it a fence console"
+            );
+        }
+    }
+}
+
+/// The program reads all of it and says what it would do, `--help` being the last word.
+#[test]
+fn every_command_the_documentation_names_is_there_with_its_flags() {
+    let env = test_env();
+    let mut unknown = Vec::new();
+    for (command, path) in named() {
+        let coming = command.split(' ').nth(1).is_some_and(|word| COMING.contains(&word));
+        let told = env.shell(&format!("{} --help 2>&1 >/dev/null", filled_in(&command)));
+        if !coming && !told.stdout.is_empty() {
+            unknown.push(format!("{path}: {command}: {}", told.stdout.lines().next().unwrap_or("")));
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn what_is_said_to_be_coming_is_not_there_yet() {
+    let help = test_env().run(&["--help"]).stdout;
+    for command in COMING {
+        let there = help.lines().any(|line| line.split_whitespace().next() == Some(command));
+        assert!(!there, "`signoff {command}` is there: take it out of COMING, and show it in the guide");
+    }
+}
+
+#[test]
+fn commands_are_found_in_scripts_files_of_ci_systems_and_sentences() {
+    let document = "\
+Type `signoff land --dry-run`, or `signoff
+run --resume`. The branch `signoff/run-ID` and `signoff` alone are none.
+
+```sh
+signoff review --base main > review.sarif   # a comment
+exec signoff add \"a; b\" && signoff work
+```
+
+```yaml
+script:
+  - signoff review --fail-on HIGH
+# what signoff does here
+```
+
+```console
+$ signoff status
+```
+";
+    assert_eq!(
+        commands(document),
+        [
+            "signoff review --base main",
+            "signoff add \"a; b\"",
+            "signoff work",
+            "signoff review --fail-on HIGH",
+            "signoff land --dry-run",
+            "signoff run --resume"
+        ]
+    );
+}
+
+/// Every command that is not run as an example, each once, with a document that names it.
+fn named() -> BTreeMap<String, String> {
+    let mut named = BTreeMap::new();
+    for path in documents() {
+        let document = fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        named.extend(commands(&document).into_iter().map(|command| (command, name.clone())));
+    }
+    named
+}
+
+fn commands(document: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut prose = String::new();
+    for block in blocks(document) {
+        match block {
+            Block::Line(line) => prose.extend([line, "\n"]),
+            Block::Fence(fence) if ["sh", "yaml"].contains(&fence.language()) => {
+                commands.extend(fence.body.iter().flat_map(|line| in_a_script(line)));
+            }
+            Block::Fence(_) => prose.push('\n'),
+        }
+    }
+    commands.extend(prose.split("\n\n").flat_map(in_sentences));
+    commands
+}
+
+/// Each `signoff` with its words, where a line of a script begins a command with it.
+fn in_a_script(line: &str) -> Vec<String> {
+    let places = line.match_indices("signoff ").map(|(place, _)| line.split_at(place));
+    let begins = |before: &str| {
+        let before = before.trim_end();
+        before.is_empty() || [":", "-", "exec", "&&", ";", "!"].iter().any(|end| before.ends_with(end))
+    };
+    places.filter(|(before, _)| begins(before)).map(|(_, command)| up_to_its_end(command)).collect()
+}
+
+/// What stands between backticks in a paragraph and begins with `signoff`.
+fn in_sentences(paragraph: &str) -> Vec<String> {
+    let spans = paragraph.split('`').skip(1).step_by(2);
+    let spans = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+    spans.filter(|span| span.starts_with("signoff ")).map(|span| up_to_its_end(&span)).collect()
+}
+
+/// The command without what the shell does with it afterwards.
+fn up_to_its_end(text: &str) -> String {
+    let mut quoted = false;
+    let end = text.find(|c: char| {
+        quoted ^= c == '"';
+        !quoted && "|;&><#".contains(c)
+    });
+    text.get(..end.unwrap_or(text.len())).unwrap_or("").trim_end().to_owned()
+}
+
+/// The command with values in the place of words that stand for them.
+fn filled_in(command: &str) -> String {
+    command.split(' ').map(value).collect::<Vec<_>>().join(" ")
+}
+
+fn value(word: &str) -> &str {
+    PLACEHOLDERS.iter().find(|(name, _)| *name == word).map_or(word, |(_, value)| value)
+}
