@@ -1,6 +1,8 @@
 //! What signoff's tests share: a hermetic place to run the program in, output a person can read, an agent and a
 //! model that follow scripts, and the examples of the documentation.
 
+#[cfg(unix)]
+pub mod browser;
 pub mod calls;
 pub mod console_example;
 pub mod fake_agent;

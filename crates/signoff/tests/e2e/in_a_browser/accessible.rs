@@ -1,0 +1,78 @@
+//! The page for everybody: with a screen reader, with the keyboard alone, on a phone, in the dark.
+
+use std::fs;
+
+use fantoccini::key::Key;
+use signoff_testkit::Project;
+use signoff_testkit::browser::{Browser, Window};
+use signoff_testkit::serve::Served;
+
+use super::{address, asking, let_go, visit};
+
+const PAGES: [&str; 9] = [
+    "/", "/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/add",
+    "/tasks/1/report.html",
+];
+
+/// A task that asks something, one that is through and one that waits.
+fn shown() -> Project {
+    let project = asking(3);
+    for task in 1..=2 {
+        let_go(&project, task);
+    }
+    project.run(&["work", "1", "2"]);
+    project.run(&["answer", "2", "continue"]);
+    project.run(&["work", "2"]);
+    project
+}
+
+#[expect(clippy::disallowed_methods, reason = "set by the script that runs these tests")]
+fn axe() -> String {
+    let path = std::env::var_os("SIGNOFF_TEST_AXE").expect("axe-core: run these tests with scripts/browser");
+    fs::read_to_string(path).expect("axe-core")
+}
+
+fn judged(served: &Served, browser: &Browser, window: &str) {
+    let axe = axe();
+    for path in PAGES {
+        browser.open(&address(served, path));
+        browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+        let broken = browser.axe(&axe);
+        assert!(broken.is_empty(), "{path} {window}:\n{}", broken.join("\n"));
+        let wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        assert_eq!(browser.run(wide), 0, "{path} {window} is wider than the window");
+    }
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn axe_finds_no_serious_violation() {
+    let project = shown();
+    for (window, name) in [
+        (Window::DESK, "on a desk"),
+        (Window::DESK.dark(), "in the dark"),
+        (Window::PHONE, "on a phone"),
+        (Window { width: 320, ..Window::PHONE }.dark(), "on a small phone in the dark"),
+    ] {
+        let (served, browser) = visit(&project, window);
+        judged(&served, &browser, name);
+    }
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn a_question_is_answered_with_the_keyboard_alone() {
+    let project = shown();
+    let (_served, browser) = visit(&project, Window::DESK);
+    let here = "return document.activeElement.innerText || document.activeElement.tagName";
+    let reached = (0..60).find(|_| {
+        browser.press(Key::Tab);
+        browser.run(here) == "Stop"
+    });
+    assert!(reached.is_some(), "Tab comes to the answers");
+    let outline = "return getComputedStyle(document.activeElement).outlineStyle";
+    assert_ne!(browser.run(outline), "none", "one sees where one is");
+    browser.press(Key::Enter);
+    browser.wait_until("document.body.textContent.includes('MAX_CYCLES_REACHED')");
+    assert_eq!(super::status(&project, 1), "\"completed\" \"MAX_CYCLES_REACHED\"");
+}
