@@ -15,4 +15,5 @@ mod runs;
 pub mod show;
 pub mod slots;
 pub mod status;
+pub mod tui;
 mod words;
