@@ -3,6 +3,7 @@
 mod reporting;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,15 +24,16 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
+use signoff_term::tui::Mode;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::console::{Console, say};
+use crate::console::{Console, Progress, say};
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::live::Answers;
+use crate::screen::{Answers, Clerk, Driving, Ends, Screen};
 use crate::show::Shown;
 
 /// What is driven.
@@ -62,10 +64,10 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let naming = naming(&*store, &wanted, jobs)?;
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
-    let attended = console.can_ask() && !wanted.drive.no_ask;
-    let answers = Answers::default();
-    let mut shown = Shown::new(console, naming, attended.then(|| answers.clone()));
-    let drive = Drive { attended, ..wanted.drive };
+    let (answers, may_ask) = (Answers::default(), !console.no_ask && !wanted.drive.no_ask);
+    let screen = screen(console, shop.repository.root(), (&answers, may_ask));
+    let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
+    let mut shown = Shown::new(console, naming, screen);
     let first_look = shop.clone();
     // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
@@ -91,6 +93,18 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
     Ok(Came { bench: shop, store, summary })
+}
+
+/// The screen of this program's own work, where there is a terminal for it.
+fn screen(console: &Console, root: &Path, (answers, attended): (&Answers, bool)) -> Option<Screen> {
+    // A command whose data is something else tells its progress in lines.
+    if console.progress == Progress::Stderr {
+        return None;
+    }
+    Screen::open(console, (Mode::Driving, Ends::Elsewhere), |teller| {
+        let clerk = Clerk::new(root.to_owned(), &teller);
+        Box::new(Driving { answers: answers.clone(), attended, clerk })
+    })
 }
 
 /// What work is waited for in.

@@ -19,6 +19,12 @@ pub enum Wish {
         question: QuestionId,
         choice: Choice,
     },
+    /// A question is left for later. It stays open.
+    Later {
+        run: RunId,
+        loop_id: LoopId,
+        question: QuestionId,
+    },
     Retry(TaskId),
     Cancel(TaskId),
     Edit {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use signoff_core::ids::{Commit, TaskId};
-use signoff_engine::git::{GitError, NewWorktree};
+use signoff_engine::git::{Diff, GitError, NewWorktree, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DiffReport, VERSION};
 
@@ -26,11 +26,16 @@ pub struct Args {
     stat: bool,
 }
 
-/// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let task = args.task;
-    let bench = Bench::open()?;
-    let Some(row) = bench.store.task(task)? else {
+/// What a task has changed, and since when.
+pub struct Changed {
+    pub base: String,
+    pub branch: String,
+    pub diff: Diff,
+}
+
+/// Looks at what a task has changed.
+pub fn changed(repository: &Repository, store: &dyn Store, task: TaskId) -> Result<Changed, Failure> {
+    let Some(row) = store.task(task)? else {
         return Err(
             Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
         );
@@ -40,9 +45,9 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         return Err(not_started(&row));
     };
     let commit = Commit::new(base.clone());
-    let diff = match bench.repository.worktree(Path::new(&path)) {
+    let diff = match repository.worktree(Path::new(&path)) {
         Ok(worktree) if worktree.is_there() => worktree.diff(&commit)?,
-        Ok(_) | Err(GitError::WorktreeGone(_)) if !bench.repository.has_branch(&branch)? => {
+        Ok(_) | Err(GitError::WorktreeGone(_)) if !repository.has_branch(&branch)? => {
             return Err(Failure::from(GitError::BranchGone(branch)).hint(format!(
                 "`signoff review {task}` makes it again at its last commit, if git still has that"
             )));
@@ -50,10 +55,18 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         // What is on the branch is there all the same.
         Ok(_) | Err(GitError::WorktreeGone(_)) => {
             let again = NewWorktree { path: Path::new(&path), branch: &branch, start: &commit };
-            bench.repository.add_worktree(&again)?.diff(&commit)?
+            repository.add_worktree(&again)?.diff(&commit)?
         }
         Err(error) => return Err(error.into()),
     };
+    Ok(Changed { base, branch, diff })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let task = args.task;
+    let bench = Bench::open()?;
+    let Changed { base, branch, diff } = changed(&bench.repository, &*bench.store, task)?;
     if console.json {
         let left_out = diff.left_out.into_iter().map(|file| file.path).collect();
         let (stat, diff) = (diff.stat, diff.patch);
