@@ -24,12 +24,14 @@ pub mod mcp;
 pub mod merge;
 pub mod merge_reviews;
 pub mod parse;
+pub mod replay;
 pub mod retry;
 pub mod review;
 pub mod run;
 pub mod show;
 pub mod status;
 pub mod tasks;
+pub mod watch;
 pub mod work;
 pub mod workflow;
 

@@ -69,11 +69,7 @@ impl Console {
 
     /// Writes text for programs, byte for byte unless a person is looking at it.
     pub fn data(&self, data: &str) -> Result<(), Failure> {
-        if io::stdout().is_terminal() {
-            self.text(data)
-        } else {
-            put(data.as_bytes()).map(drop)
-        }
+        if io::stdout().is_terminal() { self.text(data) } else { put(data.as_bytes()).map(drop) }
     }
 
     /// Writes one JSON document.

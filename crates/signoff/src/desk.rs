@@ -255,7 +255,8 @@ pub fn main_checkout() -> Result<Option<PathBuf>, Failure> {
     Ok(None)
 }
 
-fn root() -> Result<PathBuf, Failure> {
+/// The same, where no repository is an error.
+pub fn root() -> Result<PathBuf, Failure> {
     let none = |here: PathBuf| {
         Failure::usage("this is not a git repository")
             .at(here.display().to_string())

@@ -346,3 +346,10 @@ pub fn task_id(text: &str) -> Result<TaskId, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
 }
+
+/// A run's number on the command line.
+pub fn run_id(text: &str) -> Result<RunId, String> {
+    let digits = text.strip_prefix("run-").or_else(|| text.strip_prefix('#')).unwrap_or(text);
+    let number = digits.parse().ok().filter(|number| *number > 0);
+    number.map(RunId).ok_or_else(|| format!("`{text}` is no number of a run"))
+}

@@ -15,6 +15,7 @@ mod preflight;
 mod screen;
 mod settings;
 mod show;
+mod tale;
 mod words;
 
 fn main() -> std::process::ExitCode {

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 
+use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::TaskRow;
 use signoff_core::wire::Recorded;
@@ -43,6 +44,8 @@ enum News {
         unheard: Arc<()>,
     },
     Queue(Vec<TaskRow>),
+    /// What time it is in what is shown.
+    Time(Timestamp),
     Supply(Box<Material>),
     Note(String),
     Ending,
@@ -93,6 +96,11 @@ impl Teller {
     /// The tasks that no run has taken up.
     pub fn queue(&self, tasks: Vec<TaskRow>) {
         self.send(News::Queue(tasks));
+    }
+
+    /// What time it is in what is shown, where that is not now.
+    pub fn time(&self, time: Timestamp) {
+        self.send(News::Time(time));
     }
 
     /// What was wished for.
@@ -148,11 +156,6 @@ impl Screen {
 
     pub fn teller(&self) -> &Teller {
         &self.teller
-    }
-
-    /// Gives the terminal back.
-    pub fn close(self) {
-        drop(self);
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Drawing {
     anew: bool,
     drawn_at: Option<Timestamp>,
     begun_at: Timestamp,
+    /// What time it is in what is shown, where that is not now.
+    time: Option<Timestamp>,
     frames: u64,
 }
 
@@ -50,6 +52,7 @@ impl Drawing {
             anew: true,
             drawn_at: None,
             begun_at: door::now(),
+            time: None,
             frames: 0,
         }
     }
@@ -88,7 +91,7 @@ impl Drawing {
     /// How long until a frame may be drawn; a whole frame where none waits for that.
     fn until_due(&self) -> Duration {
         let now = door::now();
-        let waits = self.anew || self.tui.needs_frame(now);
+        let waits = self.anew || self.tui.needs_frame(self.time.unwrap_or(now));
         let passed = self.drawn_at.map_or(FRAME, |at| now.duration_since(at).unsigned_abs());
         if waits { FRAME.saturating_sub(passed) } else { FRAME }
     }
@@ -160,6 +163,7 @@ impl Drawing {
                 self.tui.said(run, &loop_id, attempt, &line);
             }
             News::Queue(tasks) => self.tui.queue(tasks),
+            News::Time(time) => self.time = Some(time),
             News::Supply(material) => self.tui.supply(*material),
             News::Note(note) => self.tui.note(&note),
             News::Ending => self.tui.ending(),
@@ -211,7 +215,8 @@ impl Drawing {
         }
         let Some(taken) = &mut self.taken else { return };
         let now = door::now();
-        let drawn = taken.draw(|frame| self.tui.draw(frame, now));
+        let shown = self.time.unwrap_or(now);
+        let drawn = taken.draw(|frame| self.tui.draw(frame, shown));
         (self.drawn_at, self.anew) = (Some(now), false);
         self.frames += 1;
         if drawn.is_err() {

@@ -94,11 +94,16 @@ mod tests {
 
     #[test]
     fn keys_are_known_by_what_terminals_send() {
-        use Press::{BackTab, Backspace, Char, Ctrl, Delete, Down, End, Enter, Esc, Home, PageDown, PageUp, Tab, Up};
+        use Press::{
+            BackTab, Backspace, Char, Ctrl, Delete, Down, End, Enter, Esc, Home, PageDown, PageUp, Tab, Up,
+        };
         assert_eq!(all("q?ü漢"), [Char('q'), Char('?'), Char('ü'), Char('漢')]);
         assert_eq!(all("\r\t\x7f\x03\x1a"), [Enter, Tab, Backspace, Ctrl('c'), Ctrl('z')]);
         assert_eq!(all("\x1b[A\x1bOB\x1b[1;5A"), [Up, Down, Up]);
-        assert_eq!(all("\x1b[H\x1b[4~\x1b[5~\x1b[6~\x1b[3~\x1b[Z"), [Home, End, PageUp, PageDown, Delete, BackTab]);
+        assert_eq!(
+            all("\x1b[H\x1b[4~\x1b[5~\x1b[6~\x1b[3~\x1b[Z"),
+            [Home, End, PageUp, PageDown, Delete, BackTab]
+        );
         assert_eq!(all("\x1b"), [Esc]);
         assert_eq!(all("\x1bq"), [Esc, Char('q')]);
         assert_eq!(all("\x1b[200~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);

@@ -67,12 +67,7 @@ fn without_repetition(first: Wish, wishes: &Receiver<Wish>) -> Vec<Wish> {
     all
 }
 
-fn fulfil(
-    root: &Path,
-    wish: Wish,
-    teller: &Teller,
-    followed: &mut Option<Followed>,
-) -> Result<(), Failure> {
+fn fulfil(root: &Path, wish: Wish, teller: &Teller, followed: &mut Option<Followed>) -> Result<(), Failure> {
     let Some(desk) = Desk::at(root.to_owned())? else { return Ok(()) };
     match wish {
         Wish::Report(task) => {
