@@ -75,6 +75,18 @@ impl Dialogue {
         }
     }
 
+    /// Asks a question again that was left for later: the one of this loop, or the oldest. Gives whether there is one.
+    pub fn raise(&mut self, of: Option<(RunId, &LoopId)>) -> bool {
+        let own = |(one, _): &(Question, Stand)| of == Some((one.run, &one.loop_id));
+        let at =
+            self.questions.iter().position(own).or(if self.questions.is_empty() { None } else { Some(0) });
+        let Some(at) = at.filter(|_| !self.closed) else { return false };
+        let (question, _) = self.questions.remove(at);
+        self.questions.insert(0, (question, Stand::Asked));
+        self.chosen = None;
+        true
+    }
+
     /// Nobody is asked any more: the program is about to end.
     pub fn close(&mut self) {
         self.closed = true;

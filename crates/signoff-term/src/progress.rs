@@ -97,7 +97,7 @@ pub fn how_far(overview: &Overview) -> String {
     format!("{run}{}", parts.join(", "))
 }
 
-fn stage(overview: &Overview) -> String {
+pub(crate) fn stage(overview: &Overview) -> String {
     let group =
         |group: usize| overview.groups.map(|all| format!("group {}/{all}", group + 1)).unwrap_or_default();
     match &overview.stage {
@@ -127,7 +127,7 @@ fn blockers(overview: &Overview) -> String {
     names.join(", ")
 }
 
-fn counts(tasks: &Counts) -> String {
+pub(crate) fn counts(tasks: &Counts) -> String {
     let told = [
         (tasks.done, "done"),
         (tasks.signed_off, "signed off"),
@@ -156,7 +156,7 @@ pub fn line(row: &LoopView, now: Timestamp, width: usize) -> String {
 }
 
 /// A fix says which one it is.
-fn badge(row: &LoopView) -> String {
+pub(crate) fn badge(row: &LoopView) -> String {
     match row.badge {
         Badge::Fix => format!("FIX {}", row.fixes.max(1)),
         Badge::Wait
@@ -202,7 +202,7 @@ pub fn place(row: &LoopView) -> String {
 }
 
 /// `$1.24`, `~$1.24` where that is worked out from list prices; nothing where nothing is known to have been spent.
-fn cost(usage: Usage) -> String {
+pub(crate) fn cost(usage: Usage) -> String {
     let about = if usage.cost_is_estimated { "~" } else { "" };
     match usage.cost_micro_usd {
         0 => String::new(),
@@ -212,7 +212,7 @@ fn cost(usage: Usage) -> String {
 }
 
 /// `02:13`, `1:02:13`.
-fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
+pub(crate) fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else { return String::new() };
     let seconds = now.duration_since(since).as_secs().max(0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -223,7 +223,7 @@ fn clock(since: Option<Timestamp>, now: Timestamp) -> String {
     }
 }
 
-fn is_at_work(badge: Badge) -> bool {
+pub(crate) fn is_at_work(badge: Badge) -> bool {
     match badge {
         Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => true,
         Badge::Wait | Badge::Ask | Badge::Paused | Badge::Done | Badge::Stuck => false,

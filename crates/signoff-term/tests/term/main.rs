@@ -11,4 +11,5 @@ mod schema;
 mod show;
 mod status;
 mod story;
+mod tui;
 mod world;

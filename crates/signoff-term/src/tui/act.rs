@@ -1,0 +1,178 @@
+//! What keys do.
+
+use signoff_core::ids::FindingId;
+
+use super::dialog::{About, Dialog, Reply};
+use super::list::Step;
+use super::pane::{Opened, Pane};
+use super::press::Press;
+use super::row::RowKey;
+use super::wish::Wish;
+use super::{Mode, Tui};
+use crate::dialogue::{Decided, Key};
+use crate::fit::cut;
+
+impl Tui {
+    /// Takes in a key, and gives what it asks for.
+    pub fn press(&mut self, key: Press) -> Vec<Wish> {
+        // What is on the screen is what keys are about.
+        self.refresh();
+        self.dirty = true;
+        self.note.clear();
+        let mut wishes: Vec<_> = match (key, self.dialog.take()) {
+            (Press::Ctrl('c'), dialog) => {
+                self.dialog = dialog;
+                Some(Wish::Interrupt)
+            }
+            (key, Some(Dialog::Question)) => self.answered(key),
+            (key, Some(dialog)) => self.decided(dialog, key),
+            (key, None) => self.pressed(key),
+        }
+        .into_iter()
+        .collect();
+        self.refresh();
+        wishes.extend(self.wishes());
+        wishes
+    }
+
+    fn decided(&mut self, mut dialog: Dialog, key: Press) -> Option<Wish> {
+        match dialog.press(key) {
+            Reply::Closes(wish) => return wish,
+            Reply::Stays => {}
+            Reply::Refuses(why) => self.note(why),
+        }
+        self.dialog = Some(dialog);
+        None
+    }
+
+    fn answered(&mut self, key: Press) -> Option<Wish> {
+        let key = match key {
+            Press::Up | Press::Char('k') => Key::Up,
+            Press::Down | Press::Char('j') => Key::Down,
+            Press::Char(digit @ '1'..='9') => Key::Digit(digit as usize - '0' as usize),
+            Press::Enter => Key::Enter,
+            Press::Esc => Key::Esc,
+            _ => {
+                self.dialog = Some(Dialog::Question);
+                return None;
+            }
+        };
+        match self.dialogue.press(key) {
+            Some(Decided::Answer { run, loop_id, question, choice }) => {
+                Some(Wish::Answer { run, loop_id, question, choice })
+            }
+            Some(Decided::Later { how, .. }) => {
+                self.note(&format!("left for later: press a, or type {how}"));
+                None
+            }
+            None => {
+                self.dialog = Some(Dialog::Question);
+                None
+            }
+        }
+    }
+
+    fn pressed(&mut self, key: Press) -> Option<Wish> {
+        match key {
+            Press::Char('?') => self.dialog = Some(Dialog::Help { top: 0 }),
+            Press::Char('q') if self.mode == Mode::Driving && !self.ending => {
+                self.dialog = Some(Dialog::Quit)
+            }
+            Press::Char('q') => return Some(Wish::Quit),
+            Press::Char(' ') if self.mode == Mode::Replaying => return Some(Wish::PauseReplay),
+            Press::Char('+' | '=') if self.mode == Mode::Replaying => return Some(Wish::Faster),
+            Press::Char('-') if self.mode == Mode::Replaying => return Some(Wish::Slower),
+            Press::Char('a' | 'r' | 'c' | 'e' | 'x') if self.mode == Mode::Replaying => {
+                self.note("a replay only shows what has happened");
+            }
+            Press::Char('a') => self.ask(),
+            Press::Char('r') => self.about_task(Dialog::Retry),
+            Press::Char('c') => self.about_task(Dialog::Cancel),
+            Press::Char('e') => self.about_task(|about| Dialog::Edit { about, chosen: None, reason: None }),
+            key => self.moved(key),
+        }
+        None
+    }
+
+    fn moved(&mut self, key: Press) {
+        let step = step(key);
+        match (&mut self.opened, step, key) {
+            (Some(opened), Some(step), _) => opened.step(step),
+            (None, Some(step), _) => self.list.step(step, &self.fold),
+            (Some(_), None, Press::Esc | Press::Left | Press::Backspace) => self.opened = None,
+            (Some(opened), None, Press::Tab | Press::Right) => opened.turn(1),
+            (Some(opened), None, Press::BackTab) => opened.turn(Pane::ALL.len() - 1),
+            (Some(opened), None, Press::Char(digit @ '1'..='5')) => {
+                opened.show(Pane::ALL[digit as usize - '1' as usize]);
+            }
+            (Some(opened), None, Press::Char(side @ ('[' | ']'))) => opened.leaf(side == ']', &self.fold),
+            (Some(_), None, Press::Char('x')) => self.dispute(),
+            (None, None, Press::Enter | Press::Right) => self.open(),
+            (Some(_) | None, None, _) => {}
+        }
+    }
+
+    fn open(&mut self) {
+        if let Some((key, row)) = self.list.chosen(&self.fold) {
+            self.opened = Some(Opened::new(key.clone(), row.task));
+        }
+    }
+
+    /// The loop that keys are about: the one that is open, or the one that is chosen.
+    fn subject(&self) -> Option<(RowKey, About)> {
+        let key = match &self.opened {
+            Some(opened) => opened.key.clone(),
+            None => self.list.chosen(&self.fold)?.0.clone(),
+        };
+        let row = self.fold.row(&key)?;
+        Some((key, About { task: row.task?, name: row.name.clone() }))
+    }
+
+    fn about_task(&mut self, dialog: impl FnOnce(About) -> Dialog) {
+        match self.subject() {
+            Some((_, about)) => self.dialog = Some(dialog(about)),
+            None => self.note("choose a task first"),
+        }
+    }
+
+    /// The question of the chosen loop, or the oldest one that was left for later.
+    fn ask(&mut self) {
+        let key = match &self.opened {
+            Some(opened) => Some(opened.key.clone()),
+            None => self.list.chosen(&self.fold).map(|(key, _)| key.clone()),
+        };
+        if self.ending {
+            self.note("nobody is asked any more: the program is about to end");
+        } else if self.dialogue.raise(key.as_ref().map(|key| (key.run, &key.loop_id))) {
+            self.dialog = Some(Dialog::Question);
+        } else {
+            self.note("nothing is asked");
+        }
+    }
+
+    fn dispute(&mut self) {
+        let found = self.opened.as_ref().and_then(|opened| opened.finding());
+        let what = found.map(|line| {
+            let what = format!("{}: {}", line.finding.severity, line.finding.description);
+            (FindingId::new(line.finding.id.clone()), cut(&what, 400))
+        });
+        match what {
+            Some((finding, what)) => {
+                self.about_task(|about| Dialog::Dispute { about, finding, what, reason: String::new() });
+            }
+            None => self.note("choose a finding first: pane 2"),
+        }
+    }
+}
+
+fn step(key: Press) -> Option<Step> {
+    match key {
+        Press::Up | Press::Char('k') => Some(Step::Up),
+        Press::Down | Press::Char('j') => Some(Step::Down),
+        Press::PageUp => Some(Step::PageUp),
+        Press::PageDown => Some(Step::PageDown),
+        Press::Home | Press::Char('g') => Some(Step::First),
+        Press::End | Press::Char('G') => Some(Step::Last),
+        _ => None,
+    }
+}

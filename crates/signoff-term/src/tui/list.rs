@@ -1,0 +1,157 @@
+//! The list of all loops: what needs a person first, then what is at work, what waits, what is done.
+
+use jiff::Timestamp;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::fold::Fold;
+use super::ink::Ink;
+use super::row::{Row, RowKey};
+use super::sheet::{Sheet, span};
+use crate::fit::{columns, pad, shorten, wrap};
+
+/// Which row is chosen, and which is drawn first.
+#[derive(Debug, Default)]
+pub struct List {
+    chosen: Option<RowKey>,
+    top: usize,
+    /// How many rows were drawn last: a page.
+    page: usize,
+}
+
+/// Where a person wants to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+}
+
+impl List {
+    /// The row that keys are about. It stays the same one wherever it moves.
+    pub fn chosen<'f>(&self, fold: &'f Fold) -> Option<(&'f RowKey, &'f Row)> {
+        let key = fold.order().get(self.position(fold))?;
+        Some((key, fold.row(key)?))
+    }
+
+    fn position(&self, fold: &Fold) -> usize {
+        let chosen = self.chosen.as_ref();
+        chosen.and_then(|chosen| fold.order().iter().position(|key| key == chosen)).unwrap_or(0)
+    }
+
+    /// Holds on to the row that is shown as chosen.
+    pub fn settle(&mut self, fold: &Fold) {
+        let at = self.position(fold);
+        self.chosen = fold.order().get(at).cloned();
+    }
+
+    pub fn step(&mut self, step: Step, fold: &Fold) {
+        let (at, page) = (self.position(fold), self.page.max(1));
+        let last = fold.order().len().saturating_sub(1);
+        let to = match step {
+            Step::Up => at.saturating_sub(1),
+            Step::Down => at + 1,
+            Step::PageUp => at.saturating_sub(page),
+            Step::PageDown => at + page,
+            Step::First => 0,
+            Step::Last => last,
+        };
+        self.chosen = fold.order().get(to.min(last)).cloned();
+    }
+
+    /// Draws the rows around the chosen one.
+    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink, now: Timestamp) {
+        let (height, all) = (sheet.height(), fold.order().len());
+        if height == 0 {
+            return;
+        }
+        let at = self.position(fold);
+        self.top = self.top.min(at).max((at + 1).saturating_sub(height)).min(all.saturating_sub(height));
+        self.page = height;
+        let shown = fold.order().iter().skip(self.top).take(height);
+        let shown: Vec<_> = shown.filter_map(|key| Some((fold.row(key)?, fold.elapsed(key, now)))).collect();
+        let widths = Widths::of(&shown, sheet.width());
+        for (y, (row, elapsed)) in shown.iter().enumerate() {
+            let line = widths.line(row, elapsed, self.top + y == at, ink);
+            sheet.line(y, &line);
+        }
+        self.hidden(sheet, all, ink);
+    }
+
+    /// How many rows are above and below: `↑3 ↓42`, in the last column of the first and last line.
+    fn hidden(&self, sheet: &mut Sheet<'_>, all: usize, ink: Ink) {
+        let (height, width) = (sheet.height(), sheet.width());
+        let below = all.saturating_sub(self.top + height);
+        let marks = [(0, self.top, '↑'), (height - 1, below, '↓')];
+        for (y, number, arrow) in marks.into_iter().filter(|(_, number, _)| *number > 0 && width > 30) {
+            let mark = format!(" {arrow}{number}");
+            let wide = columns(&mark);
+            sheet.column(width - wide, wide).line(y, &Line::from(span(mark, ink.faint())));
+        }
+    }
+}
+
+/// How wide the columns are.
+struct Widths {
+    word: usize,
+    name: usize,
+    place: usize,
+    clock: usize,
+    cost: usize,
+    said: usize,
+}
+
+impl Widths {
+    /// As wide as the rows need them, as long as that fits. What does not fit is left out from the end.
+    fn of(rows: &[(&Row, String)], width: usize) -> Self {
+        let widest = |part: &dyn Fn(&(&Row, String)) -> usize| rows.iter().map(part).max().unwrap_or(0);
+        let mut left = width.saturating_sub(2);
+        let mut take = |wanted: usize, least: usize| {
+            let fits = wanted > 0 && left >= least.min(wanted);
+            let taken = if fits { wanted.min(left) } else { 0 };
+            left = left.saturating_sub(if taken > 0 { taken + 2 } else { 0 });
+            taken
+        };
+        let word = take(widest(&|(row, _)| columns(&row.word)).max(6), 1);
+        let name = take(widest(&|(row, _)| columns(&row.name)).min((width * 2 / 5).max(16)), 4);
+        let place = take(widest(&|(row, _)| columns(&row.place)).min((width / 4).max(10)), 6);
+        let clock = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
+        let cost = take(widest(&|(row, _)| columns(&row.cost)), 5);
+        let said = take(width, 8);
+        Self { word, name, place, clock, cost, said: said.min(width) }
+    }
+
+    fn line(&self, row: &Row, elapsed: &str, chosen: bool, ink: Ink) -> Line<'static> {
+        let base = if chosen { ink.bold() } else { Style::new() };
+        let mark = if chosen { "> " } else { "  " };
+        let right =
+            |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
+        let parts = [
+            (self.word, pad(&shorten(row.word.clone(), self.word), self.word), ink.badge(row.badge)),
+            (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
+            (self.place, pad(&shorten(row.place.clone(), self.place), self.place), base),
+            (self.clock, right(elapsed, self.clock), base),
+            (self.cost, right(&row.cost, self.cost), base),
+            (self.said, shorten(row.said.clone(), self.said), ink.faint()),
+        ];
+        let mut spans = vec![span(mark, base)];
+        for (_, text, style) in parts.into_iter().filter(|(width, ..)| *width > 0) {
+            spans.push(span(text, style));
+            spans.push(Span::raw("  "));
+        }
+        Line::from(spans)
+    }
+}
+
+/// More about the chosen row: what does not fit beside the others.
+pub fn detail(row: &Row, ink: Ink, width: usize, lines: usize) -> Vec<Line<'static>> {
+    let head = [row.name.as_str(), row.place.as_str(), row.branch.as_str()];
+    let head: Vec<_> = head.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut drawn = vec![Line::from(span(shorten(head.join("  "), width), ink.bold()))];
+    drawn.extend(wrap(&row.said, width, lines.saturating_sub(1)).into_iter().map(Line::from));
+    drawn.truncate(lines);
+    drawn
+}

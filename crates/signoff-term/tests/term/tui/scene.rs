@@ -1,0 +1,255 @@
+//! Runs worth looking at, and the screen that shows them.
+
+use jiff::{SignedDuration, Timestamp};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use signoff_core::ids::TaskId;
+use signoff_core::machine::{CheckReport, Event, Failure, LimitPlan};
+use signoff_core::review::Severity::{Critical, Important, Minor};
+use signoff_core::review::{Review, Verdict};
+use signoff_core::view::{Status, TaskRow};
+use signoff_term::show::Report;
+use signoff_term::tui::{Ink, Material, Mode, Press, Tui, Wish};
+
+use crate::rows::row;
+use crate::story::{Story, id, note, review, reviewed};
+
+/// The sizes that are looked at.
+pub const SMALL: (u16, u16) = (80, 24);
+pub const LARGE: (u16, u16) = (200, 60);
+pub const TINY: (u16, u16) = (20, 5);
+
+/// A screen, its log, and when it is.
+pub struct Scene {
+    pub tui: Tui,
+    pub story: Story,
+}
+
+impl Scene {
+    pub fn new(story: Story) -> Self {
+        Self::shown(story, Mode::Driving, Ink::Color)
+    }
+
+    pub fn shown(story: Story, mode: Mode, ink: Ink) -> Self {
+        let mut tui = Tui::new(mode, ink);
+        tui.name("shop");
+        tui.catch_up(&story.log);
+        Self { tui, story }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.story.view.last_at.expect("a fact") + SignedDuration::from_secs(13)
+    }
+
+    /// Presses keys, and fulfils what is wished for as far as it can be told from the log.
+    pub fn press(&mut self, keys: &[Press]) -> Vec<Wish> {
+        let mut wishes = Vec::new();
+        for key in keys {
+            let new = self.tui.press(*key);
+            new.iter().for_each(|wish| self.fulfil(wish));
+            wishes.extend(new);
+        }
+        wishes
+    }
+
+    pub fn type_in(&mut self, text: &str) -> Vec<Wish> {
+        self.press(&text.chars().map(Press::Char).collect::<Vec<_>>())
+    }
+
+    fn fulfil(&mut self, wish: &Wish) {
+        match wish {
+            Wish::Report(task) => {
+                let report = Box::new(report(&self.story, *task));
+                self.tui.supply(Material::Report { task: *task, report });
+            }
+            Wish::Diff(task) => {
+                let (patch, stat) = (PATCH.to_owned(), STAT.to_owned());
+                self.tui.supply(Material::Diff { task: *task, patch, stat });
+            }
+            Wish::Transcript { run, loop_id, attempt } => {
+                let (run, loop_id, attempt) = (*run, loop_id.clone(), *attempt);
+                let text = format!("I am {attempt}.\n{TRANSCRIPT}");
+                self.tui.supply(Material::Transcript { run, loop_id, attempt, text });
+            }
+            Wish::Quit
+            | Wish::Interrupt
+            | Wish::Answer { .. }
+            | Wish::Retry(_)
+            | Wish::Cancel(_)
+            | Wish::Edit { .. }
+            | Wish::Dispute { .. }
+            | Wish::Faster
+            | Wish::Slower
+            | Wish::PauseReplay => {}
+        }
+    }
+
+    /// Something happens while it is looked at.
+    pub fn then(mut self, next: impl FnOnce(Story) -> Story) -> Self {
+        let known = self.story.log.len();
+        self.story = next(self.story);
+        for recorded in &self.story.log[known..] {
+            self.tui.take(recorded);
+        }
+        for wish in self.tui.wishes() {
+            self.fulfil(&wish);
+        }
+        self
+    }
+
+    pub fn draw(&mut self, (width, height): (u16, u16)) -> Buffer {
+        let now = self.now();
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
+        terminal.draw(|frame| self.tui.draw(frame, now)).expect("a frame");
+        terminal.backend().buffer().clone()
+    }
+
+    pub fn text(&mut self, size: (u16, u16)) -> String {
+        text(&self.draw(size))
+    }
+}
+
+/// What a buffer shows, a line at a time, without the spaces at its ends.
+pub fn text(buffer: &Buffer) -> String {
+    let lines = (0..buffer.area.height).map(|y| line(buffer, y).trim_end().to_owned());
+    let lines: Vec<_> = lines.collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+fn line(buffer: &Buffer, y: u16) -> String {
+    let (mut shown, mut skip) = (String::new(), 0);
+    for x in 0..buffer.area.width {
+        let symbol = buffer[(x, y)].symbol();
+        if skip == 0 {
+            shown.push_str(symbol);
+            skip = signoff_term::fit::columns(symbol);
+        }
+        skip = skip.saturating_sub(1);
+    }
+    shown
+}
+
+fn report(story: &Story, task: TaskId) -> Report {
+    let status = story.view.row(&id(task.0)).map_or(Status::Pending, |row| row.status);
+    Report::of(row(task.0, "Add user authentication", status), &story.log, &id(task.0), Vec::new())
+}
+
+/// Twelve tasks in two groups, one for each badge but those of the last steps.
+pub fn busy() -> Story {
+    let groups: &[&[(u64, &str)]] = &[
+        &[
+            (21, "Read the configuration once"),
+            (22, "Log in with a password"),
+            (23, "Log in with a key"),
+            (24, "Send a mail when a password changes"),
+            (25, "Keep sessions over a restart"),
+            (26, "Refuse passwords that are too short"),
+            (27, "Count failed logins"),
+            (28, "Lock an account for a while"),
+        ],
+        &[(29, "Write the manual"), (30, "Translate the manual")],
+    ];
+    let wrong = (Critical, "src/login.rs:12", "the password is logged");
+    let mut story = Story::of(reviewed("loops")).plan(groups).starts(21).works().approves("general");
+    story = story.then(Event::LandingGranted).lands();
+    story = story.starts(22).works();
+    story = story.starts(23).works().objects("general", &[wrong]);
+    story = story.starts(24);
+    story = story.starts(25).works().mumbles("general").mumbles("general");
+    story = story.starts(26).gives_up("there is no place where passwords are checked");
+    story = limited(story.starts(27));
+    story.starts(28).works().approves("general").then(Event::LandingGranted)
+}
+
+/// The provider of the agent at work refuses it for now.
+pub fn limited(story: Story) -> Story {
+    let attempt = story.jobs()[0].attempt;
+    let until = "2026-01-29T12:31:08Z".parse().expect("a time");
+    story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None })
+}
+
+/// The agent of the task at hand has not been started yet.
+pub fn spawning() -> Story {
+    let mut story = Story::task(reviewed("task"));
+    // The last facts are the start of its attempt and what it means for the run.
+    let started = story.log.iter().position(|recorded| is_start(&recorded.fact)).expect("a start");
+    story.log.truncate(started);
+    story.view = signoff_core::view::RunView::of(&story.log);
+    story
+}
+
+fn is_start(fact: &signoff_core::wire::Fact) -> bool {
+    use signoff_core::wire::{Fact, LoopFact};
+    matches!(fact, Fact::Loop(_, LoopFact::AttemptStarted { .. }))
+}
+
+pub fn checking() -> Story {
+    Story::task(reviewed("phases")).works().works().works().works().works().works().works()
+}
+
+/// Two reviewers, two cycles; the third is asked about.
+pub fn judged() -> Story {
+    let with_notes = Review {
+        minor: vec![note("src/auth.rs", 30, "a magic number")],
+        summary: "Good, but for one thing: two people who log in at the same time get each other's session."
+            .into(),
+        checked: vec!["the tests pass".into()],
+        ..review("code", Verdict::ChangesRequested, &[(Important, "src/auth.rs:14", "two logins race")])
+    };
+    let missing = (Critical, "src/auth.rs:12", "missing input validation");
+    let story = Story::task(reviewed("plan")).works().objects("spec", &[missing]).answers("code", with_notes);
+    let story = story.works().objects("spec", &[missing]).approves("code");
+    let typo = (Minor, "README.md:3", "a typo");
+    story.works().objects("spec", &[missing, typo]).approves("code")
+}
+
+/// A reviewer that timed out.
+pub fn unheard() -> Story {
+    Story::task(reviewed("plan")).works().approves("spec").reviewer_fails("code", Failure::TimedOut)
+}
+
+pub fn checked(report: CheckReport) -> Story {
+    checking().checks(report)
+}
+
+pub fn queued() -> Vec<TaskRow> {
+    let task = |id: u64, title: &str| TaskRow { run_id: None, ..row(id, title, Status::Pending) };
+    vec![task(40, "Greet people by name"), TaskRow { depends_on: vec![40], ..task(41, "Say goodbye") }]
+}
+
+pub const PATCH: &str = "\
+diff --git a/src/auth.rs b/src/auth.rs
+index 1..2 100644
+--- a/src/auth.rs
++++ b/src/auth.rs
+@@ -8,7 +8,9 @@ impl Login {
+ 
+     // Who is it?
+     pub fn login(&mut self, name: &str) -> bool {
+-        self.sessions.push(name);
++        let session = Session::of(name);
++\tself.sessions.push(session);
++        log(\"logged in\", 42);
+         true
+     }
+ }
+diff --git a/README.md b/README.md
+index 1..2 100644
+--- a/README.md
++++ b/README.md
+@@ -1,2 +1,3 @@
+ # Shop
+ 
++Log in wiht your name.
+";
+
+pub const STAT: &str =
+    " README.md   | 1 +\n src/auth.rs | 4 +++-\n 2 files changed, 4 insertions(+), 1 deletion(-)\n";
+
+const TRANSCRIPT: &str = "\
+I read the task: people shall log in.
+\tcargo test
+   running 12 tests
+It is done; the session is kept in memory, and whoever restarts the server has everybody log in again, which is what was asked for.
+Not yet at the end of a li";
