@@ -101,7 +101,7 @@ fn screen(console: &Console, root: &Path, (answers, attended): (&Answers, bool))
     if console.progress == Progress::Stderr {
         return None;
     }
-    Screen::open(console, (Mode::Driving, Ends::Elsewhere), |teller| {
+    Screen::open(console, (Mode::Driving, Ends::Elsewhere), root, |teller| {
         let clerk = Clerk::new(root.to_owned(), &teller);
         Box::new(Driving { answers: answers.clone(), attended, clerk })
     })

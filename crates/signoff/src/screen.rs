@@ -17,6 +17,7 @@ pub use clerk::Clerk;
 pub use driving::Driving;
 pub use signals::Ends;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
@@ -49,6 +50,7 @@ enum News {
     Supply(Box<Material>),
     Note(String),
     Ending,
+    #[expect(dead_code, reason = "whoever notifies people rings")]
     Ring(Vec<u8>),
     Told(Told),
     /// Nothing more will come.
@@ -119,6 +121,7 @@ impl Teller {
     }
 
     /// Sends the terminal what draws nothing: a bell, a notification.
+    #[expect(dead_code, reason = "whoever notifies people rings")]
     pub fn ring(&self, bytes: Vec<u8>) {
         self.send(News::Ring(bytes));
     }
@@ -135,10 +138,11 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// None if the terminal is not to be had: it belongs to somebody else, or nothing can be drawn on it.
+    /// Of the repository whose top this is. None if the terminal is not to be had: it belongs to somebody else, or nothing can be drawn on it.
     pub fn open(
         console: &Console,
         (mode, ends): (Mode, Ends),
+        root: &Path,
         fulfil: impl FnOnce(Teller) -> Box<dyn Fulfil>,
     ) -> Option<Self> {
         if !console.is_live() || !terminal::is_ours() {
@@ -148,7 +152,9 @@ impl Screen {
         let (teller, signals) = (Teller(tell.clone()), tell);
         signals::listen(ends, move |told| signals.send(News::Told(told)).is_ok()).ok()?;
         let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
-        let mut drawing = Drawing::new(Tui::new(mode, ink), fulfil(teller.clone()), *console);
+        let mut tui = Tui::new(mode, ink);
+        tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
+        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console);
         drawing.begin().ok()?;
         let drawing = std::thread::spawn(move || drawing.draw_until_told_off(&news));
         Some(Self { teller, drawing: Some(drawing) })

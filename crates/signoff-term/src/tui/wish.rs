@@ -19,11 +19,12 @@ pub enum Wish {
         question: QuestionId,
         choice: Choice,
     },
-    /// A question is left for later. It stays open.
+    /// A question is left for later. It stays open; this is how it can be answered.
     Later {
         run: RunId,
         loop_id: LoopId,
         question: QuestionId,
+        how: String,
     },
     Retry(TaskId),
     Cancel(TaskId),

@@ -55,9 +55,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let log = desk.store.log(args.run)?;
     let pacing = Pacing::new(args.speed);
     let (tell, told) = mpsc::channel();
-    let root = desk.root.clone();
-    let screen = Screen::open(console, (Mode::Replaying, Ends::Here), |teller| {
-        Box::new(Replaying { clerk: Clerk::new(root, &teller), told: tell })
+    let screen = Screen::open(console, (Mode::Replaying, Ends::Here), &desk.root, |teller| {
+        Box::new(Replaying { clerk: Clerk::new(desk.root.clone(), &teller), told: tell })
     });
     match screen {
         Some(screen) => on_screen(&screen, &Scene { desk, log }, pacing, &told),

@@ -42,8 +42,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let root = desk::root()?;
     let mut feed = Feed::new(root.clone(), args.run)?;
     let (tell, left) = mpsc::channel();
-    let screen = Screen::open(console, (Mode::Watching, Ends::Here), |teller| {
-        Box::new(Watching { clerk: Clerk::new(root, &teller), left: tell })
+    let screen = Screen::open(console, (Mode::Watching, Ends::Here), &root, |teller| {
+        Box::new(Watching { clerk: Clerk::new(root.clone(), &teller), left: tell })
     });
     match screen {
         Some(screen) => on_screen(&screen, &mut feed, &left),

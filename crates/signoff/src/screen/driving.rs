@@ -3,6 +3,7 @@
 use signoff_term::tui::Wish;
 
 use super::{Answers, Clerk, Fulfil, Left};
+use crate::console::say;
 
 /// Answers go to the dispatcher at once; everything else takes the way that it takes from another program.
 pub struct Driving {
@@ -18,7 +19,11 @@ impl Fulfil for Driving {
             Wish::Answer { run, loop_id, question, choice } => {
                 self.answers.answer((run, loop_id), question, choice);
             }
-            Wish::Later { run, loop_id, question } => self.answers.later((run, loop_id), question),
+            Wish::Later { run, loop_id, question, how } => {
+                // To be read when the screen is left.
+                say(&format!("Left for later: {how}\n"));
+                self.answers.later((run, loop_id), question);
+            }
             other => self.clerk.fulfil(other),
         }
     }
