@@ -50,7 +50,6 @@ enum News {
     Supply(Box<Material>),
     Note(String),
     Ending,
-    #[expect(dead_code, reason = "whoever notifies people rings")]
     Ring(Vec<u8>),
     Told(Told),
     /// Nothing more will come.

@@ -37,3 +37,10 @@ impl Fulfil for Driving {
         self.answers.attended(false);
     }
 }
+
+/// Also when what draws breaks: nobody waits for answers that nobody can give.
+impl Drop for Driving {
+    fn drop(&mut self) {
+        self.answers.attended(false);
+    }
+}

@@ -70,6 +70,8 @@ mod state;
 mod surroundings;
 mod tables;
 mod tasks;
+#[cfg(all(test, unix))]
+mod tui;
 #[cfg(test)]
 mod two_programs;
 mod verdicts;

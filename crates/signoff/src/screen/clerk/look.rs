@@ -74,7 +74,13 @@ fn fulfil(root: &Path, wish: Wish, teller: &Teller, followed: &mut Option<Follow
             let (report, _) = look::task(&desk, task)?;
             teller.supply(Material::Report { task, report: Box::new(report) });
         }
-        Wish::Diff(task) => teller.supply(diff(&desk, task)?),
+        Wish::Diff(task) => {
+            let diff = diff(&desk, task);
+            let nothing = Material::Diff { task, patch: String::new(), stat: String::new() };
+            // Whoever waits for it need not wait for ever.
+            teller.supply(diff.as_ref().ok().cloned().unwrap_or(nothing));
+            diff?;
+        }
         Wish::Transcript { run, loop_id, attempt } => {
             *followed = Some(follow(&desk, (run, loop_id, attempt))?);
         }
@@ -93,7 +99,6 @@ fn fulfil(root: &Path, wish: Wish, teller: &Teller, followed: &mut Option<Follow
     Ok(())
 }
 
-/// A task that nobody has begun has changed nothing.
 fn diff(desk: &Desk, task: TaskId) -> Result<Material, Failure> {
     let repository = Repository::discover(&persons_git(), &desk.root)?;
     let diff = changed(&repository, &*desk.store, task)?.diff;
