@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
 use signoff_core::view::{Overview, RunView, TaskRow};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded};
 
 use super::row::{Rank, Row, RowKey};
 use crate::dialogue::{Dialogue, Question};
@@ -120,8 +120,9 @@ impl Fold {
         let taken: BTreeSet<Option<TaskId>> = self.rows.values().map(|row| row.task).collect();
         self.queue.retain(|_, row| !taken.contains(&row.task));
         let all = self.rows.iter().chain(&self.queue);
-        let mut order: Vec<_> =
-            all.map(|(key, row)| ((row.rank, key.run, row.task, &key.loop_id), key)).collect();
+        let mut order: Vec<_> = all
+            .map(|(key, row)| ((row.rank, key.run == QUEUE, key.run, row.task, &key.loop_id), key))
+            .collect();
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         self.order = order.into_iter().map(|(_, key)| key.clone()).collect();
     }

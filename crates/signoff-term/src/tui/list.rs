@@ -116,7 +116,7 @@ impl Widths {
             taken
         };
         let word = take(widest(&|(row, _)| columns(&row.word)).max(6), 1);
-        let name = take(widest(&|(row, _)| columns(&row.name)).min((width * 2 / 5).max(16)), 4);
+        let name = take(widest(&|(row, _)| columns(&row.name)).min((width * 3 / 10).max(16)), 4);
         let place = take(widest(&|(row, _)| columns(&row.place)).min((width / 4).max(10)), 6);
         let clock = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
         let cost = take(widest(&|(row, _)| columns(&row.cost)), 5);
@@ -146,12 +146,13 @@ impl Widths {
     }
 }
 
-/// More about the chosen row: what does not fit beside the others.
+/// More about the chosen row, below a line: what does not fit beside the others.
 pub fn detail(row: &Row, ink: Ink, width: usize, lines: usize) -> Vec<Line<'static>> {
     let head = [row.name.as_str(), row.place.as_str(), row.branch.as_str()];
     let head: Vec<_> = head.into_iter().filter(|part| !part.is_empty()).collect();
-    let mut drawn = vec![Line::from(span(shorten(head.join("  "), width), ink.bold()))];
-    drawn.extend(wrap(&row.said, width, lines.saturating_sub(1)).into_iter().map(Line::from));
+    let rule = Line::from(span("─".repeat(width), ink.faint()));
+    let mut drawn = vec![rule, Line::from(span(shorten(head.join("  "), width), ink.bold()))];
+    drawn.extend(wrap(&row.said, width, lines.saturating_sub(2)).into_iter().map(Line::from));
     drawn.truncate(lines);
     drawn
 }

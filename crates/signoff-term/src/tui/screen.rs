@@ -31,7 +31,11 @@ impl Plan {
         Self {
             head: usize::from(height >= 2),
             runs: if height >= 10 { runs.min(height / 6) } else { 0 },
-            detail: if height >= 16 { 3 } else { 0 },
+            detail: match height {
+                0..16 => 0,
+                16..22 => 3,
+                _ => 4,
+            },
             foot: usize::from(height >= 4),
         }
     }

@@ -17,7 +17,7 @@ use crate::story::{Story, id, reviewed};
 use crate::world;
 
 /// A log that chance has written, under one of the presets.
-fn log() -> impl Strategy<Value = Story> {
+pub fn log() -> impl Strategy<Value = Story> {
     (proptest::sample::select(&PRESETS[..]), proptest::collection::vec(any::<u16>(), 1..60)).prop_map(
         |(name, chances)| {
             let mut story =

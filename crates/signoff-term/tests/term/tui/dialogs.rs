@@ -1,1 +1,132 @@
+//! What lies over the screen while a person decides something.
 
+use signoff_core::ids::TaskId;
+use signoff_core::machine::{Choice, FinalWord};
+use signoff_term::tui::{Ink, Mode, Press, Wish};
+
+use super::scene::{LARGE, SMALL, Scene, TINY, judged};
+
+const ENTER: [Press; 1] = [Press::Enter];
+
+/// The wishes that are no errands of the screen itself.
+fn decided(wishes: Vec<Wish>) -> Vec<Wish> {
+    let errand = |wish: &Wish| matches!(wish, Wish::Report(_) | Wish::Diff(_) | Wish::Transcript { .. });
+    wishes.into_iter().filter(|wish| !errand(wish)).collect()
+}
+
+/// A dialogue at all sizes that are looked at.
+fn shown(name: &str, scene: &mut Scene) {
+    insta::assert_snapshot!(format!("{name}_80x24"), scene.text(SMALL));
+    insta::assert_snapshot!(format!("{name}_200x60"), scene.text(LARGE));
+    insta::assert_snapshot!(format!("{name}_20x5"), scene.text(TINY));
+}
+
+/// The question of the only task is left for later.
+fn quiet() -> Scene {
+    let mut scene = Scene::new(judged());
+    scene.press(&[Press::Esc]);
+    scene
+}
+
+#[test]
+fn a_question_is_answered() {
+    let mut scene = Scene::new(judged());
+    shown("question", &mut scene);
+    assert_eq!(scene.press(&ENTER), [], "nothing is chosen before a key chose it");
+    let wishes = scene.press(&[Press::Down, Press::Enter]);
+    let [Wish::Answer { loop_id, choice, .. }] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert_eq!((loop_id.as_str(), *choice), ("task-29", Choice::Continue));
+    assert!(!scene.text(SMALL).contains("Question"), "it is settled until facts come");
+}
+
+#[test]
+fn what_was_left_for_later_is_asked_again() {
+    let mut scene = quiet();
+    scene.tui.note("left");
+    assert!(!scene.text(SMALL).contains("Question"));
+    scene.press(&[Press::Char('a')]);
+    assert!(scene.text(SMALL).contains("Question"));
+    let scene = scene.then(|story| story.person(Choice::Stop));
+    let mut scene = scene;
+    assert!(!scene.text(SMALL).contains("Question"), "another answered it");
+    scene.press(&[Press::Char('a')]);
+    insta::assert_snapshot!(scene.text(SMALL).lines().last().unwrap(), @"nothing is asked");
+}
+
+#[test]
+fn a_question_does_not_disturb_who_looks_at_something() {
+    let story = super::scene::unheard();
+    let mut scene = Scene::new(story);
+    scene.press(&[Press::Esc, Press::Enter]);
+    let mut scene = scene.then(|story| {
+        if story.view.row(&crate::story::id(29)).is_some_and(|row| row.question.is_some()) {
+            story
+        } else {
+            story.reviewer_fails("code", signoff_core::machine::Failure::TimedOut)
+        }
+    });
+    assert!(!scene.text(SMALL).contains(" Question "));
+}
+
+#[test]
+fn retry_and_cancel_are_confirmed() {
+    let mut scene = quiet();
+    assert_eq!(scene.press(&[Press::Char('r')]), []);
+    shown("retry", &mut scene);
+    assert_eq!(scene.press(&[Press::Enter, Press::Char('n'), Press::Char('y')]), [], "no is no");
+    assert_eq!(scene.press(&[Press::Char('r'), Press::Char('y')]), [Wish::Retry(TaskId(29))]);
+    scene.press(&[Press::Char('c')]);
+    shown("cancel", &mut scene);
+    assert_eq!(scene.press(&[Press::Char('y')]), [Wish::Cancel(TaskId(29))]);
+}
+
+#[test]
+fn a_verdict_is_edited() {
+    let mut scene = quiet();
+    scene.press(&[Press::Char('e'), Press::Enter, Press::Down]);
+    shown("edit", &mut scene);
+    scene.press(&[Press::Char('4'), Press::Char('1'), Press::Enter]);
+    scene.type_in("Seen on 3 machines\u{7}?");
+    scene.press(&[Press::Backspace]);
+    shown("edit_reason", &mut scene);
+    let (task, reason) = (TaskId(29), "Seen on 3 machines".to_owned());
+    assert_eq!(scene.press(&ENTER), [Wish::Edit { task, verdict: FinalWord::Approved, reason }]);
+}
+
+#[test]
+fn a_finding_is_disputed() {
+    let mut scene = quiet();
+    scene.press(&[Press::Enter, Press::Char('x')]);
+    assert!(scene.text(SMALL).contains("choose a finding first: pane 2"));
+    scene.press(&[Press::Char('2'), Press::Down, Press::Char('x')]);
+    shown("dispute", &mut scene);
+    assert_eq!(scene.press(&ENTER), []);
+    assert!(scene.text(SMALL).contains("say why it is wrong"));
+    scene.type_in("it is spelled so");
+    let wishes = decided(scene.press(&ENTER));
+    let [Wish::Dispute { task, finding, reason }] = wishes.as_slice() else { panic!("{wishes:?}") };
+    assert!(finding.as_str().starts_with("f-"));
+    assert_eq!((*task, reason.as_str()), (TaskId(29), "it is spelled so"));
+}
+
+#[test]
+fn help_names_all_keys() {
+    let mut scene = quiet();
+    scene.press(&[Press::Char('?')]);
+    shown("help", &mut scene);
+    scene.press(&[Press::Down, Press::Down, Press::Esc]);
+    assert!(!scene.text(SMALL).contains("this help"));
+}
+
+#[test]
+fn leaving_is_confirmed_only_where_work_is_done() {
+    let mut scene = quiet();
+    assert_eq!(scene.press(&[Press::Char('q')]), []);
+    shown("leave", &mut scene);
+    assert_eq!(scene.press(&[Press::Char('y')]), [Wish::Quit]);
+    for mode in [Mode::Watching, Mode::Replaying] {
+        let mut scene = Scene::shown(judged(), mode, Ink::Color);
+        scene.press(&[Press::Esc]);
+        assert_eq!(scene.press(&[Press::Char('q')]), [Wish::Quit]);
+    }
+}

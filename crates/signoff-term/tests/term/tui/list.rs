@@ -1,14 +1,147 @@
-use super::scene::{LARGE, SMALL, Scene, TINY, busy, queued};
+//! The list of all loops.
+
+use signoff_core::ids::{AttemptId, RunId};
+use signoff_core::view::Badge;
+use signoff_term::tui::{Ink, Material, Mode, Pace, Press, Wish};
+
+use super::scene::{LARGE, SMALL, Scene, TINY, busy, checking, judged, queued, spawning};
+use crate::story::{Story, id, reviewed};
+
+fn whole() -> Scene {
+    let mut scene = Scene::new(busy()).beside(&judged());
+    scene.tui.queue(queued());
+    scene.tui.said(
+        RunId(3),
+        &id(24),
+        AttemptId(1),
+        "Reading \x1b[2Jsrc/mail.rs\u{202e} to see who sends mails",
+    );
+    // The question is left for later.
+    scene.press(&[Press::Esc, Press::Down]);
+    scene.press(&[Press::Up]);
+    scene
+}
 
 #[test]
 fn what_needs_a_person_comes_first() {
+    let mut scene = whole();
+    insta::assert_snapshot!("list_80x24", scene.text(SMALL));
+    insta::assert_snapshot!("list_200x60", scene.text(LARGE));
+    insta::assert_snapshot!("list_20x5", scene.text(TINY));
+}
+
+#[test]
+fn at_the_smallest_sizes_the_most_important_is_left() {
+    let mut scene = whole();
+    let sizes = [(40, 10), (20, 3), (20, 2), (20, 1), (9, 2), (1, 1)];
+    let shown: Vec<_> = sizes.iter().map(|size| format!("{size:?}\n{}", scene.text(*size))).collect();
+    insta::assert_snapshot!("list_smallest", shown.join("\n\n"));
+}
+
+/// The row of one task, as it is listed.
+fn row(story: Story, size: (u16, u16)) -> String {
+    let mut scene = Scene::shown(story, Mode::Replaying, Ink::Plain);
+    let shown = scene.text(size);
+    shown.lines().find(|line| line.contains("#29")).unwrap_or("no row").trim_end().to_owned()
+}
+
+#[test]
+fn every_badge_has_its_row() {
+    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let told = || Story::task(reviewed("loops"));
+    let stories = [
+        (Badge::Wait, Story::of(reviewed("loops")).plan(&[&[(29, "Add user authentication")]])),
+        (Badge::Spawn, spawning()),
+        (Badge::Work, told()),
+        (Badge::Check, checking()),
+        (Badge::Review, told().works()),
+        (Badge::Fix, told().works().objects("general", &[wrong])),
+        (Badge::Land, told().works().approves("general").then(signoff_core::machine::Event::LandingGranted)),
+        (Badge::Ask, judged()),
+        (Badge::Paused, super::scene::limited(told())),
+        (
+            Badge::Done,
+            told().works().approves("general").then(signoff_core::machine::Event::LandingGranted).lands(),
+        ),
+        (Badge::Stuck, told().gives_up("no way")),
+    ];
+    let mut rows = Vec::new();
+    for (badge, story) in stories {
+        assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(badge));
+        rows.extend([row(Story::again(&story), SMALL), row(story, LARGE)]);
+    }
+    insta::assert_snapshot!("badges", rows.join("\n"));
+}
+
+#[test]
+fn the_chosen_row_stays_chosen_wherever_it_goes() {
+    let chosen = |scene: &mut Scene| {
+        let shown = scene.text(LARGE);
+        shown.lines().find(|line| line.starts_with('>')).map(|line| line[..40].trim_end().to_owned())
+    };
     let mut scene = Scene::new(busy());
-    scene.tui.queue(queued());
-    println!("{}", scene.text(SMALL));
-    scene.press(&[signoff_term::tui::Press::Esc]);
-    println!("{}", scene.text(SMALL));
-    println!("{}", scene.text(LARGE));
-    println!("{}", scene.text(TINY));
-    println!("{}", scene.text((1, 1)));
-    println!("{}", scene.text((40, 10)));
+    scene.draw(SMALL);
+    scene.press(&[Press::Down, Press::Down]);
+    insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> REVIEW  #22 Log in with a password");
+    let mut scene = scene.then(|story| story.on(22).approves("general"));
+    insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> WAIT    #22 Log in with a password");
+    scene.press(&[Press::Home]);
+    insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> STUCK   #26 Refuse passwords that are");
+    scene.press(&[Press::End]);
+    insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> DONE    #21 Read the configuration onc");
+}
+
+#[test]
+fn a_thousand_loops_scroll() {
+    let tasks: Vec<(u64, String)> = (1..=1000).map(|task| (task, format!("Task {task}"))).collect();
+    let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
+    let mut scene = Scene::new(Story::of(reviewed("loops")).plan(&[&group]).starts(500));
+    scene.draw(SMALL);
+    scene.press(&[Press::PageDown, Press::PageDown, Press::Down]);
+    insta::assert_snapshot!("list_of_a_thousand", scene.text(SMALL));
+    scene.press(&[Press::End]);
+    assert!(scene.text(SMALL).contains("> WAIT    #1000 Task 1000"));
+}
+
+#[test]
+fn without_colours_nothing_is_coloured_and_all_is_said() {
+    let mut scene = Scene::shown(busy(), Mode::Watching, Ink::Plain);
+    let buffer = scene.draw(SMALL);
+    let plain = |cell: &ratatui::buffer::Cell| {
+        (cell.fg, cell.bg) == (ratatui::style::Color::Reset, ratatui::style::Color::Reset)
+    };
+    assert!(buffer.content().iter().all(plain));
+    let coloured = Scene::shown(busy(), Mode::Watching, Ink::Color).text(SMALL);
+    assert_eq!(super::scene::text(&buffer), coloured);
+}
+
+#[test]
+fn a_frame_is_wanted_when_something_is_new_and_once_a_second() {
+    let mut scene = Scene::new(busy());
+    let now = scene.now();
+    assert!(scene.tui.needs_frame(now));
+    scene.draw(SMALL);
+    assert!(!scene.tui.needs_frame(now));
+    assert!(scene.tui.needs_frame(now + jiff::SignedDuration::from_secs(1)));
+    scene.tui.said(RunId(3), &id(24), AttemptId(1), "Reading");
+    assert!(scene.tui.needs_frame(now));
+}
+
+#[test]
+fn a_replay_says_how_it_goes_and_asks_nothing() {
+    let mut scene = Scene::shown(judged(), Mode::Replaying, Ink::Color);
+    scene.tui.supply(Material::Pace(Pace { speed: "4×".into(), paused: true, ended: false }));
+    let wishes = scene.press(&[Press::Char(' '), Press::Char('+'), Press::Char('-'), Press::Char('c')]);
+    assert_eq!(wishes, [Wish::PauseReplay, Wish::Faster, Wish::Slower]);
+    insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
+}
+
+#[test]
+fn who_interrupts_is_told_what_follows() {
+    let mut scene = Scene::new(judged());
+    assert_eq!(scene.press(&[Press::Ctrl('c')]), [Wish::Interrupt]);
+    scene.tui.ending();
+    let shown = scene.text(SMALL);
+    insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");
+    assert!(!shown.contains("Question"), "nobody is asked any more");
 }

@@ -4,11 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use signoff_core::ids::TaskId;
-use signoff_core::machine::{CheckReport, Event, Failure, LimitPlan};
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::machine::{Event, Failure, JobKind, LimitPlan};
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::review::{Review, Verdict};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{Badge, RunView, Status, TaskRow};
+use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::workflow::PRESETS;
 use signoff_term::show::Report;
 use signoff_term::tui::{Ink, Material, Mode, Press, Tui, Wish};
 
@@ -40,6 +42,14 @@ impl Scene {
 
     pub fn now(&self) -> Timestamp {
         self.story.view.last_at.expect("a fact") + SignedDuration::from_secs(13)
+    }
+
+    /// Another run, shown beside it.
+    pub fn beside(mut self, other: &Story) -> Self {
+        for recorded in &other.log {
+            self.tui.take(&Recorded { run: RunId(4), ..recorded.clone() });
+        }
+        self
     }
 
     /// Presses keys, and fulfils what is wished for as far as it can be told from the log.
@@ -175,17 +185,36 @@ pub fn spawning() -> Story {
     // The last facts are the start of its attempt and what it means for the run.
     let started = story.log.iter().position(|recorded| is_start(&recorded.fact)).expect("a start");
     story.log.truncate(started);
-    story.view = signoff_core::view::RunView::of(&story.log);
+    story.view = RunView::of(&story.log);
     story
 }
 
-fn is_start(fact: &signoff_core::wire::Fact) -> bool {
-    use signoff_core::wire::{Fact, LoopFact};
+fn is_start(fact: &Fact) -> bool {
     matches!(fact, Fact::Loop(_, LoopFact::AttemptStarted { .. }))
 }
 
+/// The project's checks are under way.
 pub fn checking() -> Story {
-    Story::task(reviewed("phases")).works().works().works().works().works().works().works()
+    let mut story = Story::task(reviewed("loops"));
+    // The first workflow that has checks of its own.
+    for name in PRESETS {
+        let mut one = Story::task(reviewed(name));
+        for _ in 0..8 {
+            if one.view.row(&id(29)).is_some_and(|row| row.badge == Badge::Check) {
+                return one;
+            }
+            let work = one
+                .jobs()
+                .into_iter()
+                .any(|job| matches!(job.kind, JobKind::Work { .. } | JobKind::Research { .. }));
+            if !work {
+                break;
+            }
+            one = one.works();
+        }
+        story = one;
+    }
+    story
 }
 
 /// Two reviewers, two cycles; the third is asked about.
@@ -207,10 +236,6 @@ pub fn judged() -> Story {
 /// A reviewer that timed out.
 pub fn unheard() -> Story {
     Story::task(reviewed("plan")).works().approves("spec").reviewer_fails("code", Failure::TimedOut)
-}
-
-pub fn checked(report: CheckReport) -> Story {
-    checking().checks(report)
 }
 
 pub fn queued() -> Vec<TaskRow> {
