@@ -224,6 +224,11 @@ impl RunView {
         self.loops.get(loop_id).map(|fold| &fold.state)
     }
 
+    /// All loops, in order of their ids.
+    pub fn loop_ids(&self) -> impl Iterator<Item = &LoopId> {
+        self.loops.keys()
+    }
+
     /// The policy of one loop: its own, or the run's.
     pub fn loop_policy(&self, loop_id: &LoopId) -> Option<&Policy> {
         let own = self.loops.get(loop_id)?.policy.as_deref();

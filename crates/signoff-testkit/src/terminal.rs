@@ -170,6 +170,17 @@ impl Terminal {
         cooked && !self.seen.drawn().parser.screen().hide_cursor()
     }
 
+    /// Whether anything on the screen has a colour.
+    pub fn is_coloured(&self) -> bool {
+        let drawn = self.seen.drawn();
+        let screen = drawn.parser.screen();
+        let (lines, columns) = (screen.size().0.get(), screen.size().1.get());
+        let cells =
+            (0..lines).flat_map(|line| (0..columns).filter_map(move |column| screen.cell(line, column)));
+        let plain = |cell: &vt100::Cell| [cell.fgcolor(), cell.bgcolor()] == [vt100::Color::Default; 2];
+        !cells.into_iter().all(plain)
+    }
+
     /// Sends the program a signal.
     ///
     /// # Panics

@@ -7,8 +7,8 @@ use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser,
 
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
-    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, report, retry,
-    review, run, serve, show, stats, status, tasks, work, workflow,
+    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, replay, report,
+    retry, review, run, serve, show, stats, status, tasks, watch, work, workflow,
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
@@ -71,12 +71,14 @@ enum Command {
     Iterate(iterate::Args),
     Review(review::Args),
     Improve(improve::Args),
+    Watch(watch::Args),
     Status(status::Args),
     Show(show::Args),
     Logs(logs::Args),
     Diff(diff::Args),
     Report(report::Args),
     Stats(stats::Args),
+    Replay(replay::Args),
     Answer(answer::Args),
     Retry(retry::Args),
     Edit(edit::Args),
@@ -125,6 +127,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Some(Command::Work(args)) => work::run(&args, &console),
         Some(Command::Run(args)) => run::run(&args, &console),
         Some(Command::Iterate(args)) => iterate::run(&args, &console),
+        Some(Command::Watch(args)) => watch::run(&args, &console),
+        Some(Command::Replay(args)) => replay::run(&args, &console),
         Some(Command::Status(args)) => status::run(&args, &console),
         Some(Command::Show(args)) => show::run(&args, &console),
         Some(Command::Logs(args)) => logs::run(&args, &console),

@@ -25,6 +25,7 @@ pub mod merge;
 pub mod merge_reviews;
 pub mod notify;
 pub mod parse;
+pub mod replay;
 pub mod report;
 pub mod retry;
 pub mod review;
@@ -34,6 +35,7 @@ pub mod show;
 pub mod stats;
 pub mod status;
 pub mod tasks;
+pub mod watch;
 pub mod work;
 pub mod workflow;
 

@@ -2,11 +2,17 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Read, Write};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
+use crate::door;
 use crate::failure::Failure;
+
+/// What was said while something is drawn on the whole screen, in order; none while nothing is. Two hands on one
+/// terminal would write over each other.
+static KEPT: Mutex<Option<Vec<(Stream, Vec<u8>)>>> = Mutex::new(None);
 
 /// How much of what is left on stdin is read and thrown away, so that an honest writer is not killed by a
 /// closed pipe and an endless one does not hold us forever.
@@ -53,16 +59,17 @@ pub enum Progress {
 impl Console {
     /// Writes text for people. What agents wrote cannot steer the terminal.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
-        put(&mut io::stdout().lock(), plain_text(text).as_bytes())
+        put(plain_text(text).as_bytes()).map(drop)
+    }
+
+    /// The same for what has no end by itself. False if nobody reads it any more.
+    pub fn line(&self, line: &str) -> Result<bool, Failure> {
+        put(plain_text(&format!("{line}\n")).as_bytes())
     }
 
     /// Writes text for programs, byte for byte unless a person is looking at it.
     pub fn data(&self, data: &str) -> Result<(), Failure> {
-        if io::stdout().is_terminal() {
-            self.text(data)
-        } else {
-            put(&mut io::stdout().lock(), data.as_bytes())
-        }
+        if io::stdout().is_terminal() { self.text(data) } else { put(data.as_bytes()).map(drop) }
     }
 
     /// Writes one JSON document.
@@ -98,15 +105,12 @@ impl Console {
         Self { progress: Progress::Stderr, json: false, ..*self }
     }
 
-    /// Whether a person looks at a terminal on which things can be drawn over.
+    /// Whether a person sits at a terminal on which can be drawn, and nothing else was asked for.
     pub fn is_live(&self) -> bool {
         let drawn = !self.plain && !self.json && !self.json_events && self.talk != Talk::Quiet;
-        drawn && io::stdout().is_terminal() && io::stderr().is_terminal()
-    }
-
-    /// Whether that person can be asked something, and answers with keys.
-    pub fn can_ask(&self) -> bool {
-        self.is_live() && !self.no_ask && io::stdin().is_terminal()
+        let kind = door::variable("TERM").filter(|kind| kind != "dumb");
+        let terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+        drawn && kind.is_some() && terminals
     }
 
     /// How wide a title may be in a list.
@@ -153,7 +157,39 @@ pub fn read_at_most(input: &mut impl Read, limit: usize) -> io::Result<Vec<u8>> 
 
 /// Talks to stderr. Nobody there to listen is no reason to fail.
 pub fn say(text: &str) {
-    io::stderr().lock().write_all(plain_text(text).as_bytes()).ok();
+    let text = plain_text(text);
+    if !is_kept(Stream::Stderr, text.as_bytes()) {
+        io::stderr().lock().write_all(text.as_bytes()).ok();
+    }
+}
+
+/// Where something was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// From now on what is said waits until the screen is free.
+pub fn keep() {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// The screen is free: says what has waited.
+pub fn release() {
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for (stream, bytes) in kept.into_iter().flatten() {
+        match stream {
+            Stream::Stdout => io::stdout().lock().write_all(&bytes).ok(),
+            Stream::Stderr => io::stderr().lock().write_all(&bytes).ok(),
+        };
+    }
+    io::stdout().lock().flush().ok();
+}
+
+fn is_kept(stream: Stream, bytes: &[u8]) -> bool {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.as_mut().map(|kept| kept.push((stream, bytes.to_owned()))).is_some()
 }
 
 /// Without the characters that steer a terminal or reorder what it shows.
@@ -171,13 +207,16 @@ fn steers(char: char) -> bool {
     reorders || (char.is_control() && char != '\n' && char != '\t')
 }
 
-/// A reader that has seen enough (`signoff … | head`) is no failure.
-fn put(out: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
+/// A reader that has seen enough (`signoff … | head`) is no failure. False if there is none any more.
+fn put(bytes: &[u8]) -> Result<bool, Failure> {
+    if is_kept(Stream::Stdout, bytes) {
+        return Ok(true);
+    }
+    let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("cannot write to stdout: {error}")))
-        }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("cannot write to stdout: {error}"))),
     }
 }
 

@@ -45,6 +45,12 @@ impl Desk {
         Ok(Some(Self { root, store: Arc::new(store) }))
     }
 
+    /// Another door to the store of a repository whose top this is; none if nothing was ever kept there.
+    pub fn at(root: PathBuf) -> Result<Option<Self>, Failure> {
+        let store = SqliteStore::open_if_there(&root.join(DIRECTORY))?;
+        Ok(store.map(|store| Self { root, store: Arc::new(store) }))
+    }
+
     /// The same, where nothing to look at is an error.
     pub fn open(task: TaskId) -> Result<Self, Failure> {
         Self::find()?.ok_or_else(|| unknown_task(task))
@@ -190,7 +196,7 @@ fn free_checkout(root: &Path) {
 }
 
 /// Git in the person's environment.
-fn persons_git() -> Git {
+pub fn persons_git() -> Git {
     let git = Git::new(door::environment());
     match patience() {
         Some(patience) => git.with_patience(patience),

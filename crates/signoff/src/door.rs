@@ -88,6 +88,12 @@ pub fn wait_a_moment() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
+/// Lets time pass that a person is to see pass.
+#[expect(clippy::disallowed_methods, reason = "showing again how long something took")]
+pub fn let_pass(time: std::time::Duration) {
+    std::thread::sleep(time);
+}
+
 /// The time of day.
 #[expect(clippy::disallowed_methods, reason = "the clock's one door")]
 pub fn now() -> jiff::Timestamp {

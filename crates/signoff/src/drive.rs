@@ -4,6 +4,7 @@ pub mod notifying;
 mod reporting;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,15 +25,16 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
+use signoff_term::tui::Mode;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::console::{Console, say};
+use crate::console::{Console, Progress, say};
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::live::Answers;
+use crate::screen::{Answers, Clerk, Driving, Ends, Screen};
 use crate::show::Shown;
 use notifying::Notifying;
 
@@ -64,12 +66,13 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let jobs = wanted.jobs.unwrap_or(bench.settings.jobs() as usize);
     let naming = naming(&*store, &wanted, jobs)?;
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
-    let attended = console.can_ask() && !wanted.drive.no_ask;
-    let answers = Answers::default();
-    let shown = Shown::new(console, naming, attended.then(|| answers.clone()));
-    let place = (shop.repository.root(), notifying::terminal(console));
+    let (answers, may_ask) = (Answers::default(), !console.no_ask && !wanted.drive.no_ask);
+    let screen = screen(console, shop.repository.root(), (&answers, may_ask));
+    let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
+    let rings = screen.as_ref().map(Screen::terminal).or_else(|| notifying::terminal(console));
+    let shown = Shown::new(console, naming, screen);
+    let place = (shop.repository.root(), rings);
     let mut shown = Notifying::new(shown, &shop.settings, place, store.clone());
-    let drive = Drive { attended, ..wanted.drive };
     let first_look = shop.clone();
     // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
@@ -95,6 +98,18 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
     Ok(Came { bench: shop, store, summary })
+}
+
+/// The screen of this program's own work, where there is a terminal for it.
+fn screen(console: &Console, root: &Path, (answers, attended): (&Answers, bool)) -> Option<Screen> {
+    // A command whose data is something else tells its progress in lines.
+    if console.progress == Progress::Stderr {
+        return None;
+    }
+    Screen::open(console, (Mode::Driving, Ends::Elsewhere), root, |teller| {
+        let clerk = Clerk::new(root.to_owned(), &teller);
+        Box::new(Driving { answers: answers.clone(), attended, clerk })
+    })
 }
 
 /// What work is waited for in.
@@ -335,4 +350,11 @@ pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, Failu
 pub fn task_id(text: &str) -> Result<TaskId, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
+}
+
+/// A run's number on the command line.
+pub fn run_id(text: &str) -> Result<RunId, String> {
+    let digits = text.strip_prefix("run-").or_else(|| text.strip_prefix('#')).unwrap_or(text);
+    let number = digits.parse().ok().filter(|number| *number > 0);
+    number.map(RunId).ok_or_else(|| format!("`{text}` is no number of a run"))
 }

@@ -100,6 +100,14 @@ impl Failure {
         self.hint.as_deref()
     }
 
+    /// The same with what to do next, in a line.
+    pub fn in_a_line(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}: {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Adds where it happened: `file`, `file:line` or `file:line:column`.
     #[must_use]
     pub fn at(mut self, place: impl Into<String>) -> Self {

@@ -1,8 +1,9 @@
 //! What is looked at of one task, whoever shows it: commands, the terminal's screen, the page.
 
+use signoff_core::config::{AgentKind, Settings};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
-use signoff_core::machine::Reason;
-use signoff_core::view::TaskRow;
+use signoff_core::machine::{Reason, Slot};
+use signoff_core::view::{RunView, TaskRow};
 use signoff_engine::artifact;
 use signoff_engine::git::{Git, Tips};
 use signoff_engine::process::AttemptDir;
@@ -12,6 +13,7 @@ use signoff_term::show::Report;
 use crate::desk::Desk;
 use crate::door;
 use crate::failure::Failure;
+use crate::settings;
 
 /// Everything told of one task, and the tasks among which it stands.
 pub fn task(desk: &Desk, task: TaskId) -> Result<(Report, Vec<TaskRow>), Failure> {
@@ -49,4 +51,31 @@ pub fn voided(desk: &Desk, row: &TaskRow) -> Option<String> {
 /// Where the files of an attempt are.
 pub fn attempt(desk: &Desk, (run, loop_id): (RunId, &LoopId), attempt: AttemptId) -> AttemptDir {
     AttemptDir::new(desk.layout().attempt(run, loop_id, attempt))
+}
+
+/// A run as it stands.
+pub fn view(desk: &Desk, run: RunId) -> Result<RunView, Failure> {
+    Ok(RunView::of(&desk.store.log(run)?))
+}
+
+/// The attempts of a loop that are under way.
+pub fn under_way(view: &RunView, loop_id: &LoopId) -> Vec<AttemptId> {
+    let state = view.loop_state(loop_id);
+    state.into_iter().flat_map(|state| state.slots()).filter_map(Slot::attempt).collect()
+}
+
+/// What kind of agent each name stands for, as far as that is known today.
+pub struct Kinds(Option<Settings>);
+
+impl Kinds {
+    pub fn of(desk: &Desk) -> Self {
+        Self(settings::load(Some(&desk.root)).ok())
+    }
+
+    /// The kind of the agent of an attempt.
+    pub fn kind(&self, view: &RunView, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
+        let name = view.agent(loop_id, attempt)?;
+        let known = self.0.as_ref().and_then(|settings| settings.agent(name));
+        known.map(|agent| agent.kind).or_else(|| AgentKind::from_word(name))
+    }
 }

@@ -9,13 +9,14 @@ mod drive;
 mod failure;
 mod follow;
 mod landing;
-mod live;
 mod look;
 mod part;
 mod preflight;
+mod screen;
 mod serving;
 mod settings;
 mod show;
+mod tale;
 mod words;
 
 fn main() -> std::process::ExitCode {

@@ -61,9 +61,9 @@ impl Tui {
             Some(Decided::Answer { run, loop_id, question, choice }) => {
                 Some(Wish::Answer { run, loop_id, question, choice })
             }
-            Some(Decided::Later { how, .. }) => {
+            Some(Decided::Later { run, loop_id, question, how }) => {
                 self.note(&format!("left for later: press a, or type {how}"));
-                None
+                Some(Wish::Later { run, loop_id, question, how })
             }
             None => {
                 self.dialog = Some(Dialog::Question);

@@ -19,6 +19,13 @@ pub enum Wish {
         question: QuestionId,
         choice: Choice,
     },
+    /// A question is left for later. It stays open; this is how it can be answered.
+    Later {
+        run: RunId,
+        loop_id: LoopId,
+        question: QuestionId,
+        how: String,
+    },
     Retry(TaskId),
     Cancel(TaskId),
     Edit {

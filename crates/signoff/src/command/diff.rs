@@ -27,19 +27,32 @@ pub struct Args {
     stat: bool,
 }
 
-/// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let task = args.task;
-    let bench = Bench::open()?;
-    let Some(row) = bench.store.task(task)? else {
+/// What a task has changed, and since when.
+pub struct Changed {
+    pub base: String,
+    pub branch: String,
+    pub diff: Diff,
+}
+
+/// Looks at what a task has changed.
+pub fn changed(repository: &Repository, store: &dyn Store, task: TaskId) -> Result<Changed, Failure> {
+    let Some(row) = store.task(task)? else {
         return Err(
             Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
         );
     };
-    let diff = of(&bench.repository, &row)?;
+    let diff = of(repository, &row)?;
+    let (base, branch) = (row.base.unwrap_or_default(), row.branch.unwrap_or_default());
+    Ok(Changed { base, branch, diff })
+}
+
+/// Runs the command.
+pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let task = args.task;
+    let bench = Bench::open()?;
+    let Changed { base, branch, diff } = changed(&bench.repository, &*bench.store, task)?;
     if console.json {
         let left_out = diff.left_out.into_iter().map(|file| file.path).collect();
-        let (base, branch) = (row.base.unwrap_or_default(), row.branch.unwrap_or_default());
         let (stat, diff) = (diff.stat, diff.patch);
         console.json(&DiffReport {
             version: VERSION,

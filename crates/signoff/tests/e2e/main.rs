@@ -77,6 +77,8 @@ mod stats;
 mod surroundings;
 mod tables;
 mod tasks;
+#[cfg(all(test, unix))]
+mod tui;
 #[cfg(test)]
 mod two_programs;
 mod verdicts;

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use signoff_core::command::Command;
+use signoff_core::ids::{LoopId, QuestionId, RunId};
+use signoff_core::machine::Choice;
 use signoff_engine::dispatcher::Input;
-use signoff_term::dialogue::Decided;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::door;
@@ -18,19 +19,16 @@ impl Answers {
         self.0.set(dispatcher).ok();
     }
 
-    /// Hands a decision over, as `signoff answer` does.
-    pub fn decided(&self, decided: &Decided) {
-        self.send(match decided.clone() {
-            Decided::Answer { run, loop_id, question, choice } => {
-                let (question, choice) = (Some(question), choice.word().to_owned());
-                Input::Decided {
-                    run,
-                    loop_id,
-                    command: Command::Answer { question, choice, by: door::person() },
-                }
-            }
-            Decided::Later { run, loop_id, question, how: _ } => Input::Left { run, loop_id, question },
-        });
+    /// Hands an answer over, as `signoff answer` does.
+    pub fn answer(&self, (run, loop_id): (RunId, LoopId), question: QuestionId, choice: Choice) {
+        let (question, choice) = (Some(question), choice.word().to_owned());
+        let command = Command::Answer { question, choice, by: door::person() };
+        self.send(Input::Decided { run, loop_id, command });
+    }
+
+    /// A question stays open, and is not waited for.
+    pub fn later(&self, (run, loop_id): (RunId, LoopId), question: QuestionId) {
+        self.send(Input::Left { run, loop_id, question });
     }
 
     /// Whether anybody can be asked.

@@ -1,0 +1,36 @@
+#!/bin/sh
+# How long a run of a thousand tasks and a hundred thousand facts takes to be shown again.
+#
+#   bench/replay.sh [SIGNOFF]      the program to measure; target/release/signoff by default
+#
+# Prints a table; ends with 1 if a row is over its limit.
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+signoff=${1:-$here/target/release/signoff}
+[ -x "$signoff" ] || { echo "no program at $signoff: cargo build --release" >&2; exit 2; }
+cargo build --release --quiet --manifest-path "$here/Cargo.toml" --package signoff-store --example history
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+export HOME="$place/home" XDG_CONFIG_HOME="$place/home/.config"
+mkdir -p "$HOME" "$place/work"
+cd "$place/work"
+git init -q -b main
+mkdir .signoff
+"$here/target/release/examples/history" .signoff "${TASKS:-1000}" "${FACTS:-100000}"
+over=0
+row() {
+    printf '%-66s %8s %8s %s\n' "$1" "$2" "$3" s
+    awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > b) }' && over=1 || true
+}
+seconds() {
+    begin=$(date +%s.%N)
+    "$@" >"$place/out"
+    end=$(date +%s.%N)
+    awk -v a="$begin" -v b="$end" 'BEGIN { printf "%.2f", b - a }'
+}
+printf '%-66s %8s %8s\n' "what" "measured" "limit"
+row "replay --speed max, in lines" "$(seconds "$signoff" replay 1 --speed max --plain)" 2
+lines=$(wc -l <"$place/out")
+row "replay --speed max, as JSON" "$(seconds "$signoff" replay 1 --speed max --json-events)" 2
+printf '%s lines, %s facts\n' "$lines" "$(wc -l <"$place/out")"
+exit $over

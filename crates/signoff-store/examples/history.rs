@@ -1,0 +1,204 @@
+//! Writes a finished run of many tasks into the store of a repository, as if it had been worked there:
+//! `history DIRECTORY TASKS FACTS`, for `bench/replay.sh`.
+//!
+//! The facts are real ones: every one of them is taken in by the machine before the next one is made.
+
+use std::error::Error;
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::machine::{Effect, Event, Head, Job, JobKind, Policy, WorkReport, outstanding};
+use signoff_core::policy::Bound;
+use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::similarity::assign_ids;
+use signoff_core::task::TaskSpec;
+use signoff_core::view::RunView;
+use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::workflow::{Arrangement, Landing, PhaseKind, preset};
+use signoff_store::{Lease, NewTask, SqliteStore, Store};
+
+/// How many tasks are at work at once.
+const JOBS: usize = 64;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, directory, tasks, facts] = arguments.as_slice() else {
+        return Err("history DIRECTORY TASKS FACTS".into());
+    };
+    let (tasks, facts): (usize, usize) = (tasks.parse()?, facts.parse()?);
+    let store = SqliteStore::open(Path::new(directory))?;
+    let new = |number: usize| NewTask {
+        spec: TaskSpec { auto_review: Some(true), ..TaskSpec::of(&format!("Task {number} of many")) },
+        auto_review: true,
+        max_review_cycles: None,
+    };
+    let begin: Timestamp = "2026-01-01T00:00:00Z".parse()?;
+    let ids = store.add_tasks(begin, &(1..=tasks).map(new).collect::<Vec<_>>())?;
+    let lease = store.open_run(begin)?;
+    let mut history = History::new(lease, begin);
+    for wave in ids.chunks(JOBS) {
+        wave.iter().for_each(|task| history.begin(*task));
+        // What a loop records besides its rounds: its beginning and its end.
+        let rounds = (facts / tasks).saturating_sub(12) / 6;
+        for round in 0..=rounds {
+            wave.iter().for_each(|task| history.round(*task, round == rounds));
+        }
+        history.keep(&store)?;
+    }
+    (0..JOBS).for_each(|_| history.run(RunEvent::NothingToPick));
+    history.keep(&store)?;
+    println!("run {}: {tasks} tasks, {} facts", history.lease.run(), history.seq);
+    Ok(())
+}
+
+/// A run in the making.
+struct History {
+    lease: Lease,
+    view: RunView,
+    at: Timestamp,
+    seq: u64,
+    /// What is not in the store yet.
+    new: Vec<Fact>,
+}
+
+impl History {
+    fn new(lease: Lease, at: Timestamp) -> Self {
+        let mut this = Self { lease, view: RunView::default(), at, seq: 0, new: Vec::new() };
+        let policy = reviewed();
+        let run = RunPolicy {
+            arrangement: Arrangement::Slots,
+            landing: Landing::None,
+            keep_going: true,
+            ..RunPolicy::of(&policy.workflow, JOBS)
+        };
+        this.record(Fact::Run(RunFact::Opened { policy: run, workflow: Box::new(policy) }));
+        this.run(RunEvent::Started);
+        this
+    }
+
+    fn record(&mut self, fact: Fact) {
+        self.seq += 1;
+        self.at += SignedDuration::from_millis(100);
+        let recorded = Recorded { run: self.lease.run(), seq: self.seq, at: self.at, fact };
+        self.view.apply(&recorded);
+        self.new.push(recorded.fact);
+    }
+
+    fn run(&mut self, event: RunEvent) {
+        self.record(Fact::Run(RunFact::Moved(event)));
+    }
+
+    fn keep(&mut self, store: &SqliteStore) -> Result<(), Box<dyn Error>> {
+        store.append(&self.lease, self.at, &std::mem::take(&mut self.new))?;
+        Ok(())
+    }
+
+    fn begin(&mut self, task: TaskId) {
+        let loop_id = id(task);
+        let (title, branch) = (format!("Task {task} of many"), format!("signoff/task-{task}"));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Added { task, title, branch }));
+        self.run(RunEvent::TaskPicked { loop_id: loop_id.clone() });
+        let worktree = format!(".signoff/worktrees/task-{task}");
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Placed { base: "c0".into(), worktree }));
+        self.then(&loop_id, Event::Started { head: head(0) });
+        self.job(&loop_id, false);
+    }
+
+    /// A review, and a fix if it did not approve.
+    fn round(&mut self, task: TaskId, last: bool) {
+        let loop_id = id(task);
+        self.job(&loop_id, last);
+        if !last {
+            self.job(&loop_id, last);
+        }
+    }
+
+    /// Whatever the loop wants done next, begun and ended.
+    fn job(&mut self, loop_id: &LoopId, approves: bool) {
+        let wishes = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id));
+        let mut wishes =
+            wishes.map(|(this, policy)| outstanding(this, policy)).unwrap_or_default().into_iter();
+        let Some(job) = wishes.find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
+        else {
+            return;
+        };
+        let attempt = job.attempt;
+        let started = LoopFact::AttemptStarted { attempt, launch: launch(&job) };
+        self.record(Fact::Loop(loop_id.clone(), started));
+        let usage =
+            Usage { cost_micro_usd: 12_000, input_tokens: 900, output_tokens: 80, ..Usage::default() };
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage }));
+        let head = head(attempt.0);
+        self.then(
+            loop_id,
+            match job.kind {
+                JobKind::Review { reviewer, .. } => {
+                    let review = Box::new(review(reviewer.as_str(), approves));
+                    Event::ReviewArrived { attempt, review }
+                }
+                JobKind::Work { .. }
+                | JobKind::Fix { .. }
+                | JobKind::Research { .. }
+                | JobKind::Check
+                | JobKind::Combine { .. }
+                | JobKind::Land => Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
+            },
+        );
+    }
+
+    fn then(&mut self, loop_id: &LoopId, event: Event) {
+        let standing = |this: &Self| this.view.loop_state(loop_id).map(Standing::of);
+        let before = standing(self);
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));
+        let after = standing(self);
+        if let Some(standing) = after.filter(|after| before.as_ref() != Some(after)) {
+            self.run(RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
+        }
+    }
+}
+
+/// The workflow of a task, reviewed as often as it takes.
+fn reviewed() -> Policy {
+    let mut policy = Policy::of(preset("task").expect("shipped"));
+    for phase in &mut policy.workflow.phases {
+        if let PhaseKind::Gate(judge) = &mut phase.kind {
+            judge.gate.enabled = true;
+            judge.gate.bound = Bound::Unlimited;
+        }
+    }
+    policy
+}
+
+fn id(task: TaskId) -> LoopId {
+    LoopId::new(format!("task-{task}"))
+}
+
+fn head(number: u64) -> Head {
+    Head { commit: format!("c{number}").as_str().into(), tree: format!("t{number}").as_str().into() }
+}
+
+fn review(reviewer: &str, approves: bool) -> Review {
+    let verdict = if approves { Verdict::Approved } else { Verdict::ChangesRequested };
+    let found = |line: u32| Finding {
+        file: Some("src/lib.rs".to_owned()),
+        line: Some(line),
+        ..Finding::of(&reviewer.into(), "bug", Severity::High, "the input is not checked")
+    };
+    let mut findings = if approves { Vec::new() } else { vec![found(7), found(93)] };
+    assign_ids(&mut findings);
+    Review { findings, ..Review::of(reviewer.into(), ReviewerKind::General, verdict) }
+}
+
+fn launch(job: &Job) -> Launch {
+    let (role, reviewer) = match &job.kind {
+        JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
+        JobKind::Fix { .. } => ("fix", None),
+        JobKind::Work { role, .. } => (role.word(), None),
+        JobKind::Research { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => {
+            ("check", None)
+        }
+    };
+    Launch { role: role.to_owned(), reviewer, cycle: job.cycle, ..Launch::of("claude") }
+}

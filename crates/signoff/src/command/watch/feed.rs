@@ -1,0 +1,173 @@
+//! What there is to watch: facts, the queue, and what agents say.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use signoff_core::group::RunStage;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::view::{RunView, Status, TaskRow};
+use signoff_core::wire::{QUEUE, Recorded};
+use signoff_engine::transcript::Transcript;
+use signoff_store::Store;
+
+use crate::desk::Desk;
+use crate::door;
+use crate::failure::Failure;
+use crate::follow::Follow;
+use crate::look::{self, Kinds};
+use crate::screen::Teller;
+
+/// How often agents are listened to.
+const LISTENING: SignedDuration = SignedDuration::from_millis(300);
+
+/// How much of the end of a transcript is read to find its last line.
+const TAIL: u64 = 16 * 1024;
+
+/// One attempt of one loop.
+type Speaker = (RunId, LoopId, AttemptId);
+
+/// What other programs record, as they do.
+pub struct Feed {
+    root: PathBuf,
+    run: Option<RunId>,
+    /// None as long as nothing was ever kept here.
+    open: Option<Open>,
+    listened_at: Option<Timestamp>,
+    speakers: BTreeMap<Speaker, Transcript>,
+}
+
+struct Open {
+    desk: Desk,
+    follow: Follow,
+    kinds: Kinds,
+    views: BTreeMap<RunId, RunView>,
+    /// What was recorded of the run before it was watched.
+    before: Vec<Recorded>,
+    queue: Option<Vec<TaskRow>>,
+}
+
+impl Open {
+    fn new(desk: Desk, run: Option<RunId>) -> Result<Self, Failure> {
+        let before = run.map_or(Ok(Vec::new()), |run| desk.store.log(run))?;
+        let seen = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
+        let follow = Follow::new(desk.store.clone(), seen)?;
+        let kinds = Kinds::of(&desk);
+        Ok(Self { desk, follow, kinds, views: BTreeMap::new(), before, queue: None })
+    }
+}
+
+impl Feed {
+    pub fn new(root: PathBuf, run: Option<RunId>) -> Result<Self, Failure> {
+        let mut feed = Self { root, run, open: None, listened_at: None, speakers: BTreeMap::new() };
+        feed.open()?;
+        if let Some(run) = run {
+            known(feed.open.as_ref().map(|open| &open.desk), run)?;
+        }
+        Ok(feed)
+    }
+
+    /// Somebody may begin to keep something here at any time.
+    fn open(&mut self) -> Result<(), Failure> {
+        if self.open.is_none()
+            && let Some(desk) = Desk::at(self.root.clone())?
+        {
+            self.open = Some(Open::new(desk, self.run)?);
+        }
+        Ok(())
+    }
+
+    /// What the open runs hold already; it is not news then.
+    pub fn so_far(&mut self) -> Result<Vec<(RunId, Vec<Recorded>)>, Failure> {
+        let mut runs: BTreeMap<RunId, Vec<Recorded>> = BTreeMap::new();
+        for recorded in self.news()? {
+            runs.entry(recorded.run).or_default().push(recorded);
+        }
+        Ok(runs.into_iter().collect())
+    }
+
+    /// What was recorded since it was last asked.
+    pub fn news(&mut self) -> Result<Vec<Recorded>, Failure> {
+        self.open()?;
+        let Some(open) = &mut self.open else { return Ok(Vec::new()) };
+        let mut news = std::mem::take(&mut open.before);
+        news.extend(open.follow.news()?);
+        news.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
+        for recorded in news.iter().filter(|recorded| recorded.run != QUEUE) {
+            open.views.entry(recorded.run).or_default().apply(recorded);
+        }
+        Ok(news)
+    }
+
+    /// The tasks that no run has taken up, where they are others than before. One run has no queue.
+    pub fn queue(&mut self, moved: bool) -> Result<Option<Vec<TaskRow>>, Failure> {
+        let Some(open) = self.open.as_mut().filter(|open| moved || open.queue.is_none()) else {
+            return Ok(None);
+        };
+        let queued = |row: &TaskRow| row.run_id.is_none() && row.status == Status::Pending;
+        let tasks = if self.run.is_some() { Vec::new() } else { open.desk.store.tasks()? };
+        let tasks: Vec<TaskRow> = tasks.into_iter().filter(queued).collect();
+        let same = open.queue.as_ref() == Some(&tasks);
+        open.queue = Some(tasks.clone());
+        Ok((!same).then_some(tasks))
+    }
+
+    /// Whether the run that is watched is over.
+    pub fn is_over(&self) -> bool {
+        let view = self.open.as_ref().zip(self.run).and_then(|(open, run)| open.views.get(&run));
+        view.is_some_and(|view| matches!(view.stage(), RunStage::Done(_)))
+    }
+
+    /// Tells the last line of every agent at work, where it is a new one.
+    pub fn say(&mut self, teller: &Teller) {
+        let now = door::now();
+        if self.listened_at.is_some_and(|at| now.duration_since(at).abs() < LISTENING) {
+            return;
+        }
+        self.listened_at = Some(now);
+        let Some(open) = &self.open else { return };
+        let at_work = at_work(&open.views);
+        self.speakers.retain(|speaker, _| at_work.contains(speaker));
+        for speaker in at_work {
+            let (run, loop_id, attempt) = &speaker;
+            let transcript = self.speakers.entry(speaker.clone()).or_insert_with(|| {
+                let dir = look::attempt(&open.desk, (*run, loop_id), *attempt);
+                let view = open.views.get(run);
+                let kind = view.and_then(|view| open.kinds.kind(view, loop_id, *attempt));
+                Transcript::tail(&dir, kind, TAIL)
+            });
+            // What cannot be read is not shown; it may be written later.
+            let lines = transcript.more().unwrap_or_default();
+            if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
+                teller.said((*run, loop_id), *attempt, line, &Arc::default());
+            }
+        }
+    }
+}
+
+/// The attempts under way, of all runs.
+fn at_work(views: &BTreeMap<RunId, RunView>) -> Vec<Speaker> {
+    let mut found = Vec::new();
+    for (run, view) in views.iter().filter(|(_, view)| !matches!(view.stage(), RunStage::Done(_))) {
+        for loop_id in view.loop_ids() {
+            let attempts = look::under_way(view, loop_id);
+            found.extend(attempts.into_iter().map(|attempt| (*run, loop_id.clone(), attempt)));
+        }
+    }
+    found
+}
+
+/// A run that is asked for must have been begun.
+pub fn known(desk: Option<&Desk>, run: RunId) -> Result<(), Failure> {
+    let runs = desk.map_or(Ok(Vec::new()), |desk| desk.store.runs())?;
+    if runs.iter().any(|row| row.id == run) {
+        return Ok(());
+    }
+    let hint = match runs.as_slice() {
+        [] => "nothing was run here yet: `signoff work` works the queue".to_owned(),
+        [one] => format!("the only one is run {}", one.id),
+        [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
+    };
+    Err(Failure::usage(format!("there is no run {run}")).hint(hint))
+}

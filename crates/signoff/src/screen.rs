@@ -1,0 +1,198 @@
+//! The screen on this terminal: one thread draws it and hears the keys; everybody else only tells it.
+//!
+//! At most thirty frames a second are drawn, and only when something changed. So nobody who works waits for a terminal,
+//! and sixty loops cost hardly more than one.
+
+mod answers;
+mod clerk;
+mod drawing;
+mod driving;
+mod keys;
+mod press;
+mod signals;
+mod terminal;
+
+pub use answers::Answers;
+pub use clerk::Clerk;
+pub use driving::Driving;
+pub use signals::Ends;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::thread::JoinHandle;
+
+use jiff::Timestamp;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::view::TaskRow;
+use signoff_core::wire::Recorded;
+use signoff_engine::notify::Terminal;
+use signoff_term::tui::{Ink, Material, Mode, Tui, Wish};
+
+use self::drawing::Drawing;
+use self::signals::Told;
+use crate::console::Console;
+use crate::door;
+
+/// What the drawing thread is told.
+enum News {
+    Facts(Vec<Recorded>),
+    Said {
+        run: RunId,
+        loop_id: LoopId,
+        attempt: AttemptId,
+        line: String,
+        /// Held until the line was taken in: a terminal that takes nothing must not pile them up.
+        unheard: Arc<()>,
+    },
+    Queue(Vec<TaskRow>),
+    /// What time it is in what is shown.
+    Time(Timestamp),
+    Supply(Box<Material>),
+    Note(String),
+    Ending,
+    Ring(Vec<u8>),
+    Told(Told),
+    /// Nothing more will come.
+    Over,
+}
+
+/// Why the screen is not shown any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The person left it.
+    Quit,
+    /// They want the program to end, or somebody else does.
+    Interrupted,
+    /// There is no terminal any more.
+    Gone,
+}
+
+/// Whoever fulfils what the screen wishes for. The screen stands still meanwhile, so it must take no time.
+pub trait Fulfil: Send {
+    fn fulfil(&mut self, wish: Wish);
+
+    /// Whether anybody sees the screen: nobody does in the background.
+    fn seen(&mut self, seen: bool);
+
+    /// It is not shown any more.
+    fn left(&mut self, left: Left);
+}
+
+/// Tells the screen what is new. Nobody there to draw is no reason to fail.
+#[derive(Clone)]
+pub struct Teller(Sender<News>);
+
+impl Teller {
+    /// New facts, in order.
+    pub fn facts(&self, facts: Vec<Recorded>) {
+        self.send(News::Facts(facts));
+    }
+
+    /// A line of an agent. `unheard` is held until it is on the screen.
+    pub fn said(&self, (run, loop_id): (RunId, &LoopId), attempt: AttemptId, line: &str, unheard: &Arc<()>) {
+        let (loop_id, line, unheard) = (loop_id.clone(), line.to_owned(), unheard.clone());
+        self.send(News::Said { run, loop_id, attempt, line, unheard });
+    }
+
+    /// The tasks that no run has taken up.
+    pub fn queue(&self, tasks: Vec<TaskRow>) {
+        self.send(News::Queue(tasks));
+    }
+
+    /// What time it is in what is shown, where that is not now.
+    pub fn time(&self, time: Timestamp) {
+        self.send(News::Time(time));
+    }
+
+    /// What was wished for.
+    pub fn supply(&self, material: Material) {
+        self.send(News::Supply(Box::new(material)));
+    }
+
+    /// Something a person should know.
+    pub fn note(&self, note: &str) {
+        self.send(News::Note(note.to_owned()));
+    }
+
+    /// Nobody is asked any more.
+    pub fn ending(&self) {
+        self.send(News::Ending);
+    }
+
+    /// Sends the terminal what draws nothing: a bell, a notification.
+    fn ring(&self, bytes: Vec<u8>) {
+        self.send(News::Ring(bytes));
+    }
+
+    fn send(&self, news: News) {
+        self.0.send(news).ok();
+    }
+}
+
+/// The screen. It is taken away when this is dropped, and what was said meanwhile is said.
+pub struct Screen {
+    teller: Teller,
+    drawing: Option<JoinHandle<()>>,
+}
+
+impl Screen {
+    /// Of the repository whose top this is. None if the terminal is not to be had: it belongs to somebody else, or nothing can be drawn on it.
+    pub fn open(
+        console: &Console,
+        (mode, ends): (Mode, Ends),
+        root: &Path,
+        fulfil: impl FnOnce(Teller) -> Box<dyn Fulfil>,
+    ) -> Option<Self> {
+        if !console.is_live() || !terminal::is_ours() {
+            return None;
+        }
+        let (tell, news) = mpsc::channel();
+        let (teller, signals) = (Teller(tell.clone()), tell);
+        signals::listen(ends, move |told| signals.send(News::Told(told)).is_ok()).ok()?;
+        let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
+        let mut tui = Tui::new(mode, ink);
+        tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
+        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console);
+        drawing.begin().ok()?;
+        let drawing = std::thread::spawn(move || drawing.draw_until_told_off(&news));
+        Some(Self { teller, drawing: Some(drawing) })
+    }
+
+    pub fn teller(&self) -> &Teller {
+        &self.teller
+    }
+
+    /// Where notifications go meanwhile: who draws also rings, so that neither gets in the way of the other.
+    pub fn terminal(&self) -> Terminal {
+        let teller = self.teller.clone();
+        Arc::new(move |bytes: &[u8]| teller.ring(bytes.to_vec()))
+    }
+}
+
+/// Also when something panicked: the terminal must be given back.
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.teller.send(News::Over);
+        self.drawing.take().map(JoinHandle::join);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A terminal that was stopped takes nothing: whoever reads the agents' lines sees it and sends no more.
+    #[test]
+    fn a_line_is_unheard_until_it_is_taken_in() {
+        let (tell, news) = mpsc::channel();
+        let teller = Teller(tell);
+        let heard = Arc::new(());
+        for line in ["Reading", "Writing"] {
+            teller.said((RunId(1), &LoopId::new("1")), AttemptId(1), line, &heard);
+        }
+        assert_eq!(Arc::strong_count(&heard), 3);
+        news.try_iter().for_each(drop);
+        assert_eq!(Arc::strong_count(&heard), 1);
+    }
+}

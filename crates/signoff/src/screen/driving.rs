@@ -1,0 +1,46 @@
+//! What the screen wishes for while this program works.
+
+use signoff_term::tui::Wish;
+
+use super::{Answers, Clerk, Fulfil, Left};
+use crate::console::say;
+
+/// Answers go to the dispatcher at once; everything else takes the way that it takes from another program.
+pub struct Driving {
+    pub answers: Answers,
+    /// Whether the person may be asked.
+    pub attended: bool,
+    pub clerk: Clerk,
+}
+
+impl Fulfil for Driving {
+    fn fulfil(&mut self, wish: Wish) {
+        match wish {
+            Wish::Answer { run, loop_id, question, choice } => {
+                self.answers.answer((run, loop_id), question, choice);
+            }
+            Wish::Later { run, loop_id, question, how } => {
+                // To be read when the screen is left.
+                say(&format!("Left for later: {how}\n"));
+                self.answers.later((run, loop_id), question);
+            }
+            other => self.clerk.fulfil(other),
+        }
+    }
+
+    fn seen(&mut self, seen: bool) {
+        self.answers.attended(seen && self.attended);
+    }
+
+    /// The work goes on as lines, which ask nobody.
+    fn left(&mut self, _left: Left) {
+        self.answers.attended(false);
+    }
+}
+
+/// Also when what draws breaks: nobody waits for answers that nobody can give.
+impl Drop for Driving {
+    fn drop(&mut self) {
+        self.answers.attended(false);
+    }
+}

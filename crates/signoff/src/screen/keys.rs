@@ -1,0 +1,59 @@
+//! The keyboard of a terminal, a key at a time.
+//!
+//! Read by ourselves: the library that draws would read a terminal that hung up for ever, and could not be told off.
+
+use std::io::{self, Stdin};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signoff_term::tui::Press;
+
+use super::press::presses;
+
+/// How long the rest of a key may be on its way: an escape alone is a key of its own.
+const REST: Duration = Duration::from_millis(50);
+
+/// What comes from a keyboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// None, if nobody pressed any.
+    Keys(Vec<Press>),
+    /// Nobody can press any more.
+    Gone,
+}
+
+/// A keyboard, and the beginning of a character whose end is still to come.
+#[derive(Debug, Default)]
+pub struct Keys(Vec<u8>);
+
+impl Keys {
+    /// Waits so long for a key. The terminal must be ours: others are stopped when they read from it.
+    pub fn wait(&mut self, longest: Duration) -> Heard {
+        let stdin = io::stdin();
+        if !is_more(&stdin, longest) {
+            return Heard::Keys(Vec::new());
+        }
+        let Some(typed) = some(&stdin) else { return Heard::Gone };
+        self.0.extend(typed);
+        if self.0.last() == Some(&0x1b) && is_more(&stdin, REST) {
+            self.0.extend(some(&stdin).unwrap_or_default());
+        }
+        let (found, left) = presses(&std::mem::take(&mut self.0));
+        self.0 = left;
+        Heard::Keys(found)
+    }
+}
+
+/// What was typed. None if nobody can type any more.
+fn some(stdin: &Stdin) -> Option<Vec<u8>> {
+    let mut buffer = [0; 1024];
+    let length = rustix::io::read(stdin.as_fd(), &mut buffer).ok().filter(|length| *length > 0)?;
+    buffer.get(..length).map(<[u8]>::to_vec)
+}
+
+fn is_more(stdin: &Stdin, longest: Duration) -> bool {
+    let longest = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
+    let mut waits = [PollFd::new(stdin, PollFlags::IN)];
+    poll(&mut waits, Some(&longest)).is_ok_and(|ready| ready > 0)
+}

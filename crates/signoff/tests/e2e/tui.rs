@@ -1,0 +1,299 @@
+//! The screen on a real terminal: its keys, watching others, replaying, and leaving the terminal as it was.
+
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::signal_group;
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::terminal::{Terminal, key};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, changes};
+
+const HUP: i32 = 1;
+const INT: i32 = 2;
+const TERM: i32 = 15;
+
+const ASKED: &str = "Esc leaves it for later";
+const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
+
+/// The first review finds something, the second nothing.
+fn strict(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+/// One task whose implementer waits until it is let go.
+fn waiting() -> (Project, impl Fn()) {
+    let project = Project::new(PROGRAM);
+    let gate = project.state().with_file_name("go-on");
+    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    project.set_agent(|script| strict(script.rule(waits.wait_for(&gate.display().to_string()))));
+    project.run(&["add", "Log in", "-a"]);
+    (project, move || fs::write(&gate, "").expect("a file"))
+}
+
+/// One task that was worked, and what was printed of it.
+fn worked() -> (Project, String) {
+    let project = Project::with_agent(PROGRAM, strict);
+    project.run(&["add", "Log in", "-a"]);
+    let output = project.run(&["work", "--plain"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    (project, output.stdout)
+}
+
+/// One task that came to a question, which nobody answered.
+fn asking() -> Project {
+    let project = Project::with_agent(PROGRAM, strict);
+    project.configure(ASKS);
+    project.run(&["add", "Log in", "-a"]);
+    project.run(&["work", "--plain"]);
+    project
+}
+
+/// A terminal that shows the question of another program's task.
+fn asked(project: &Project) -> Terminal {
+    let terminal = project.env.terminal(&["watch"]);
+    terminal.wait_for(ASKED);
+    terminal
+}
+
+fn left(terminal: Terminal, code: i32) {
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(code), true), "{end}");
+    assert!(!end.screen.contains("Log in  "), "something of the screen is left:\n{end}");
+}
+
+#[test]
+fn keys_open_panes_and_help_and_leave_the_work_as_lines() {
+    let (project, let_go) = waiting();
+    let terminal = project.env.terminal(&["work"]);
+    terminal.wait_for("Reading it.");
+    terminal.send("?");
+    terminal.wait_for("this help");
+    terminal.send(key::ESC);
+    terminal.wait_until("no help", |screen| !screen.contains("this help"));
+    terminal.send(key::ENTER);
+    terminal.wait_for("Transcript");
+    terminal.send("4");
+    terminal.wait_for("Reading it.");
+    terminal.send("5");
+    terminal.wait_for("Implementing...");
+    terminal.send(key::ESC);
+    terminal.wait_until("the list", |screen| !screen.contains("Transcript"));
+    terminal.send("q");
+    terminal.wait_for("Leave the screen?");
+    terminal.send("y");
+    let screen = terminal.wait_until("lines", |screen| screen.contains("[1/3] Implementing..."));
+    assert!(terminal.is_sane() && !screen.contains("Leave"), "{screen}");
+    let_go();
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+    insta::assert_snapshot!(end, @"
+    exit 0
+    Running task #1: Log in
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - missing input validation
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ");
+}
+
+#[test]
+fn what_is_answered_while_watching_goes_on_in_the_other_program() {
+    let project = Project::with_agent(PROGRAM, strict);
+    project.configure(ASKS);
+    project.run(&["add", "Log in", "-a"]);
+    let worker = project.env.start_group(&["work", "--watch"]);
+    let terminal = asked(&project);
+    terminal.send("1");
+    terminal.wait_for("› 1 continue");
+    terminal.send(key::ENTER);
+    terminal.wait_for("DONE");
+    terminal.send("q");
+    left(terminal, 0);
+    signal_group(worker.id(), INT);
+    let output = project.env.finish(worker);
+    assert!(output.stdout.contains("Task #1 completed (APPROVED after 2 cycles)"), "{output}");
+}
+
+#[test]
+fn findings_are_disputed_and_verdicts_edited_with_keys() {
+    let project = asking();
+    let terminal = asked(&project);
+    terminal.send(key::ESC);
+    terminal.wait_until("no question", |screen| !screen.contains(ASKED));
+    terminal.send(key::ENTER);
+    terminal.send("2");
+    terminal.wait_for("missing input validation");
+    terminal.send("x");
+    terminal.wait_for("Why is it wrong?");
+    terminal.send("generated");
+    terminal.wait_for("generated");
+    terminal.send(key::ENTER);
+    terminal.wait_for("is refuted by");
+    terminal.send("e");
+    terminal.wait_for("APPROVED");
+    terminal.send("1");
+    terminal.send(key::ENTER);
+    terminal.send("seen");
+    terminal.send(key::ENTER);
+    terminal.wait_for("is APPROVED by");
+    terminal.send("q");
+    left(terminal, 0);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    assert_eq!(shown["task"]["final_verdict"], "APPROVED", "{shown:#}");
+    assert_eq!(shown["ledger"][0]["state"], "refuted", "{shown:#}");
+}
+
+#[test]
+fn an_empty_queue_is_watched_until_something_comes() {
+    let project = Project::with_agent(PROGRAM, strict);
+    let terminal = project.env.terminal(&["watch"]);
+    terminal.wait_for("q leave");
+    project.run(&["add", "Log in", "-a"]);
+    terminal.wait_for("Log in");
+    project.run(&["work"]);
+    terminal.wait_for("DONE");
+    terminal.send("q");
+    left(terminal, 0);
+}
+
+#[test]
+fn a_terminal_may_become_tiny_and_large_again() {
+    let (project, let_go) = waiting();
+    let terminal = project.env.terminal(&["work"]);
+    terminal.wait_for("Reading it.");
+    terminal.resize((20, 5));
+    terminal
+        .wait_until("a small screen", |screen| screen.contains("WORK") && !screen.contains("Reading it."));
+    terminal.resize((80, 24));
+    terminal.wait_for("Reading it.");
+    let_go();
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+}
+
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
+    for kind in ["dumb", ""] {
+        let (project, let_go) = waiting();
+        let_go();
+        let end = project.env.terminal_of((80, 24), &["work"], &[("TERM", kind)]).finish();
+        assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+        assert!(end.screen.text().starts_with("Running task #1: Log in\n  [1/3] Implementing..."), "{end}");
+    }
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let project = asking();
+    for (variables, coloured) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false)] {
+        let terminal = project.env.terminal_of((80, 24), &["watch"], variables);
+        terminal.wait_for(ASKED);
+        assert_eq!(terminal.is_coloured(), coloured, "{}", terminal.screen());
+        terminal.send(&format!("{}q", key::ESC));
+        left(terminal, 0);
+    }
+}
+
+#[test]
+fn whoever_ends_it_the_terminal_is_given_back() {
+    let (project, _) = worked();
+    for command in [&["watch"][..], &["replay", "1"]] {
+        for signal in [HUP, TERM, INT] {
+            let terminal = project.env.terminal(command);
+            terminal.wait_for("q leave");
+            terminal.signal(signal);
+            left(terminal, 130);
+        }
+        let terminal = project.env.terminal(command);
+        terminal.wait_for("q leave");
+        terminal.send(key::CTRL_C);
+        left(terminal, 130);
+    }
+}
+
+#[test]
+fn a_panic_leaves_a_terminal_on_which_it_can_be_read() {
+    let project = asking();
+    for (place, code) in [("drawing", 1), ("watching", 101)] {
+        let terminal = project.env.terminal_of((80, 24), &["watch"], &[("SIGNOFF_TEST_PANIC", place)]);
+        let end = terminal.finish();
+        assert_eq!((end.code, end.sane), (Some(code), true), "{place}: {end}");
+        assert!(end.screen.contains("a test wants to see this"), "{place}: {end}");
+    }
+}
+
+#[test]
+fn work_whose_screen_breaks_goes_on_as_lines() {
+    let (project, let_go) = waiting();
+    let terminal = project.env.terminal_of((80, 24), &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
+    terminal.wait_for("[1/3] Implementing...");
+    let_go();
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+    assert!(end.screen.contains("Task #1 completed (APPROVED after 2 cycles)"), "{end}");
+}
+
+#[test]
+fn a_replay_prints_what_was_printed() {
+    let (project, printed) = worked();
+    for run in ["1", "run-1"] {
+        let output = project.run(&["replay", run, "--speed", "max"]);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(0), printed.as_str()), "{output}");
+    }
+    let watched = project.run(&["watch", "1"]);
+    assert_eq!((watched.code, watched.stdout.as_str()), (Some(0), printed.as_str()), "{watched}");
+    let events = project.run(&["replay", "1", "--speed", "max", "--json-events"]).stdout;
+    assert!(events.lines().all(|line| line.starts_with("{\"version\":1,\"run_id\":1,\"seq\":")), "{events}");
+}
+
+#[test]
+fn a_replay_on_the_screen_stays_until_it_is_left() {
+    let (project, _) = worked();
+    let terminal = project.env.terminal(&["replay", "1", "--speed", "max"]);
+    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("max"));
+    terminal.send(key::ENTER);
+    terminal.wait_for("APPROVED");
+    terminal.send(key::ESC);
+    terminal.send("-");
+    terminal.wait_for("10000×");
+    terminal.send(" ");
+    terminal.wait_for("paused");
+    terminal.send("q");
+    left(terminal, 0);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let (project, _) = worked();
+    let output = project.env.shell("{ signoff replay 1 --speed max --plain; echo $? >&2; } | head -n 1");
+    insta::assert_snapshot!(output, @"
+    exit 0
+    --- stdout
+    Running task #1: Log in
+    --- stderr
+    0
+    ");
+}
+
+#[test]
+fn what_was_never_run_cannot_be_shown_again() {
+    let project = Project::with_agent(PROGRAM, strict);
+    insta::assert_snapshot!(project.run(&["replay", "1"]), @"");
+    project.run(&["add", "Log in", "-a"]);
+    project.run(&["work"]);
+    insta::assert_snapshot!(project.run(&["replay", "7"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "x"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "1", "--speed", "0"]), @"");
+    insta::assert_snapshot!(project.run(&["watch", "7"]), @"");
+    insta::assert_snapshot!(project.run(&["watch", "--json"]), @"");
+}
