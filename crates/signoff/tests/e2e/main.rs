@@ -16,6 +16,7 @@ mod configure;
 mod cost;
 mod demo;
 mod documentation;
+#[cfg(test)]
 mod documented_commands;
 mod foreign;
 mod groups;
