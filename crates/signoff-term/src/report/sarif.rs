@@ -142,7 +142,7 @@ fn properties(line: &LedgerLine) -> Value {
 fn finding(line: &FindingLine) -> Finding {
     Finding {
         id: FindingId::new(&line.id),
-        sources: line.sources.iter().map(|name| ReviewerName::new(name)).collect(),
+        sources: line.sources.iter().map(ReviewerName::new).collect(),
         kind: line.kind.clone(),
         severity: Severity::from_word(Some(line.severity)),
         file: line.file.clone(),
