@@ -16,6 +16,9 @@ const TEXT: usize = 4_000;
 /// How many lines of `git diff --stat` are shown.
 const STAT: usize = 60;
 
+/// How many findings of a round that came to nothing are shown.
+const UNLISTED: usize = 20;
+
 /// The whole account, with one line break at its end.
 pub fn markdown(account: &Account) -> String {
     let mut page = Page::new();
@@ -211,6 +214,12 @@ fn cycle(cycle: &Cycle) -> String {
         round.fixed,
     );
     cycle.reviews.iter().for_each(|one| out.push_str(&review(one)));
+    // What was reported beside an answer that nobody could read is in no list of findings yet.
+    let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == "INCONCLUSIVE");
+    for issue in unlisted.take(UNLISTED) {
+        let (severity, text) = (issue.finding.severity.word(), &issue.finding.description);
+        out.push_str(&format!("  - {severity}: {}\n", line(text, SENTENCE)));
+    }
     out.push('\n');
     out
 }
@@ -238,8 +247,6 @@ fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
     let row = |one: &Attempt| {
         let who =
             one.reviewer.as_ref().map_or_else(|| one.role.clone(), |name| format!("{} by {name}", one.role));
-        let outcome = one.outcome.unwrap_or("running").replace('_', " ");
-        let detail = one.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
         format!(
             "| {} | {} | {} | {} | ${:.2} | {} |\n",
             one.id,
@@ -247,7 +254,7 @@ fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
             line(&format!("{} {}", one.agent, one.model.as_deref().unwrap_or_default()), 60),
             span(one.duration_ms),
             one.cost_usd,
-            line(&(outcome + &detail), SENTENCE),
+            line(&one.ending(), SENTENCE),
         )
     };
     let head = "| | Who | Agent | Time | Cost | End |\n|---|---|---|--:|--:|---|\n";

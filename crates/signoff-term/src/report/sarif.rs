@@ -14,14 +14,16 @@ use crate::show::{Cycle, FindingLine, LedgerLine};
 /// The whole account, with one line break at its end.
 pub fn sarif(account: &Account) -> String {
     let parts = account.parts.iter().map(|one| part(account, one));
-    let mut runs: Vec<Value> = account.tasks.iter().map(task).chain(parts).collect();
-    if runs.is_empty() {
-        // A document without a run would say that nobody looked for anything.
-        let (title, standing) = (account.title(), account.standing());
-        let id = format!("signoff/{}-{}/", account.about.kind, account.about.id);
-        runs.push(run((&id, &title), (&[], &[]), (standing.kind == "passed", &standing.text), json!({})));
-    }
-    document(runs)
+    document(whole(account).into_iter().chain(account.tasks.iter().map(task)).chain(parts).collect())
+}
+
+/// How a run as a whole ended: it may have failed before it had a task.
+fn whole(account: &Account) -> Option<Value> {
+    let of = account.run.as_ref().filter(|_| account.about.kind == "run")?;
+    let (id, title) = (format!("signoff/run-{}/", of.id), account.title());
+    let properties = json!({ "run": of.id, "preset": of.preset, "standing": of.standing.text });
+    let is_fine = of.standing.kind == "passed";
+    Some(run((&id, &title), (&[], &[]), (is_fine, &of.standing.text), properties))
 }
 
 fn task(task: &TaskAccount) -> Value {
@@ -140,7 +142,7 @@ fn properties(line: &LedgerLine) -> Value {
 fn finding(line: &FindingLine) -> Finding {
     Finding {
         id: FindingId::new(&line.id),
-        sources: line.sources.iter().map(|name| ReviewerName::new(name)).collect(),
+        sources: line.sources.iter().map(ReviewerName::new).collect(),
         kind: line.kind.clone(),
         severity: Severity::from_word(Some(line.severity)),
         file: line.file.clone(),

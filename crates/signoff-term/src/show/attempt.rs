@@ -14,6 +14,7 @@ use signoff_core::view::RunView;
 use signoff_core::wire::{Launch, LoopFact, Recorded};
 
 use super::shape::usd;
+use crate::fit::{SENTENCE, cut};
 use crate::words;
 
 /// One start of one agent, or of something the program does itself.
@@ -146,6 +147,22 @@ impl Attempt {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
         }
+    }
+}
+
+impl Attempt {
+    /// How it ended, in words that fit a line: `reviewed: approved`, `failed: timed out`.
+    pub fn ending(&self) -> String {
+        let detail = self.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
+        // How it failed is in the detail, in better words.
+        let outcome = match self.outcome {
+            None => "running".to_owned(),
+            Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
+                "failed".to_owned()
+            }
+            Some(outcome) => outcome.replace('_', " "),
+        };
+        outcome + &detail.unwrap_or_default()
     }
 }
 

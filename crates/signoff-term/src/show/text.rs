@@ -143,15 +143,6 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
         None => attempt.role.clone(),
     };
     let agent = format!("{} {}", attempt.agent, attempt.model.as_deref().unwrap_or_default());
-    let detail = attempt.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
-    // How it failed is in the detail, in better words.
-    let outcome = match attempt.outcome {
-        None => "running".to_owned(),
-        Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
-            "failed".to_owned()
-        }
-        Some(outcome) => outcome.replace('_', " "),
-    };
     vec![
         attempt.id.clone(),
         cut(&who, 60),
@@ -159,7 +150,7 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
         cut(&attempt.started_at, 40),
         if attempt.outcome.is_some() { span(attempt.duration_ms) } else { "…".to_owned() },
         dollars(attempt.cost_usd, attempt.cost_is_estimated),
-        outcome + &detail.unwrap_or_default(),
+        attempt.ending(),
     ]
 }
 

@@ -4,7 +4,7 @@ mod laws;
 
 use signoff_core::ids::LoopId;
 use signoff_core::ledger::{DecidedBy, Decision, State};
-use signoff_core::machine::{Event, Failure, FinalWord};
+use signoff_core::machine::{Choice, Event, Failure};
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::view::{RunRow, Status, TaskRow};
 use signoff_term::report::{
@@ -34,15 +34,12 @@ pub fn halfway() -> Account {
     let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
     let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
     let story = Story::of(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
-    let story = story.starts(30).works().objects("spec", &open).mumbles("code");
-    let verdict = FinalWord::ChangesRequested;
-    let edited =
-        Event::PersonEdited { verdict, by: "ann".into(), reason: "not like this".into(), head: None };
-    let story = story.then(edited);
+    let story = story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code");
+    let story = story.person(Choice::Proceed).writer_fails(Failure::TimedOut);
     let folded = Folded::of(&story.log);
     let rows = [
         ended(row(29, "Add login", Status::Completed), "approved", "APPROVED", "", 1),
-        ended(row(30, "Add logout", Status::Failed), "failed", "CHANGES_REQUESTED", "reviewer_failed", 1),
+        ended(row(30, "Add logout", Status::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1),
         TaskRow { base: None, worktree: None, started_at: None, ..row(31, "Add tests", Status::Pending) },
     ];
     let tasks = rows.map(|row| {
@@ -148,7 +145,7 @@ fn an_approved_task_for_a_pull_request() {
     | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
     | a3 | review by code | claude large | 20s | $0.12 | reviewed: changes_requested |
     | a4 | fix | claude large | 20s | $0.12 | complete |
-    | a5 | review by spec | claude large | 20s | $0.12 | timed out: timed out |
+    | a5 | review by spec | claude large | 20s | $0.12 | failed: timed out |
     | a6 | review by code | claude large | 20s | $0.12 | reviewed: approved |
     | a7 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
 
@@ -185,13 +182,18 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     **Left unfinished (working) with 3 tasks, and nobody is at work: \`signoff run --resume 3\` goes on**, reviewed by code, spec.
 
-    1 review cycle, no findings. $0.72, 4m 20s. 3 tasks.
+    2 review cycles, findings: 2 open. $0.96, 6m 00s. 3 tasks.
 
     | Task | Title | Standing | Reviews | Cost | Changes |
     |--:|---|---|--:|--:|---|
     | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
-    | 30 | Add logout | ✗ Failed: a reviewer or check failed (reviewer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
+    | 30 | Add logout | ✗ Failed: the fixer failed (fixer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
     | 31 | Add tests | … Not started yet | 0 | $0.36 | nothing was changed: it was never started |
+
+    | Task | Finding | Severity | Where | By | State |
+    |---|---|---|---|---|---|
+    | 30 | the session stays open | critical | `src/a.rs:3` | spec | **open** |
+    | 30 | a typo | minor | `src/a.rs:9` | spec | open |
 
     <details><summary>Task 29: What was asked</summary>
 
@@ -235,20 +237,50 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     </details>
 
-    <details><summary>Task 30: Decisions of people</summary>
+    <details><summary>Task 30: Findings in full (2)</summary>
 
-    - 2026-01-29T10:06:20Z ann: edit CHANGES_REQUESTED: not like this
+    - `f-a5616c7f75` **critical** `src/a.rs:3`, open
+
+      the session stays open
+
+      Reported by spec in review 1
+
+    - `f-39866e08c8` **minor** `src/a.rs:9`, open
+
+      a typo
+
+      Reported by spec in review 1
+
 
     </details>
 
-    <details><summary>Task 30: Attempts (4)</summary>
+    <details><summary>Task 30: Reviews (1)</summary>
+
+    **review 1**, pass 1, commit `c2`: INCONCLUSIVE (2 new, 0 carried, 0 back again, 0 fixed)
+
+    - code inconclusive, 20s, $0.12: there is no verdict line
+    - spec changes requested, 20s, $0.12
+      - critical: the session stays open
+      - minor: a typo
+
+
+    </details>
+
+    <details><summary>Task 30: Decisions of people</summary>
+
+    - 2026-01-29T10:06:50Z ann: answer proceed
+
+    </details>
+
+    <details><summary>Task 30: Attempts (5)</summary>
 
     | | Who | Agent | Time | Cost | End |
     |---|---|---|--:|--:|---|
     | a1 | implement | claude large | 20s | $0.12 | complete |
     | a2 | review by spec | claude large | 20s | $0.12 | reviewed: changes_requested |
     | a3 | review by code | claude large | 20s | $0.12 | unclear: there is no verdict line |
-    | a4 | review by code | claude large | 0ms | $0.00 | stopped |
+    | a4 | review by code | claude large | 20s | $0.12 | unclear: there is no verdict line |
+    | a5 | fix | claude large | 20s | $0.12 | failed: timed out |
 
     </details>
 
@@ -272,12 +304,13 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     </details>
 
-    <details><summary>Cost and time: $0.72, 2m 00s of work</summary>
+    <details><summary>Cost and time: $0.96, 2m 40s of work</summary>
 
     | Role | Attempts | Time | Cost | Tokens in | out |
     |---|--:|--:|--:|--:|--:|
-    | review | 5 | 1m 20s | $0.48 | 3600 | 320 |
+    | review | 5 | 1m 40s | $0.60 | 4500 | 400 |
     | implement | 2 | 40s | $0.24 | 1800 | 160 |
+    | fix | 1 | 20s | $0.12 | 900 | 80 |
 
     </details>
 
@@ -289,13 +322,13 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 fn a_run_that_stopped_halfway_for_continuous_integration() {
     insta::assert_snapshot!(junit::junit(&halfway()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="signoff" tests="6" failures="0" errors="1" skipped="2" time="420.000">
-      <testsuite name="run 3" tests="1" failures="0" errors="0" skipped="1" time="260.000" timestamp="2026-01-29T10:00:10Z">
+    <testsuites name="signoff" tests="10" failures="1" errors="2" skipped="2" time="600.000">
+      <testsuite name="run 3" tests="1" failures="0" errors="0" skipped="1" time="360.000" timestamp="2026-01-29T10:00:10Z">
         <properties>
           <property name="preset" value="plan"/>
           <property name="status" value="running"/>
         </properties>
-        <testcase classname="signoff.run-3" name="end" time="260.000">
+        <testcase classname="signoff.run-3" name="end" time="360.000">
           <skipped message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on"/>
         </testcase>
       </testsuite>
@@ -317,16 +350,30 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <system-out>approved</system-out>
         </testcase>
       </testsuite>
-      <testsuite name="task 30: Add logout" tests="1" failures="0" errors="1" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
+      <testsuite name="task 30: Add logout" tests="5" failures="1" errors="2" skipped="0" time="140.000" timestamp="2026-01-29T10:00:00Z">
         <properties>
           <property name="status" value="failed"/>
           <property name="cost_usd" value="0.36"/>
           <property name="verdict" value="CHANGES_REQUESTED"/>
-          <property name="reason" value="reviewer_failed"/>
+          <property name="reason" value="fixer_failed"/>
           <property name="branch" value="signoff/task-30"/>
         </properties>
-        <testcase classname="signoff.task-30" name="end" time="60.000">
-          <error message="Failed: a reviewer or check failed (reviewer_failed)" type="failed"/>
+        <testcase classname="signoff.task-30" name="end" time="100.000">
+          <error message="Failed: the fixer failed (fixer_failed)" type="failed"/>
+        </testcase>
+        <testcase classname="signoff.task-30.review" name="review 1 by code" time="20.000">
+          <error message="there is no verdict line" type="inconclusive"/>
+        </testcase>
+        <testcase classname="signoff.task-30.review" name="review 1 by spec" time="20.000">
+          <system-out>changes requested</system-out>
+        </testcase>
+        <testcase classname="signoff.task-30.review" name="f-a5616c7f75 [critical] src/a.rs:3 the session stays open" file="src/a.rs" time="0.000">
+          <failure message="the session stays open" type="critical">[critical] src/a.rs:3
+    the session stays open
+    Reported by spec</failure>
+        </testcase>
+        <testcase classname="signoff.task-30.review" name="f-39866e08c8 [minor] src/a.rs:9 a typo" file="src/a.rs" time="0.000">
+          <system-out>open, below the bar</system-out>
         </testcase>
       </testsuite>
       <testsuite name="task 31: Add tests" tests="1" failures="0" errors="0" skipped="1" time="0.000">

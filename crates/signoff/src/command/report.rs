@@ -19,11 +19,12 @@ use crate::door::replace::replace;
 use crate::failure::{Exit, Failure};
 use crate::look::{artifacts, voided};
 
-/// Write down a task or a run: what was asked, found, fixed and left, by whom, at what cost
+/// Write a report about a task or a run
 ///
-/// A number is a task, run-3 or --run 3 the run with that number. It may be unfinished, or have failed: the report says
-/// so. Markdown is made for the body of a pull request, junit and sarif for continuous integration, html and json hold
-/// all there is. It goes to stdout, or with --output to a file, which is then there as a whole or as it was.
+/// What was asked, found, fixed and left, by whom, at what cost. A number is a task, run-3 or --run 3 the run with that
+/// number. It may be unfinished, or have failed: the report says so. Markdown is made for the body of a pull request,
+/// junit and sarif for continuous integration, html and json hold all there is. It goes to stdout, or with --output to a
+/// file, which is then there as a whole or as it was.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff report 29 | gh pr create --title \"Add login\" --body-file -\n  \
@@ -156,7 +157,7 @@ fn of_run(run: RunId) -> Result<Account, Failure> {
 fn unknown_run(run: RunId, last: Option<RunId>) -> Failure {
     let hint = match last {
         Some(last) => {
-            format!("the last one is `run-{last}`; a number alone is a task: `signoff report {run}`")
+            format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
         }
         None => "there are no runs yet: `signoff work` works the tasks".to_owned(),
     };

@@ -13,7 +13,7 @@ use crate::desk::Desk;
 use crate::door;
 use crate::failure::{Exit, Failure};
 
-/// Show how many reviews it takes, why tasks end, what reviewers find and what it costs
+/// Show what all runs tell: reviews, reasons, reviewers, costs
 ///
 /// A finding is upheld if it was fixed or deferred, or if it was settled once and came back. Precision is upheld by
 /// raised. A phase takes as long as somebody is at work in it.

@@ -43,6 +43,8 @@ fn help_lists_the_commands() {
       show           Show a task: its cycles, findings, attempts, costs and files
       logs           Show what the agents of a task said
       diff           Show what a task has changed
+      report         Write a report about a task or a run
+      stats          Show what all runs tell: reviews, reasons, reviewers, costs
       answer         Answer an open question
       retry          Go on with a task that failed or stopped
       edit           Set the final verdict of a task, without a review

@@ -22,7 +22,12 @@ fn worked() -> Project {
 #[test]
 fn nothing_was_done_yet() {
     let project = Project::with_agent(PROGRAM, developer);
-    insta::assert_snapshot!(project.run(&["stats"]), @"");
+    insta::assert_snapshot!(project.run(&["stats"]), @"
+    exit 0
+    --- stdout
+    No runs.
+      signoff work    works the tasks
+    ");
     assert_eq!(project.run(&["stats", "--json"]).json()["runs"], 0);
 }
 
@@ -31,9 +36,32 @@ fn all_runs_are_counted() {
     let project = worked();
     let stats = project.run(&["stats", "--json"]).json();
     assert_eq!((&stats["version"], &stats["runs"]), (&1.into(), &3.into()));
-    insta::assert_snapshot!(format!("{:#}", stats["tasks"]), @"");
-    insta::assert_snapshot!(format!("{:#}", stats["cycles_to_approval"]), @"");
-    insta::assert_snapshot!(stats["stop_reasons"].to_string(), @"");
+    insta::assert_snapshot!(format!("{:#}", stats["tasks"]), @r#"
+    {
+      "all": 3,
+      "approved": 2,
+      "accepted": 0,
+      "not_approved": 1,
+      "unfinished": 0
+    }
+    "#);
+    insta::assert_snapshot!(format!("{:#}", stats["cycles_to_approval"]), @r#"
+    {
+      "median": 2.0,
+      "mean": 2.0,
+      "distribution": [
+        {
+          "cycles": 1,
+          "tasks": 1
+        },
+        {
+          "cycles": 3,
+          "tasks": 1
+        }
+      ]
+    }
+    "#);
+    insta::assert_snapshot!(stats["stop_reasons"].to_string(), @r#"[{"outcome":"approved","reason":null,"tasks":2},{"outcome":"failed","reason":"reviewer_failed","tasks":1}]"#);
     let general = &stats["reviewers"][0];
     assert_eq!(
         (&general["reviewer"], &general["raised"], &general["upheld"]),
@@ -55,7 +83,17 @@ fn what_counts_can_be_narrowed() {
     assert_eq!(project.run(&["stats", "--since", "1d", "--json"]).json()["runs"], 3);
     assert_eq!(project.run(&["stats", "--since", "2999-01-01", "--json"]).json()["runs"], 0);
     assert_eq!(project.run(&["stats", "--preset", "task", "--json"]).json()["runs"], 3);
-    insta::assert_snapshot!(project.run(&["stats", "--preset", "plan"]), @"");
-    insta::assert_snapshot!(project.run(&["stats", "--preset", "nonsense"]), @"");
+    insta::assert_snapshot!(project.run(&["stats", "--preset", "plan"]), @"
+    exit 0
+    --- stdout
+    No runs of plan.
+      signoff work    works the tasks
+    ");
+    insta::assert_snapshot!(project.run(&["stats", "--preset", "nonsense"]), @"
+    exit 2
+    --- stderr
+    error: there is no preset `nonsense`
+    hint: there are loops, phases, plan, slots, task
+    ");
     assert_eq!(project.run(&["stats", "--since", "yesterday"]).code, Some(2));
 }
