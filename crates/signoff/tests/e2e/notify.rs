@@ -55,7 +55,34 @@ fn a_question_is_posted_once_and_the_end_once() {
     let mut message = asked.json();
     fits(&message);
     message["at"] = Value::Null;
-    insta::assert_snapshot!(format!("{message:#}"), @"");
+    insta::assert_snapshot!(format!("{message:#}"), @r#"
+    {
+      "version": 1,
+      "event": "question",
+      "project": "work",
+      "run_id": 1,
+      "task_id": 1,
+      "title": "Task #1 asks you: Log in",
+      "text": "1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?",
+      "question": {
+        "id": "q1",
+        "text": "1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?",
+        "choices": [
+          "continue",
+          "proceed",
+          "stop",
+          "restart"
+        ]
+      },
+      "outcome": null,
+      "final_verdict": null,
+      "reason": null,
+      "cost_usd": 0.0,
+      "branch": "signoff/task-1-log-in",
+      "next": "signoff answer 1 continue|proceed|stop|restart",
+      "at": null
+    }
+    "#);
     // Nothing new happens: nothing is told.
     work(&project);
     assert_eq!(server.requests().len(), 1);
@@ -101,7 +128,11 @@ fn a_command_can_answer() {
     project.env.write("tell.sh", "signoff answer \"$SIGNOFF_QUESTION_ID\" proceed > answered.txt\n");
     project.commit("Tell");
     assert_eq!(work(&project).code, Some(0));
-    insta::assert_snapshot!(project.read("answered.txt"), @"q1 answered: proceed");
+    insta::assert_snapshot!(project.read("answered.txt"), @"
+    q1 answered: proceed
+    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 1 cycle): the review cycles are used up (cycles_exhausted)
+        Look at it: signoff show 1
+    ");
 }
 
 #[test]
@@ -109,9 +140,22 @@ fn channels_can_be_tried() {
     let server = Server::replying([Reply::status(200), Reply::status(403), Reply::status(200)]);
     let project = project(&to(&server));
     let tried = |words: &[&str]| project.run(words).to_string().replace(&server.host(), "HOST");
-    insta::assert_snapshot!(tried(&["notify", "hook"]), @"");
-    insta::assert_snapshot!(tried(&["notify", "hook", "--event", "question"]), @"");
-    insta::assert_snapshot!(tried(&["notify", "pigeon"]), @"");
+    insta::assert_snapshot!(tried(&["notify", "hook"]), @"
+    exit 0
+    --- stdout
+    ✓ hook (webhook to HOST), on done, question: told
+    ");
+    insta::assert_snapshot!(tried(&["notify", "hook", "--event", "question"]), @"
+    exit 1
+    --- stdout
+    ✗ hook (webhook to HOST), on done, question: HOST answered 403; look whether its address and headers are still right
+    ");
+    insta::assert_snapshot!(tried(&["notify", "pigeon"]), @"
+    exit 2
+    --- stderr
+    error: there is no channel pigeon
+    hint: there are bell, desktop, hook; `[notify.channels.pigeon]` makes it one
+    ");
     let report = project.run(&["notify", "hook", "--json"]).json();
     assert_eq!((&report["ok"], &report["channels"][0]["events"][0]), (&true.into(), &"done".into()));
     let sent: Vec<Value> = server.requests().iter().map(|request| request.json()).collect();
