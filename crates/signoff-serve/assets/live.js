@@ -6,6 +6,9 @@ const main = document.getElementById("main");
 const banner = document.getElementById("connection");
 const FIELDS = "input, textarea, select";
 
+// Each part as the server last sent it: what a person typed or unfolded since is no difference.
+const sent = new WeakMap();
+
 // At most one request is under way; whatever changes meanwhile is fetched by one more.
 let fetching = false;
 let changed = false;
@@ -30,8 +33,8 @@ function swap(fresh) {
   const scroll = window.scrollY;
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
-    if (!next) old.replaceChildren();
-    else if (next.innerHTML !== old.dataset.was) replace(old, next);
+    if (!next) empty(old);
+    else if (next.innerHTML !== sent.get(old)) replace(old, next);
   }
   // A part that was not there when the page was loaded has no place to be put: it takes that of its neighbours.
   let before = null;
@@ -43,17 +46,20 @@ function swap(fresh) {
   if (window.scrollY !== scroll) window.scrollTo({ top: scroll, behavior: "instant" });
 }
 
-// What the server sent is compared with what it sends next: what a person typed or unfolded is no difference.
+function empty(part) {
+  sent.delete(part);
+  part.replaceChildren();
+}
+
 function remembered(part) {
-  part.dataset.was = part.innerHTML;
+  sent.set(part, part.innerHTML);
   return part;
 }
 
 function replace(old, next) {
   const kept = state(old);
-  const was = next.innerHTML;
+  sent.set(old, next.innerHTML);
   old.replaceChildren(...next.childNodes);
-  old.dataset.was = was;
   restore(old, kept);
 }
 

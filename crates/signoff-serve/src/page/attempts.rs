@@ -10,10 +10,16 @@ use super::setting::Setting;
 use super::values::{Cost, RoleFigures, Transcript, TranscriptPage};
 use super::{sign, text};
 
+/// How much of a transcript stands on the task's page.
+const BESIDE_OTHERS: usize = 8 * 1024;
+
+/// How much of it stands on a page of its own.
+const ALONE: usize = 1024 * 1024;
+
 /// One row for each.
 pub fn table(report: &Report, setting: Setting) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Attempts" {
+        div.scroll tabindex="0" role="group" aria-label="Attempts" {
             table.figures {
                 thead {
                     tr {
@@ -114,7 +120,7 @@ pub fn transcripts(transcripts: &[Transcript], attempts: &[Attempt], setting: Se
                 summary {
                     (text::code(&transcript.attempt)) " " (text::line(&attempt.map(who).unwrap_or_default()))
                 }
-                (said(transcript))
+                (said(transcript, BESIDE_OTHERS))
                 @if setting.is_served {
                     p {
                         a href={ "/tasks/" (setting.task) "/transcript/" (text::segment(&transcript.attempt)) } {
@@ -127,11 +133,13 @@ pub fn transcripts(transcripts: &[Transcript], attempts: &[Attempt], setting: Se
     }
 }
 
-fn said(transcript: &Transcript) -> Markup {
+/// The last so many bytes of it.
+fn said(transcript: &Transcript, bytes: usize) -> Markup {
+    let (before, last) = text::tail(&transcript.tail, bytes);
     html! {
-        (text::more(transcript.left_out))
-        @if transcript.tail.trim().is_empty() { p.hint { "Nothing was said." } }
-        @else { pre.said dir="auto" { (visible(&transcript.tail)) } }
+        (text::more(transcript.left_out + before))
+        @if last.trim().is_empty() { p.hint { "Nothing was said." } }
+        @else { pre.said dir="auto" { (visible(last)) } }
     }
 }
 
@@ -143,7 +151,7 @@ pub fn page(page: &TranscriptPage) -> String {
         p { a href={ "/tasks/" (page.task) } { (text::line(&page.title)) } }
         section #transcript data-live aria-label="Transcript" {
             p { (text::line(&who(&page.attempt))) ", " (text::line(&agent(&page.attempt))) ": " (outcome(&page.attempt)) }
-            (said(&page.transcript))
+            (said(&page.transcript, ALONE))
         }
     };
     let (project, about) = (page.project.as_str(), About::Task(page.task));

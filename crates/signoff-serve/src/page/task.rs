@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::TaskRow;
+use signoff_core::view::{Status, TaskRow};
 use signoff_term::fit::count;
 
 use super::diff::{self, File};
@@ -34,8 +34,10 @@ pub fn page(page: &TaskPage, notice: Option<&Notice>) -> String {
 /// A part under its heading, fetched anew when something changes.
 fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Markup {
     let (id, heading) = (setting.id(name), setting.id(&format!("{name}-title")));
+    // In a file with many tasks the same names come again: there they are no landmarks.
+    let named = setting.is_served.then_some(&heading);
     html! {
-        section id=(id) data-live[setting.is_served] aria-labelledby=(heading) {
+        section id=(id) data-live[setting.is_served] aria-labelledby=[named] {
             h2 id=(heading) { (title) }
             (part)
         }
@@ -47,6 +49,7 @@ fn head(page: &TaskPage) -> Markup {
     html! {
         section #head data-live aria-label="How it stands" {
             p.lead { (sign::badge(task)) " " (sign::standing(task)) }
+            @if is_left(page) { p.bad { "Nobody works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
                 (question::asked(question, &format!("/tasks/{}", task.id)))
@@ -62,6 +65,11 @@ fn head(page: &TaskPage) -> Markup {
             }
         }
     }
+}
+
+/// Whether it was taken up, and whoever worked on it is gone.
+fn is_left(page: &TaskPage) -> bool {
+    page.report.task.status == Status::InProgress && !page.driven
 }
 
 /// Type, branch, cost, time.
@@ -135,7 +143,8 @@ pub fn rest(page: &TaskPage, setting: Setting) -> Markup {
         @if !report.decisions.is_empty() {
             (section(setting, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))
         }
-        @if !page.transcripts.is_empty() {
+        // What agents said stays where it was said: a report is made to be sent.
+        @if setting.is_served && !page.transcripts.is_empty() {
             (section(setting, "transcripts", "What agents said", attempts::transcripts(&page.transcripts, &report.attempts, setting)))
         }
         @if !report.artifacts.is_empty() {

@@ -60,6 +60,12 @@ pub fn split(text: &str, at: usize) -> (&str, &str) {
     text.split_at(end.min(text.len()))
 }
 
+/// The last so many bytes, from the beginning of a character on, and how many come before them.
+pub fn tail(text: &str, bytes: usize) -> (u64, &str) {
+    let (before, last) = split(text, text.len().saturating_sub(bytes));
+    (before.len() as u64, last)
+}
+
 /// A word of ours with its underscores as spaces.
 pub fn spaced(word: &str) -> String {
     word.replace('_', " ")

@@ -20,10 +20,7 @@ pub fn words(element: ElementRef) -> String {
 
 /// The skeleton of a page: its elements with their attributes' names, and values where they are not text.
 pub fn skeleton(page: &Html) -> Vec<String> {
-    let elements = page.tree.values().filter_map(|node| match node {
-        Node::Element(element) => Some(element),
-        _ => None,
-    });
+    let elements = page.tree.values().filter_map(Node::as_element);
     let shown = |element: &scraper::node::Element| {
         let attributes: Vec<_> = element.attrs().map(|(name, _)| name.to_owned()).collect();
         format!("{} {}", element.name(), attributes.join(" "))
@@ -94,7 +91,7 @@ fn dangling(page: &Html) -> Vec<String> {
 fn headings(page: &Html) -> Vec<String> {
     let levels: Vec<u8> = all(page, "h1, h2, h3, h4, h5")
         .iter()
-        .filter_map(|heading| heading.value().name().bytes().nth(1))
+        .filter_map(|heading| heading.value().name().as_bytes().get(1).copied())
         .map(|digit| digit - b'0')
         .collect();
     let mut faults = Vec::new();

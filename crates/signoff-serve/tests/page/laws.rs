@@ -198,6 +198,7 @@ fn a_report_needs_nobody() {
     let page = parse(&html);
     assert!(all(&page, "script, form, link, [src], a:not([href^='#'])").is_empty());
     assert!(!html.contains("url("));
+    assert!(!html.contains("Running cargo test"), "what agents said is not for others");
 }
 
 #[test]

@@ -227,7 +227,6 @@ fn a_report_of_a_run() {
     Attempts
     `[limits] attempt` gives it longer
     Decisions of people
-    What agents said
     Files kept
     ");
 }
@@ -238,6 +237,33 @@ fn what_went_wrong_says_what_to_do() {
     Not found · signoff
     Not found there is no task 99 the overview lists those there are To the overview
     ");
+}
+
+#[test]
+fn what_nobody_works_on_says_so() {
+    let mut page = sample::task();
+    page.report.task = sample::row(29, "Add user authentication", Status::InProgress);
+    page.next = "signoff work 29".into();
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad, #head .next"), @"
+    Nobody works on it now: it was interrupted.
+    signoff work 29
+    ");
+    page.driven = true;
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad, #head .next"), @"signoff work 29");
+}
+
+#[test]
+fn a_question_takes_the_place_of_what_to_type() {
+    let mut page = sample::task();
+    page.report.question = Some(sample::question());
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head .question, #head .next"), @"#31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop");
+}
+
+#[test]
+fn what_the_approval_was_of_is_told_when_it_is_void() {
+    let mut page = sample::task();
+    page.report.voided = Some("signoff/task-29 has moved on to 9f8e7d6".into());
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad"), @"Not approved any more: signoff/task-29 has moved on to 9f8e7d6");
 }
 
 /// The buttons of a task's page.
@@ -278,11 +304,13 @@ fn what_is_long_is_bounded() {
         ..sample::task()
     };
     task.report.ledger.iter_mut().for_each(|line| line.finding.description.clone_from(&long));
+    task.transcripts.iter_mut().for_each(|transcript| transcript.tail = "ä\n".repeat(10_000));
     let html = page::task(&task, None);
     assert!(html.len() < 600_000, "{} bytes", html.len());
-    insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff"), @"
+    insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff, #t29-transcripts .hint"), @"
     … 133264 more bytes left out
     Diff 1 file, 30000 added, 0 removed The diff with what was found in it (30000 lines)
+    … 23857 more bytes left out
     ");
     insta::assert_snapshot!(part(&page::diff(&task), "#diff .file"), @"a +30000 −0 Too long for a page: 30000 lines.");
 }
