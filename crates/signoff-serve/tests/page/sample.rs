@@ -195,18 +195,21 @@ pub fn ledger() -> Vec<LedgerLine> {
                 ..finding_line("f-84289c36aa", "critical", ("src/auth.rs", 12), MISSING)
             },
             state: "open",
+            blocks: true,
             seen: vec![seen(1), seen(3)],
             decisions: vec![settled("fixed", 2), settled("open", 3)],
         },
         LedgerLine {
             finding: finding_line("f-3848bab3b9", "important", ("src/auth.rs", 14), RACE),
             state: "fixed",
+            blocks: false,
             seen: vec![seen(1), seen(2)],
             decisions: vec![settled("fixed", 3)],
         },
         LedgerLine {
             finding: finding_line("f-77aa01bb02", "important", ("src/mail.rs", 40), LOCK),
             state: "refuted",
+            blocks: false,
             seen: vec![seen(2)],
             decisions: vec![by_ann("refuted", 2, "the mail is queued, not sent")],
         },
@@ -217,6 +220,7 @@ pub fn ledger() -> Vec<LedgerLine> {
                 ..finding_line("f-0123456789", "minor", ("", 0), "the new endpoint is in no document")
             },
             state: "deferred",
+            blocks: false,
             seen: vec![seen(1)],
             decisions: vec![by_ann("deferred", 1, "when the endpoint is stable")],
         },
@@ -281,6 +285,7 @@ fn cycle(n: u32, verdict: &'static str, reviews: &[(Review, &str)]) -> Cycle {
         verdict,
         reviews: reviews.iter().map(|(review, summary)| review_line(review, summary)).collect(),
         merged: merge(&all, Bar::Low),
+        convergence: Default::default(),
     }
 }
 

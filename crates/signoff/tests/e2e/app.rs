@@ -52,6 +52,7 @@ fn help_lists_the_commands() {
       cancel         Call a task off
       merge          Bring an approved task into the default branch
       land           Bring everything that is approved into the default branch
+      serve          Show the tasks on a page, and decide about them there
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
       configure      Set how the review phases behave, by questions; or any key, by name

@@ -1,0 +1,74 @@
+#!/bin/sh
+# How quickly the page is there, of a run of a thousand tasks and a hundred thousand facts; again while 64 loops are at
+# work; and what `signoff serve` uses of the memory.
+#
+#   bench/page.sh [SIGNOFF]      the program to measure; target/release/signoff by default
+#
+# Prints a table; ends with 1 if a row is over its limit. Needs curl.
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+signoff=${1:-$here/target/release/signoff}
+[ -x "$signoff" ] || { echo "no program at $signoff: cargo build --release" >&2; exit 2; }
+cargo build --release --quiet --manifest-path "$here/Cargo.toml" --package signoff-store --example history
+place=$(mktemp -d)
+server= worker=
+end() {
+    for one in $worker $server; do kill "$one" 2>/dev/null || true; done
+    wait
+    rm -rf "$place"
+}
+trap end EXIT
+trap 'exit 1' HUP INT TERM
+export HOME="$place/home" XDG_CONFIG_HOME="$place/home/.config"
+mkdir -p "$HOME" "$place/work"
+cd "$place/work"
+git init -q -b main
+git config user.name Bench
+git config user.email bench@example.org
+git commit -q --allow-empty -m Start
+mkdir .signoff
+"$here/target/release/examples/history" .signoff "${TASKS:-1000}" "${FACTS:-100000}"
+over=0
+row() {
+    printf '%-58s %9s %9s %s\n' "$1" "$2" "$3" "$4"
+    awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > b) }' && over=1 || true
+}
+
+"$signoff" serve --port 0 --json >"$place/address" &
+server=$!
+while [ ! -s "$place/address" ]; do sleep 0.1; done
+url=$(sed 's/.*"url":"\([^"]*\)".*/\1/' "$place/address")
+base=${url%%/\?*}
+curl -s -o /dev/null -c "$place/cookies" "$url"
+
+# The middle one of 21 visits, in milliseconds.
+visit() {
+    for _ in $(seq 21); do
+        curl -s -o "$place/page" -b "$place/cookies" -w '%{time_total}\n' "$base$1"
+    done | sort -n | awk 'NR == 11 { printf "%.1f", $1 * 1000 }'
+}
+memory() { awk '/VmHWM/ { printf "%.1f", $2 / 1024 }' "/proc/$server/status"; }
+
+printf '%-58s %9s %9s\n' "what" "measured" "limit"
+row "the overview" "$(visit /)" 100 ms
+row "the overview with all that is done" "$(visit '/?all=1')" 250 ms
+row "a file of the page" "$(visit /assets/style.css)" 10 ms
+
+# Sixty-four loops, each with an agent that says something a hundred times a second.
+cat >"$place/agent.sh" <<'AGENT'
+#!/bin/sh
+cat >/dev/null
+i=0
+while [ $i -lt 1000 ]; do echo "line $i"; i=$((i + 1)); sleep 0.01; done
+AGENT
+chmod +x "$place/agent.sh"
+printf 'sandbox = false\n[agents.quick]\nkind = "command"\ncommand = ["%s"]\n' "$place/agent.sh" >signoff.toml
+for number in $(seq 64); do "$signoff" add --quiet "Loop $number" >/dev/null; done
+"$signoff" work -j 64 --quiet >/dev/null 2>&1 &
+worker=$!
+curl -s -N -o "$place/events" -b "$place/cookies" "$base/events" &
+worker="$worker $!"
+sleep 2
+row "the overview while 64 loops work" "$(visit /)" 100 ms
+row "the most memory that signoff serve used" "$(memory)" 100 MB
+exit $over
