@@ -38,8 +38,6 @@ jobs = $LOOPS
 [agents.talker]
 kind = "command"
 command = ["python3", "$place/agent.py"]
-[roles]
-implement = "talker"
 CONFIG
 git add -A
 git commit -qm "A project"

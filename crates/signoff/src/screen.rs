@@ -149,12 +149,12 @@ impl Screen {
         }
         let (tell, news) = mpsc::channel();
         let (teller, signals) = (Teller(tell.clone()), tell);
-        signals::listen(ends, move |told| signals.send(News::Told(told)).is_ok()).ok()?;
         let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
         let mut tui = Tui::new(mode, ink);
         tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
         let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console);
         drawing.begin().ok()?;
+        signals::listen(ends, move |told| signals.send(News::Told(told)).is_ok()).ok()?;
         let drawing = std::thread::spawn(move || drawing.draw_until_told_off(&news));
         Some(Self { teller, drawing: Some(drawing) })
     }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::RunId;
+use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_term::json;
 use signoff_term::line::Naming;
 use signoff_term::tui::{Mode, Wish};
@@ -95,7 +96,7 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<
     let teller = screen.teller();
     loop {
         let news = feed.news()?;
-        if let Some(queue) = feed.queue(!news.is_empty())? {
+        if let Some(queue) = feed.queue(news.iter().any(moves_the_queue))? {
             teller.queue(queue);
         }
         if !news.is_empty() {
@@ -109,6 +110,11 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<
             Err(RecvTimeoutError::Disconnected) => return Err(broken()),
         }
     }
+}
+
+/// Whether a task was added, called off or taken up.
+fn moves_the_queue(recorded: &Recorded) -> bool {
+    matches!(recorded.fact, Fact::Task(..) | Fact::Loop(_, LoopFact::Added { .. }))
 }
 
 fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Exit, Failure> {

@@ -20,8 +20,9 @@ use crate::preflight;
 /// Work the queue
 ///
 /// Takes up what was interrupted or answered, then the tasks that are ready, each in its own worktree. Ends when
-/// nothing is left that could go on without a person. Ctrl-C finishes what is at work; twice stops it. On a terminal
-/// questions are asked at once and answered with keys, while everything else goes on; Esc leaves one for later.
+/// nothing is left that could go on without a person. Ctrl-C finishes what is at work; twice stops it. On a terminal it is
+/// shown on a screen: questions are asked at once and answered with keys, while everything else goes on; Esc leaves one
+/// for later, `?` lists the keys. --plain prints lines instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff add \"Add user authentication\" -a\n  signoff work -j 4")]
 pub struct Args {

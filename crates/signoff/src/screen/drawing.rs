@@ -170,7 +170,8 @@ impl Drawing {
             News::Ring(bytes) => terminal::ring(&bytes),
             News::Told(Told::End) => self.leave(Left::Interrupted),
             News::Told(Told::Stop) => self.stop(),
-            News::Told(Told::GoOn) => self.anew = true,
+            News::Told(Told::GoOn) => self.go_on(),
+            News::Told(Told::Resized) => self.anew = true,
             News::Over => return false,
         }
         true
@@ -184,6 +185,18 @@ impl Drawing {
         }
         drop(self.taken.take());
         kill_process(getpid(), Signal::STOP).ok();
+        self.anew = true;
+    }
+
+    /// Somebody let it go on: what was done to the terminal meanwhile is done over.
+    fn go_on(&mut self) {
+        if self.taken.as_ref().is_some_and(|taken| !taken.is_as_taken()) {
+            // It is taken anew at once, if it is ours.
+            drop(self.taken.take());
+        }
+        if let Some(taken) = &mut self.taken {
+            taken.forget().ok();
+        }
         self.anew = true;
     }
 

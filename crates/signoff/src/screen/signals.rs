@@ -12,8 +12,10 @@ pub enum Told {
     End,
     /// Give the terminal back, and stop.
     Stop,
-    /// It goes on, and the terminal may be another's, or of another size.
+    /// It goes on after it was stopped: the terminal may have been another's.
     GoOn,
+    /// The terminal has another size.
+    Resized,
 }
 
 /// Who ends by signals.
@@ -49,7 +51,7 @@ async fn hear(
         let told = tokio::select! {
             _ = stop.recv() => Told::Stop,
             _ = go_on.recv() => Told::GoOn,
-            _ = size.recv() => Told::GoOn,
+            _ = size.recv() => Told::Resized,
             () = any(&mut ends) => Told::End,
         };
         if !tell(told) {

@@ -9,10 +9,10 @@ use std::sync::{Mutex, Once, PoisonError};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::{Frame, Terminal};
 use rustix::process::{getpgrp, getsid};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 
 use crate::console;
 
@@ -44,11 +44,20 @@ impl Taken {
     }
 
     fn begin() -> io::Result<Self> {
-        execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+        execute!(io::stdout(), EnterAlternateScreen, Hide, Clear(ClearType::All))?;
         let out = BufWriter::with_capacity(FRAME_BYTES, io::stdout());
-        let mut terminal = Terminal::new(CrosstermBackend::new(out))?;
-        terminal.clear()?;
-        Ok(Self(terminal))
+        Ok(Self(Terminal::new(CrosstermBackend::new(out))?))
+    }
+
+    /// Whether it is still set as it was taken. Whoever was stopped finds it as a shell wants it.
+    pub fn is_as_taken(&self) -> bool {
+        tcgetattr(io::stdin()).is_ok_and(|now| !now.local_modes.contains(LocalModes::ICANON))
+    }
+
+    /// The next frame is drawn whole: what is on the screen may be another's.
+    pub fn forget(&mut self) -> io::Result<()> {
+        let size = self.0.size()?;
+        self.0.resize(size.into())
     }
 
     /// Draws a frame. Whoever gave the terminal back meanwhile has the last word.

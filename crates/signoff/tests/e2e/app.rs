@@ -39,12 +39,14 @@ fn help_lists_the_commands() {
       iterate        Work one task the long way: think, plan, implement, test, review the whole
       review         Review a task's work, or your checkout; nothing is fixed
       improve        Have a task's work improved from its last review
+      watch          Watch what other signoffs do
       status         List the tasks and the open questions
       show           Show a task: its cycles, findings, attempts, costs and files
       logs           Show what the agents of a task said
       diff           Show what a task has changed
       report         Write a report about a task or a run
       stats          Show what all runs tell: reviews, reasons, reviewers, costs
+      replay         Show a run once more
       answer         Answer an open question
       retry          Go on with a task that failed or stopped
       edit           Set the final verdict of a task, without a review

@@ -85,6 +85,7 @@ impl Scene {
             Wish::Quit
             | Wish::Interrupt
             | Wish::Answer { .. }
+            | Wish::Later { .. }
             | Wish::Retry(_)
             | Wish::Cancel(_)
             | Wish::Edit { .. }
