@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use signoff_core::ids::RunId;
 use signoff_core::workflow::PRESETS;
 use signoff_store::Store;
 use signoff_term::stats::{Filter, Stats, text};
@@ -72,14 +71,12 @@ fn begin(since: Since) -> Result<Timestamp, Failure> {
 
 /// Takes in one run after the other. Gives the presets there are.
 fn fold(desk: &Desk, args: &Args, stats: &mut Stats) -> Result<BTreeSet<String>, Failure> {
-    let last = desk.store.last_run()?.map_or(0, |row| row.id.0);
     let mut presets = BTreeSet::new();
-    for run in (1..=last).map(RunId) {
-        let Some(row) = desk.store.run(run)? else { continue };
+    for row in desk.store.runs()? {
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
-            stats.take(&desk.store.log(run)?);
+            stats.take(&desk.store.log(row.id)?);
         }
     }
     Ok(presets)
