@@ -177,7 +177,39 @@ fn what_agents_write_calls_nobody_in_slack() {
         ..message(Occasion::Stuck)
     };
     assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
-    insta::assert_snapshot!(format!("{:#}", server.requests()[0].json()), @"");
+    insta::assert_snapshot!(format!("{:#}", server.requests()[0].json()), @r#"
+    {
+      "text": "⛔ &lt;!channel&gt; *bold* &amp; &lt;@U1&gt;: &lt;!here|now&gt; &lt;https://evil.example|click&gt;",
+      "blocks": [
+        {
+          "type": "section",
+          "text": {
+            "type": "mrkdwn",
+            "text": "*⛔ &lt;!channel&gt; ∗bold∗ &amp; &lt;@U1&gt;*\n&lt;!here|now&gt; &lt;https://evil.example|click&gt;",
+            "verbatim": true
+          }
+        },
+        {
+          "type": "section",
+          "text": {
+            "type": "mrkdwn",
+            "text": "`'rm' &lt;!everyone&gt;`",
+            "verbatim": true
+          }
+        },
+        {
+          "type": "context",
+          "elements": [
+            {
+              "type": "mrkdwn",
+              "text": "shop · run 3 · $1.25",
+              "verbatim": true
+            }
+          ]
+        }
+      ]
+    }
+    "#);
 }
 
 #[test]

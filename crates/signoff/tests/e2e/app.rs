@@ -59,6 +59,7 @@ fn help_lists_the_commands() {
       config         Show every setting, and where it comes from
       configure      Set how the review phases behave, by questions; or any key, by name
       agents         Show which agents are here, and whether they work
+      notify         Send a test to whoever is told when nobody looks
       doctor         Look whether everything is in order here
       export         Write a task down for other programs
       import         Go on with an iteration from a state file, version 4

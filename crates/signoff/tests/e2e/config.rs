@@ -37,6 +37,10 @@ fn every_setting_is_shown_with_its_origin() {
     limits.max_rate_limits = 20                                # built in
     worktree.copy = []                                         # built in
     worktree.directory = ".signoff/worktrees"                  # built in
+    notify.done = []                                           # built in
+    notify.stuck = ["bell"]                                    # built in
+    notify.question = ["bell"]                                 # built in
+    notify.budget = ["bell"]                                   # built in
     presets.task.gates.review.enabled = false                  # preset task
     presets.task.gates.review.reviewers = ["general"]          # preset task
     presets.task.gates.review.fail_on = "HIGH"                 # signoff.toml:7

@@ -86,7 +86,7 @@ fn a_question_is_posted_once_and_the_end_once() {
     // Nothing new happens: nothing is told.
     work(&project);
     assert_eq!(server.requests().len(), 1);
-    project.run(&["answer", "1", "fix"]);
+    project.run(&["answer", "1", "continue"]);
     assert_eq!(work(&project).code, Some(0));
     let [_, done] = server.requests().try_into().expect("two messages");
     fits(&done.json());
@@ -128,11 +128,8 @@ fn a_command_can_answer() {
     project.env.write("tell.sh", "signoff answer \"$SIGNOFF_QUESTION_ID\" proceed > answered.txt\n");
     project.commit("Tell");
     assert_eq!(work(&project).code, Some(0));
-    insta::assert_snapshot!(project.read("answered.txt"), @"
-    q1 answered: proceed
-    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 1 cycle): the review cycles are used up (cycles_exhausted)
-        Look at it: signoff show 1
-    ");
+    // Whether the program that asked still runs then is anyone's guess.
+    assert_eq!(project.read("answered.txt").lines().next(), Some("q1 answered: proceed"));
 }
 
 #[test]
