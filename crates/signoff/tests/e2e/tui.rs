@@ -302,12 +302,44 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 #[test]
 fn what_was_never_run_cannot_be_shown_again() {
     let project = Project::with_agent(PROGRAM, strict);
-    insta::assert_snapshot!(project.run(&["replay", "1"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "1"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 1
+    hint: nothing was run here yet: `signoff work` works the queue
+    ");
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work"]);
-    insta::assert_snapshot!(project.run(&["replay", "7"]), @"");
-    insta::assert_snapshot!(project.run(&["replay", "x"]), @"");
-    insta::assert_snapshot!(project.run(&["replay", "1", "--speed", "0"]), @"");
-    insta::assert_snapshot!(project.run(&["watch", "7"]), @"");
-    insta::assert_snapshot!(project.run(&["watch", "--json"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "7"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 7
+    hint: the only one is run 1
+    ");
+    insta::assert_snapshot!(project.run(&["replay", "x"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'x' for '<RUN>': `x` is no number of a run
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(project.run(&["replay", "1", "--speed", "0"]), @"
+    exit 2
+    --- stderr
+    error: invalid value '0' for '--speed <N|max>': `0` is neither `max` nor a number from 0.1 to 10000
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(project.run(&["watch", "7"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 7
+    hint: the only one is run 1
+    ");
+    insta::assert_snapshot!(project.run(&["watch", "--json"]), @"
+    exit 2
+    --- stderr
+    error: --json is for commands that end with a result
+    hint: --json-events prints every recorded fact as a line of JSON
+    ");
 }
