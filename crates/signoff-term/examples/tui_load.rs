@@ -128,10 +128,9 @@ impl World {
     fn happens(&mut self, number: u64) {
         let (loop_id, turn) = (id(number % LOOPS + 1), number / LOOPS);
         let attempt = self.launched.get(&loop_id).copied().unwrap_or(AttemptId(1));
-        if turn % MOVES == number % MOVES {
-            if let Some(event) = self.next(&loop_id, number) {
-                return self.moves(&loop_id, event);
-            }
+        let moves = turn % MOVES == number % MOVES;
+        if let Some(event) = self.next(&loop_id, number).filter(|_| moves) {
+            return self.moves(&loop_id, event);
         }
         let fact = if turn % USES == 0 {
             let usage = Usage { cost_micro_usd: number, output_tokens: number, ..Usage::default() };

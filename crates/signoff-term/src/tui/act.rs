@@ -46,13 +46,13 @@ impl Tui {
     }
 
     fn answered(&mut self, key: Press) -> Option<Wish> {
-        let key = match key {
-            Press::Up | Press::Char('k') => Key::Up,
-            Press::Down | Press::Char('j') => Key::Down,
-            Press::Char(digit @ '1'..='9') => Key::Digit(digit as usize - '0' as usize),
-            Press::Enter => Key::Enter,
-            Press::Esc => Key::Esc,
-            _ => {
+        let key = match (Step::of(key), key) {
+            (Some(Step::Up), _) => Key::Up,
+            (Some(Step::Down), _) => Key::Down,
+            (None, Press::Char(digit @ '1'..='9')) => Key::Digit(digit as usize - '0' as usize),
+            (None, Press::Enter) => Key::Enter,
+            (None, Press::Esc) => Key::Esc,
+            (Some(_) | None, _) => {
                 self.dialog = Some(Dialog::Question);
                 return None;
             }
@@ -73,29 +73,29 @@ impl Tui {
     }
 
     fn pressed(&mut self, key: Press) -> Option<Wish> {
-        match key {
-            Press::Char('?') => self.dialog = Some(Dialog::Help { top: 0 }),
-            Press::Char('q') if self.mode == Mode::Driving && !self.ending => {
-                self.dialog = Some(Dialog::Quit)
-            }
-            Press::Char('q') => return Some(Wish::Quit),
-            Press::Char(' ') if self.mode == Mode::Replaying => return Some(Wish::PauseReplay),
-            Press::Char('+' | '=') if self.mode == Mode::Replaying => return Some(Wish::Faster),
-            Press::Char('-') if self.mode == Mode::Replaying => return Some(Wish::Slower),
-            Press::Char('a' | 'r' | 'c' | 'e' | 'x') if self.mode == Mode::Replaying => {
+        match (key, self.mode) {
+            (Press::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
+            (Press::Char('q'), Mode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
+            (Press::Char('q'), _) => return Some(Wish::Quit),
+            (Press::Char(' '), Mode::Replaying) => return Some(Wish::PauseReplay),
+            (Press::Char('+' | '='), Mode::Replaying) => return Some(Wish::Faster),
+            (Press::Char('-'), Mode::Replaying) => return Some(Wish::Slower),
+            (Press::Char('a' | 'r' | 'c' | 'e' | 'x'), Mode::Replaying) => {
                 self.note("a replay only shows what has happened");
             }
-            Press::Char('a') => self.ask(),
-            Press::Char('r') => self.about_task(Dialog::Retry),
-            Press::Char('c') => self.about_task(Dialog::Cancel),
-            Press::Char('e') => self.about_task(|about| Dialog::Edit { about, chosen: None, reason: None }),
-            key => self.moved(key),
+            (Press::Char('a'), _) => self.ask(),
+            (Press::Char('r'), _) => self.about_task(Dialog::Retry),
+            (Press::Char('c'), _) => self.about_task(Dialog::Cancel),
+            (Press::Char('e'), _) => {
+                self.about_task(|about| Dialog::Edit { about, chosen: None, reason: None });
+            }
+            (key, _) => self.moved(key),
         }
         None
     }
 
     fn moved(&mut self, key: Press) {
-        let step = step(key);
+        let step = Step::of(key);
         match (&mut self.opened, step, key) {
             (Some(opened), Some(step), _) => opened.step(step),
             (None, Some(step), _) => self.list.step(step, &self.fold),
@@ -162,17 +162,5 @@ impl Tui {
             }
             None => self.note("choose a finding first: pane 2"),
         }
-    }
-}
-
-fn step(key: Press) -> Option<Step> {
-    match key {
-        Press::Up | Press::Char('k') => Some(Step::Up),
-        Press::Down | Press::Char('j') => Some(Step::Down),
-        Press::PageUp => Some(Step::PageUp),
-        Press::PageDown => Some(Step::PageDown),
-        Press::Home | Press::Char('g') => Some(Step::First),
-        Press::End | Press::Char('G') => Some(Step::Last),
-        _ => None,
     }
 }

@@ -8,6 +8,7 @@ use signoff_core::machine::FinalWord;
 
 use super::ink::Ink;
 use super::keys::{self, Key};
+use super::list::Step;
 use super::press::Press;
 use super::sheet::{Sheet, narrow, span};
 use super::wish::Wish;
@@ -88,7 +89,7 @@ impl Dialog {
 
     pub fn keys(&self) -> &'static [Key] {
         match self {
-            Self::Question => &[],
+            Self::Question => &keys::QUESTION,
             Self::Retry(_) | Self::Cancel(_) | Self::Quit => &keys::CONFIRM,
             Self::Edit { reason: None, .. } => &keys::CHOOSE,
             Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => &keys::TYPE,
@@ -131,20 +132,24 @@ impl Dialog {
 }
 
 fn confirmed(key: Press, wish: Wish) -> Reply {
-    match key {
-        Press::Char('y' | 'Y') => Reply::Closes(Some(wish)),
-        Press::Char('n' | 'N' | 'q') | Press::Esc => Reply::Closes(None),
-        _ => Reply::Stays,
+    if matches!(key, Press::Char('y' | 'Y')) {
+        Reply::Closes(Some(wish))
+    } else if matches!(key, Press::Char('n' | 'N' | 'q') | Press::Esc) {
+        Reply::Closes(None)
+    } else {
+        Reply::Stays
     }
 }
 
 fn helped(top: &mut usize, key: Press) -> Reply {
-    match key {
-        Press::Up | Press::Char('k') => *top = top.saturating_sub(1),
-        Press::Down | Press::Char('j') => *top = (*top + 1).min(help(Ink::Plain, WIDTH).len() - 1),
-        Press::PageUp | Press::Home => *top = 0,
-        Press::Esc | Press::Enter | Press::Char('?' | 'q') => return Reply::Closes(None),
-        _ => {}
+    let last = help(Ink::Plain, WIDTH).len() - 1;
+    match (Step::of(key), key) {
+        (Some(Step::Up), _) => *top = top.saturating_sub(1),
+        (Some(Step::Down), _) => *top = (*top + 1).min(last),
+        (Some(Step::PageUp | Step::First), _) => *top = 0,
+        (Some(Step::PageDown | Step::Last), _) => *top = (*top + 10).min(last),
+        (None, Press::Esc | Press::Enter | Press::Char('?' | 'q')) => return Reply::Closes(None),
+        (None, _) => {}
     }
     Reply::Stays
 }
@@ -162,13 +167,13 @@ fn edited(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>,
         }
         return Reply::Stays;
     }
-    match key {
-        Press::Up => *chosen = Some(chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
-        Press::Down => *chosen = Some(chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
-        Press::Char(digit @ '1'..='4') => *chosen = Some(digit as usize - '1' as usize),
-        Press::Enter if chosen.is_some() => *reason = Some(String::new()),
-        Press::Esc => return Reply::Closes(None),
-        _ => {}
+    match (Step::of(key), key) {
+        (Some(Step::Up), _) => *chosen = Some(chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
+        (Some(Step::Down), _) => *chosen = Some(chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
+        (None, Press::Char(digit @ '1'..='4')) => *chosen = Some(digit as usize - '1' as usize),
+        (None, Press::Enter) if chosen.is_some() => *reason = Some(String::new()),
+        (None, Press::Esc) => return Reply::Closes(None),
+        (Some(_) | None, _) => {}
     }
     Reply::Stays
 }
@@ -181,15 +186,15 @@ enum Typed {
 }
 
 fn typed(text: &mut String, key: Press) -> Typed {
-    match key {
-        Press::Char(c) if !c.is_control() && text.len() < REASON => text.push(c),
-        Press::Backspace => {
+    match (key, text.len() < REASON) {
+        (Press::Char(c), true) if !c.is_control() => text.push(c),
+        (Press::Backspace, _) => {
             text.pop();
         }
-        Press::Ctrl('u') => text.clear(),
-        Press::Enter => return Typed::Sent,
-        Press::Esc => return Typed::Left,
-        _ => {}
+        (Press::Ctrl('u'), _) => text.clear(),
+        (Press::Enter, _) => return Typed::Sent,
+        (Press::Esc, _) => return Typed::Left,
+        (_, _) => {}
     }
     Typed::On
 }

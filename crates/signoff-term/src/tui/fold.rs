@@ -220,7 +220,7 @@ impl Watched {
             | LoopFact::Answered { .. }
             | LoopFact::Session { .. } => {}
         }
-        for line in told {
+        for line in told.iter().filter(|line| !line.trim().is_empty()) {
             kept.event(format!("{time}  {}", line.trim_end()));
         }
     }

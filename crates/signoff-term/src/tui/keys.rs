@@ -45,6 +45,7 @@ pub const REPLAY: [Key; 6] = [
 ];
 pub const CONFIRM: [Key; 2] = [("y", "yes"), ("n", "no")];
 pub const CHOOSE: [Key; 3] = [("↑↓", "choose"), ("Enter", "go on"), ("Esc", "back")];
+pub const QUESTION: [Key; 4] = [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("Esc", "later"), ("^C", "stop")];
 pub const TYPE: [Key; 2] = [("Enter", "send"), ("Esc", "back")];
 pub const HELP: [Key; 2] = [("Esc", "back"), ("↑↓", "scroll")];
 

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::fold::Fold;
 use super::ink::Ink;
+use super::press::Press;
 use super::row::{Row, RowKey};
 use super::sheet::{Sheet, span};
 use crate::fit::{columns, pad, shorten, wrap};
@@ -28,6 +29,27 @@ pub enum Step {
     PageDown,
     First,
     Last,
+}
+
+/// Keys that go somewhere, wherever they are pressed.
+const STEPS: [(Press, Step); 10] = [
+    (Press::Up, Step::Up),
+    (Press::Char('k'), Step::Up),
+    (Press::Down, Step::Down),
+    (Press::Char('j'), Step::Down),
+    (Press::PageUp, Step::PageUp),
+    (Press::PageDown, Step::PageDown),
+    (Press::Home, Step::First),
+    (Press::Char('g'), Step::First),
+    (Press::End, Step::Last),
+    (Press::Char('G'), Step::Last),
+];
+
+impl Step {
+    /// Where a key goes, if it goes anywhere.
+    pub fn of(key: Press) -> Option<Self> {
+        STEPS.iter().find(|(known, _)| *known == key).map(|(_, step)| *step)
+    }
 }
 
 impl List {
@@ -94,8 +116,12 @@ impl List {
     }
 }
 
+/// Below so many columns there is no room to mark a row: the chosen one is bold.
+const MARKED: usize = 12;
+
 /// How wide the columns are.
 struct Widths {
+    mark: usize,
     word: usize,
     name: usize,
     place: usize,
@@ -108,7 +134,8 @@ impl Widths {
     /// As wide as the rows need them, as long as that fits. What does not fit is left out from the end.
     fn of(rows: &[(&Row, String)], width: usize) -> Self {
         let widest = |part: &dyn Fn(&(&Row, String)) -> usize| rows.iter().map(part).max().unwrap_or(0);
-        let mut left = width.saturating_sub(2);
+        let mark = if width < MARKED { 0 } else { 2 };
+        let mut left = width - mark;
         let mut take = |wanted: usize, least: usize| {
             let fits = wanted > 0 && left >= least.min(wanted);
             let taken = if fits { wanted.min(left) } else { 0 };
@@ -121,23 +148,25 @@ impl Widths {
         let clock = take(widest(&|(_, elapsed)| columns(elapsed)), 5);
         let cost = take(widest(&|(row, _)| columns(&row.cost)), 5);
         let said = take(width, 8);
-        Self { word, name, place, clock, cost, said: said.min(width) }
+        Self { mark, word, name, place, clock, cost, said: said.min(width) }
     }
 
     fn line(&self, row: &Row, elapsed: &str, chosen: bool, ink: Ink) -> Line<'static> {
         let base = if chosen { ink.bold() } else { Style::new() };
         let mark = if chosen { "> " } else { "  " };
+        // The beginning of a badge says more than a sign that it is cut.
+        let badge: String = row.word.chars().take(self.word).collect();
         let right =
             |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
         let parts = [
-            (self.word, pad(&shorten(row.word.clone(), self.word), self.word), ink.badge(row.badge)),
+            (self.word, pad(&badge, self.word), ink.badge(row.badge)),
             (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
             (self.place, pad(&shorten(row.place.clone(), self.place), self.place), base),
             (self.clock, right(elapsed, self.clock), base),
             (self.cost, right(&row.cost, self.cost), base),
             (self.said, shorten(row.said.clone(), self.said), ink.faint()),
         ];
-        let mut spans = vec![span(mark, base)];
+        let mut spans = vec![span(&mark[..self.mark], base)];
         for (_, text, style) in parts.into_iter().filter(|(width, ..)| *width > 0) {
             spans.push(span(text, style));
             spans.push(Span::raw("  "));

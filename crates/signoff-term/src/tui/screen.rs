@@ -60,7 +60,9 @@ impl Tui {
             self.all(&mut sheet, now);
         }
         if let Some(dialog) = &self.dialog {
-            let kept = usize::from(sheet.height() >= 4 && *dialog != Dialog::Question);
+            // A question says itself which keys answer it, where there is no room for more.
+            let least = if *dialog == Dialog::Question { 8 } else { 4 };
+            let kept = usize::from(sheet.height() >= least);
             let room = sheet.height() - kept;
             let asked = |columns, lines| self.dialogue.lines(Room { columns, lines });
             lay(dialog, &mut sheet.part(0, room), self.ink, asked);

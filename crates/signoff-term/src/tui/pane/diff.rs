@@ -110,9 +110,11 @@ impl Diff {
             Line::from(spans)
         };
         match line.kind {
-            Kind::File => Line::from(span(clean(text), ink.bold().patch(ink.warning()))),
-            Kind::Hunk => Line::from(span(clean(text), ink.faint())),
-            Kind::Other => Line::from(span(clean(text), ink.faint())),
+            Kind::File => {
+                let name = self.files.get(line.file).filter(|name| !name.is_empty());
+                Line::from(span(clean(name.map_or(text, String::as_str)), ink.bold().patch(ink.warning())))
+            }
+            Kind::Hunk | Kind::Other => Line::from(span(clean(text), ink.faint())),
             Kind::Finding(index) => finding(report, index, ink, width),
             Kind::Same => signed(" ", ink.faint(), self.code(at, ink)),
             Kind::Added => signed("+", ink.good().patch(ink.bold()), self.code(at, ink)),

@@ -5,6 +5,7 @@ use signoff_core::machine::{Choice, FinalWord};
 use signoff_term::tui::{Ink, Mode, Press, Wish};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
+use crate::story::{Story, reviewed};
 
 const ENTER: [Press; 1] = [Press::Enter];
 
@@ -54,18 +55,15 @@ fn what_was_left_for_later_is_asked_again() {
 }
 
 #[test]
-fn a_question_does_not_disturb_who_looks_at_something() {
-    let story = super::scene::unheard();
-    let mut scene = Scene::new(story);
-    scene.press(&[Press::Esc, Press::Enter]);
-    let mut scene = scene.then(|story| {
-        if story.view.row(&crate::story::id(29)).is_some_and(|row| row.question.is_some()) {
-            story
-        } else {
-            story.reviewer_fails("code", signoff_core::machine::Failure::TimedOut)
-        }
-    });
+fn a_question_waits_for_who_looks_at_something() {
+    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let round = |story: Story| story.works().objects("spec", &[wrong]).approves("code");
+    let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
+    scene.press(&ENTER);
+    let mut scene = scene.then(round);
     assert!(!scene.text(SMALL).contains(" Question "));
+    scene.press(&[Press::Esc]);
+    assert!(scene.text(SMALL).contains(" Question "));
 }
 
 #[test]

@@ -126,16 +126,18 @@ fn text_columns(text: &str) -> usize {
     text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").chars().count()
 }
 
+/// The colours of the pictures.
+const COLOURS: [(Color, &str); 8] = [
+    (Color::Red, "#f2777a"),
+    (Color::Green, "#99cc99"),
+    (Color::Yellow, "#ffcc66"),
+    (Color::Blue, "#6699cc"),
+    (Color::LightBlue, "#8ab8e6"),
+    (Color::Magenta, "#cc99cc"),
+    (Color::Cyan, "#66cccc"),
+    (Color::DarkGray, "#8b909c"),
+];
+
 fn colour(color: Color) -> &'static str {
-    match color {
-        Color::Red | Color::LightRed => "#f2777a",
-        Color::Green | Color::LightGreen => "#99cc99",
-        Color::Yellow | Color::LightYellow => "#ffcc66",
-        Color::Blue => "#6699cc",
-        Color::LightBlue => "#8ab8e6",
-        Color::Magenta | Color::LightMagenta => "#cc99cc",
-        Color::Cyan | Color::LightCyan => "#66cccc",
-        Color::DarkGray => "#8b909c",
-        _ => "#d6d9e0",
-    }
+    COLOURS.iter().find(|(known, _)| *known == color).map_or("#d6d9e0", |(_, shown)| shown)
 }

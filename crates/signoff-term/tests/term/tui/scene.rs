@@ -5,7 +5,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::machine::{Event, Failure, JobKind, LimitPlan};
+use signoff_core::machine::{Event, JobKind, LimitPlan};
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::review::{Review, Verdict};
 use signoff_core::view::{Badge, RunView, Status, TaskRow};
@@ -193,28 +193,23 @@ fn is_start(fact: &Fact) -> bool {
     matches!(fact, Fact::Loop(_, LoopFact::AttemptStarted { .. }))
 }
 
-/// The project's checks are under way.
+/// The project's checks are under way: the first workflow that comes to them.
 pub fn checking() -> Story {
-    let mut story = Story::task(reviewed("loops"));
-    // The first workflow that has checks of its own.
-    for name in PRESETS {
-        let mut one = Story::task(reviewed(name));
-        for _ in 0..8 {
-            if one.view.row(&id(29)).is_some_and(|row| row.badge == Badge::Check) {
-                return one;
+    let checks = |name: &str| {
+        let mut story = Story::task(reviewed(name));
+        for _ in 0..40 {
+            if story.view.row(&id(29)).is_some_and(|row| row.badge == Badge::Check) {
+                return Some(story);
             }
-            let work = one
-                .jobs()
-                .into_iter()
-                .any(|job| matches!(job.kind, JobKind::Work { .. } | JobKind::Research { .. }));
-            if !work {
-                break;
-            }
-            one = one.works();
+            story = match story.jobs().into_iter().next()?.kind {
+                JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => story.works(),
+                JobKind::Review { reviewer, .. } => story.approves(reviewer.as_str()),
+                JobKind::Check | JobKind::Combine { .. } | JobKind::Land => return None,
+            };
         }
-        story = one;
-    }
-    story
+        None
+    };
+    PRESETS.into_iter().find_map(checks).expect("a workflow with checks")
 }
 
 /// Two reviewers, two cycles; the third is asked about.
@@ -233,11 +228,7 @@ pub fn judged() -> Story {
     story.works().objects("spec", &[missing, typo]).approves("code")
 }
 
-/// A reviewer that timed out.
-pub fn unheard() -> Story {
-    Story::task(reviewed("plan")).works().approves("spec").reviewer_fails("code", Failure::TimedOut)
-}
-
+/// Tasks that no run has taken up.
 pub fn queued() -> Vec<TaskRow> {
     let task = |id: u64, title: &str| TaskRow { run_id: None, ..row(id, title, Status::Pending) };
     vec![task(40, "Greet people by name"), TaskRow { depends_on: vec![40], ..task(41, "Say goodbye") }]
