@@ -31,6 +31,8 @@ pub struct Drawing {
     taken: Option<Taken>,
     /// The person left it, or it is gone: it is not taken again.
     left: bool,
+    /// It is about to be stopped, or was: the terminal is not taken before it goes on.
+    stopped: bool,
     /// The next frame is drawn in any case.
     anew: bool,
     drawn_at: Option<Timestamp>,
@@ -49,6 +51,7 @@ impl Drawing {
             keys: Keys::default(),
             taken: None,
             left: false,
+            stopped: false,
             anew: true,
             drawn_at: None,
             begun_at: door::now(),
@@ -184,12 +187,13 @@ impl Drawing {
             return;
         }
         drop(self.taken.take());
-        kill_process(getpid(), Signal::STOP).ok();
-        self.anew = true;
+        // It need not have happened when this returns: some other thread may hear of it first.
+        self.stopped = kill_process(getpid(), Signal::STOP).is_ok();
     }
 
     /// Somebody let it go on: what was done to the terminal meanwhile is done over.
     fn go_on(&mut self) {
+        self.stopped = false;
         if self.taken.as_ref().is_some_and(|taken| !taken.is_as_taken()) {
             // It is taken anew at once, if it is ours.
             drop(self.taken.take());
@@ -202,7 +206,7 @@ impl Drawing {
 
     /// Gives the terminal back when it is another's, and takes it when it is ours again.
     fn follow_the_foreground(&mut self) {
-        if self.left {
+        if self.left || self.stopped {
             return;
         }
         match (terminal::whose(), self.taken.is_some()) {

@@ -86,7 +86,17 @@ fn one_task_asks_while_the_other_works() {
     let terminal = project.env.terminal(&["work", "-j", "2"]);
     let screen =
         terminal.wait_until("both", |screen| screen.contains(KEYS) && screen.contains("Reading it."));
-    insta::assert_snapshot!(dialogue(&screen), @"");
+    insta::assert_snapshot!(dialogue(&screen), @"
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval. One more fix and review, proceed with
+      the findings open, or stop?
+        - critical auth.txt:1 missing input validation
+        1 continue  one more fix and review
+        2 proceed   go on; the findings stay open
+        3 stop      end it here: MAX_CYCLES_REACHED
+        4 restart   start over at implement (pass 2/10)
+      ↑/↓ or 1–4 choose, Enter answers, Esc leaves it for later
+    ");
     terminal.send(key::DOWN);
     terminal.wait_for("› 1 continue");
     terminal.send(key::ENTER);
@@ -303,7 +313,16 @@ fn a_small_terminal_is_enough() {
     let (project, let_go) = beside_another();
     let terminal = project.env.terminal_of((40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
     let screen = terminal.wait_for("Esc: later");
-    insta::assert_snapshot!(dialogue(&screen), @"");
+    insta::assert_snapshot!(dialogue(&screen), @"
+    ? Task #1 Log in  review 1/1
+      1 review did not lead to approval.
+      One more fix and review, proceed …
+        1 continue  one more fix and re…
+        2 proceed   go on; the findings…
+        3 stop      end it here: MAX_CY…
+        4 restart   start over at imple…
+      ↑/↓ 1–4, Enter; Esc: later
+    ");
     terminal.resize((80, 24));
     terminal.wait_for(KEYS);
     terminal.send(key::ESC);

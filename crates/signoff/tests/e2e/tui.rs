@@ -28,7 +28,7 @@ fn strict(script: Script) -> Script {
 
 /// One task whose implementer waits until it is let go.
 fn waiting() -> (Project, impl Fn()) {
-    let project = Project::new(PROGRAM);
+    let project = Project::with_agent(PROGRAM, strict);
     let gate = project.state().with_file_name("go-on");
     let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
     project.set_agent(|script| strict(script.rule(waits.wait_for(&gate.display().to_string()))));
@@ -260,14 +260,28 @@ fn a_replay_prints_what_was_printed() {
 fn a_replay_on_the_screen_stays_until_it_is_left() {
     let (project, _) = worked();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "max"]);
-    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("max"));
+    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("at its end"));
     terminal.send(key::ENTER);
     terminal.wait_for("APPROVED");
     terminal.send(key::ESC);
-    terminal.send("-");
-    terminal.wait_for("10000×");
+    terminal.wait_for("q leave");
+    terminal.send("q");
+    left(terminal, 0);
+}
+
+#[test]
+fn a_replay_is_paused_and_goes_at_any_speed() {
+    let (project, _) = worked();
+    let terminal = project.env.terminal(&["replay", "1", "--speed", "0.1"]);
+    terminal.wait_for("0.1×");
     terminal.send(" ");
     terminal.wait_for("paused");
+    terminal.send("+");
+    terminal.wait_for("0.2×");
+    terminal.send(&"+".repeat(20));
+    terminal.wait_for("max");
+    terminal.send(" ");
+    terminal.wait_for("at its end");
     terminal.send("q");
     left(terminal, 0);
 }
@@ -288,12 +302,44 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 #[test]
 fn what_was_never_run_cannot_be_shown_again() {
     let project = Project::with_agent(PROGRAM, strict);
-    insta::assert_snapshot!(project.run(&["replay", "1"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "1"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 1
+    hint: nothing was run here yet: `signoff work` works the queue
+    ");
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work"]);
-    insta::assert_snapshot!(project.run(&["replay", "7"]), @"");
-    insta::assert_snapshot!(project.run(&["replay", "x"]), @"");
-    insta::assert_snapshot!(project.run(&["replay", "1", "--speed", "0"]), @"");
-    insta::assert_snapshot!(project.run(&["watch", "7"]), @"");
-    insta::assert_snapshot!(project.run(&["watch", "--json"]), @"");
+    insta::assert_snapshot!(project.run(&["replay", "7"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 7
+    hint: the only one is run 1
+    ");
+    insta::assert_snapshot!(project.run(&["replay", "x"]), @"
+    exit 2
+    --- stderr
+    error: invalid value 'x' for '<RUN>': `x` is no number of a run
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(project.run(&["replay", "1", "--speed", "0"]), @"
+    exit 2
+    --- stderr
+    error: invalid value '0' for '--speed <N|max>': `0` is neither `max` nor a number from 0.1 to 10000
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(project.run(&["watch", "7"]), @"
+    exit 2
+    --- stderr
+    error: there is no run 7
+    hint: the only one is run 1
+    ");
+    insta::assert_snapshot!(project.run(&["watch", "--json"]), @"
+    exit 2
+    --- stderr
+    error: --json is for commands that end with a result
+    hint: --json-events prints every recorded fact as a line of JSON
+    ");
 }

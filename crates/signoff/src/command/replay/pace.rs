@@ -181,7 +181,7 @@ mod tests {
         pacing.change(&Wish::PauseReplay);
         assert_eq!(shown(&mut pacing, &log(&[0, 1]), 0..3), [0, 0, 0]);
         pacing.change(&Wish::PauseReplay);
-        assert_eq!(shown(&mut pacing, &log(&[0, 1]), 3..6), [1, 2, 2]);
+        assert_eq!(shown(&mut pacing, &log(&[0, 2]), 3..6), [1, 2, 2]);
     }
 
     #[test]

@@ -60,12 +60,10 @@ impl Open {
 
 impl Feed {
     pub fn new(root: PathBuf, run: Option<RunId>) -> Result<Self, Failure> {
-        let mut feed = Self { root, run, open: None, listened_at: None, speakers: BTreeMap::new() };
-        feed.open()?;
         if let Some(run) = run {
-            known(feed.open.as_ref().map(|open| &open.desk), run)?;
+            known(Desk::at(root.clone())?.as_ref(), run)?;
         }
-        Ok(feed)
+        Ok(Self { root, run, open: None, listened_at: None, speakers: BTreeMap::new() })
     }
 
     /// Somebody may begin to keep something here at any time.
