@@ -167,12 +167,11 @@ pub struct Listening {
     lines: BufReader<TcpStream>,
 }
 
-impl Listening {
-    /// The next change; none when the server has ended.
-    ///
-    /// # Panics
-    /// If nothing comes for a minute, or something that is no change.
-    pub fn next(&mut self) -> Option<Value> {
+/// Changes, as they come; it ends with the server. Panics if nothing comes for a minute, or something that is no change.
+impl Iterator for Listening {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
             if self.lines.read_line(&mut line).expect("a line") == 0 {
@@ -183,7 +182,9 @@ impl Listening {
             }
         }
     }
+}
 
+impl Listening {
     /// Listens until a change is about a task.
     ///
     /// # Panics
