@@ -184,7 +184,7 @@ fn review(reviewer: &str, approves: bool) -> Review {
     let found = |line: u32| Finding {
         file: Some("src/lib.rs".to_owned()),
         line: Some(line),
-        ..Finding::of(&reviewer.into(), "bug", Severity::Critical, "the input is not checked")
+        ..Finding::of(&reviewer.into(), "bug", Severity::Important, "the input is not checked")
     };
     let mut findings = if approves { Vec::new() } else { vec![found(7), found(93)] };
     assign_ids(&mut findings);

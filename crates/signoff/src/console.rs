@@ -12,7 +12,10 @@ use crate::failure::Failure;
 
 /// What was said while something is drawn on the whole screen, in order; none while nothing is. Two hands on one
 /// terminal would write over each other.
-static KEPT: Mutex<Option<Vec<(Stream, Vec<u8>)>>> = Mutex::new(None);
+static KEPT: Mutex<Option<Said>> = Mutex::new(None);
+
+/// What was said, and where.
+type Said = Vec<(Stream, Vec<u8>)>;
 
 /// How much of what is left on stdin is read and thrown away, so that an honest writer is not killed by a
 /// closed pipe and an endless one does not hold us forever.

@@ -115,7 +115,18 @@ impl Drawing {
                 Wish::Quit => self.leave(Left::Quit),
                 // As the terminal would have done it: whoever listens to the signal decides.
                 Wish::Interrupt => kill_process_group(getpgrp(), Signal::INT).unwrap_or_default(),
-                other => self.fulfil.fulfil(other),
+                Wish::Answer { .. }
+                | Wish::Later { .. }
+                | Wish::Retry(_)
+                | Wish::Cancel(_)
+                | Wish::Edit { .. }
+                | Wish::Dispute { .. }
+                | Wish::Report(_)
+                | Wish::Diff(_)
+                | Wish::Transcript { .. }
+                | Wish::Faster
+                | Wish::Slower
+                | Wish::PauseReplay => self.fulfil.fulfil(wish),
             }
         }
     }

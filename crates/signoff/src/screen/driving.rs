@@ -24,7 +24,18 @@ impl Fulfil for Driving {
                 say(&format!("Left for later: {how}\n"));
                 self.answers.later((run, loop_id), question);
             }
-            other => self.clerk.fulfil(other),
+            Wish::Quit
+            | Wish::Interrupt
+            | Wish::Retry(_)
+            | Wish::Cancel(_)
+            | Wish::Edit { .. }
+            | Wish::Dispute { .. }
+            | Wish::Report(_)
+            | Wish::Diff(_)
+            | Wish::Transcript { .. }
+            | Wish::Faster
+            | Wish::Slower
+            | Wish::PauseReplay => self.clerk.fulfil(wish),
         }
     }
 

@@ -72,11 +72,10 @@ fn named(numbers: &[u8], last: u8) -> Option<Press> {
 }
 
 fn character(bytes: &[u8]) -> Option<(char, &[u8])> {
-    let whole = (1..=bytes.len().min(4)).find_map(|length| {
+    (1..=bytes.len().min(4)).find_map(|length| {
         let (head, left) = bytes.split_at_checked(length)?;
         Some((std::str::from_utf8(head).ok()?.chars().next()?, left))
-    });
-    whole
+    })
 }
 
 /// Whether these bytes are the beginning of a character whose end is still to come.
