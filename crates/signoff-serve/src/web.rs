@@ -89,7 +89,7 @@ impl Web {
         let ip = match self.at.ip() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-            ip => ip,
+            ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
         };
         format!("http://{}/?token={}", SocketAddr::new(ip, self.at.port()), token.reveal())
     }

@@ -109,16 +109,12 @@ fn open(web: &Web, console: &Console) {
 }
 
 fn not_served(error: &std::io::Error, at: SocketAddr) -> Failure {
-    let failure = Failure::failed(format!("cannot serve on {at}: {error}"));
-    match error.kind() {
-        ErrorKind::AddrInUse => Failure::failed(format!("port {} is taken by another program", at.port()))
-            .hint("`signoff serve --port 0` takes a free one"),
-        ErrorKind::PermissionDenied => {
-            failure.hint("`signoff serve --port 0` takes a port that everybody may use")
-        }
-        ErrorKind::AddrNotAvailable => failure.hint("leave --host out: this machine has no such address"),
-        _ => failure.hint("`signoff serve --port 0` takes a free port"),
+    if error.kind() == ErrorKind::AddrInUse {
+        return Failure::failed(format!("port {} is taken by another program", at.port()))
+            .hint("`signoff serve --port 0` takes a free one");
     }
+    Failure::failed(format!("cannot serve on {at}: {error}"))
+        .hint("`signoff serve --port 0` takes a port that everybody may use, on this machine alone")
 }
 
 /// All that ends it. One that is told to end has done its work.

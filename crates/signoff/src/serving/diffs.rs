@@ -77,9 +77,10 @@ fn asked(repository: &Repository, row: &TaskRow) -> Option<Diff> {
 /// As much of a diff as a page can hold.
 fn text(diff: Diff) -> DiffText {
     let mut patch = diff.patch;
-    let end = patch.floor_char_boundary(LONGEST);
     // A line is whole or not there.
-    let end = if end < patch.len() { patch[..end].rfind('\n').map_or(0, |line| line + 1) } else { end };
+    let last =
+        |patch: &str| patch.bytes().take(LONGEST).rposition(|byte| byte == b'\n').map_or(0, |line| line + 1);
+    let end = if patch.len() > LONGEST { last(&patch) } else { patch.len() };
     let left_out = patch.len() - end;
     patch.truncate(end);
     let stat = diff.stat.lines().last().unwrap_or_default().trim().to_owned();
