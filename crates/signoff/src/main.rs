@@ -15,7 +15,6 @@ mod preflight;
 mod screen;
 mod settings;
 mod show;
-mod tale;
 mod words;
 
 fn main() -> std::process::ExitCode {
