@@ -16,7 +16,6 @@ mod screen;
 mod serving;
 mod settings;
 mod show;
-mod tale;
 mod words;
 
 fn main() -> std::process::ExitCode {

@@ -2,13 +2,16 @@
 //!
 //! The lines are told in any case. While the screen is shown they wait; when it is left, the terminal has the whole tale.
 
+mod tale;
+
+pub use tale::Tale;
+
 use signoff_engine::dispatcher::{Notice, Renderer};
 use signoff_term::json;
 use signoff_term::line::Naming;
 
 use crate::console::Console;
 use crate::screen::Screen;
-use crate::tale::Tale;
 
 /// The renderer that the command line asks for.
 pub struct Shown {

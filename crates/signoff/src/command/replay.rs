@@ -22,7 +22,7 @@ use crate::door;
 use crate::drive::run_id;
 use crate::failure::{Exit, Failure};
 use crate::screen::{Clerk, Ends, Fulfil, Left, Screen};
-use crate::tale::Tale;
+use crate::show::Tale;
 
 /// How often the clocks of a replay go on.
 const MOMENT: Duration = Duration::from_millis(100);

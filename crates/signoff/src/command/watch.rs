@@ -17,7 +17,7 @@ use crate::console::Console;
 use crate::drive::run_id;
 use crate::failure::{Exit, Failure};
 use crate::screen::{Clerk, Ends, Fulfil, Left, Screen};
-use crate::tale::Tale;
+use crate::show::Tale;
 use crate::{desk, door};
 
 /// How often it is looked whether somebody recorded something.
