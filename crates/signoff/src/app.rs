@@ -1,5 +1,7 @@
 //! From words on the command line to one command, and from its end to an exit code.
 
+mod part;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -12,7 +14,6 @@ use crate::command::{
 };
 use crate::console::{Console, Progress, Talk, say};
 use crate::failure::{Exit, Failure};
-use crate::part;
 
 /// Drives coding agents through implement, review, fix and re-review until the work is signed off.
 // The commands are listed in the order in which people meet them: begin, work, look, decide, settings, files.

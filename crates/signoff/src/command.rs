@@ -19,6 +19,7 @@ pub mod improve;
 pub mod init;
 pub mod iterate;
 pub mod land;
+pub mod landing;
 pub mod logs;
 pub mod mcp;
 pub mod merge;
@@ -36,6 +37,7 @@ pub mod stats;
 pub mod status;
 pub mod tasks;
 pub mod watch;
+mod words;
 pub mod work;
 pub mod workflow;
 

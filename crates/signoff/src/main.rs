@@ -8,15 +8,12 @@ mod door;
 mod drive;
 mod failure;
 mod follow;
-mod landing;
 mod look;
-mod part;
 mod preflight;
 mod screen;
 mod serving;
 mod settings;
 mod show;
-mod words;
 
 fn main() -> std::process::ExitCode {
     app::run(door::arguments())

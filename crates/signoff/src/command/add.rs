@@ -10,12 +10,12 @@ use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
 
+use super::words;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
-use crate::words;
 
 /// Add a task to the queue
 ///

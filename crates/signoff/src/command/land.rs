@@ -13,11 +13,11 @@ use signoff_engine::landing::Asked;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
 
+use super::landing::{self, Landed};
 use super::merge::words;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::failure::{Exit, Failure};
-use crate::landing::{self, Landed};
 
 /// Bring everything that is approved into the default branch
 ///

@@ -9,12 +9,12 @@ use signoff_term::json::{LandReport, LandedTask};
 
 use super::decide::decide;
 use super::edit::head_of;
+use super::landing::{self, Landed};
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
 use crate::drive::task_id;
 use crate::failure::{Exit, Failure};
-use crate::landing::{self, Landed};
 
 /// Bring an approved task into the default branch
 ///

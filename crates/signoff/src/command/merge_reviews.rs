@@ -10,10 +10,10 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
 use signoff_core::review::{Bar, Review, ReviewerKind};
 
+use super::words;
 use crate::console::Console;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::words;
 
 const STDIN: &str = "-";
 

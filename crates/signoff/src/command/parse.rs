@@ -5,9 +5,9 @@ use signoff_core::contract::{self, Answer, Ask, Contract, MAX_BYTES, ParseReport
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{Bar, ReviewerKind};
 
+use super::words;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::words;
 
 /// Read a reviewer's answer from stdin and show it in the normal form
 ///

@@ -15,11 +15,12 @@ use signoff_engine::{artifact, clock, open};
 use signoff_store::Store;
 
 use super::improve;
+use super::words;
 use crate::console::Console;
 use crate::desk::Bench;
 use crate::drive::{self, Came, Wanted, task_id};
 use crate::failure::{Exit, Failure};
-use crate::{preflight, words};
+use crate::preflight;
 
 /// Review a task's work, or your checkout; nothing is fixed
 ///

@@ -13,9 +13,10 @@ use signoff_core::policy::Effort;
 use signoff_core::source::{self, Format, TaskFile};
 
 use self::slots::SlotArgs;
+use super::words;
 use crate::console::Console;
+use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::{door, words};
 
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use signoff_core::source::{self, Format, TaskFile};
 
+use super::words;
 use crate::console::Console;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::words;
 
 /// Show the tasks a plan file contains
 ///

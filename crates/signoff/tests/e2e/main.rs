@@ -24,6 +24,8 @@ mod groups;
 mod hold;
 mod hold_git;
 mod house;
+#[cfg(all(test, unix))]
+mod in_a_browser;
 mod init;
 #[cfg(test)]
 mod integrity;

@@ -2,15 +2,21 @@
 
 use std::fs;
 
-use fantoccini::key::Key;
 use signoff_testkit::Project;
-use signoff_testkit::browser::{Browser, Window};
+use signoff_testkit::browser::{Browser, Key, Window};
 use signoff_testkit::serve::Served;
 
 use super::{address, asking, let_go, visit};
 
 const PAGES: [&str; 9] = [
-    "/", "/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/add",
+    "/",
+    "/?all=1",
+    "/tasks/1",
+    "/tasks/1/diff",
+    "/tasks/1/transcript/1",
+    "/runs/1",
+    "/stats",
+    "/add",
     "/tasks/1/report.html",
 ];
 

@@ -18,15 +18,25 @@ fn what_agents_say_is_shown_as_text() {
     let finding = format!("- [Critical] auth.txt:1 {HOSTILE}\n\n**Verdict: CHANGES_REQUESTED**\n");
     let project = Project::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("auth.txt", &format!("{HOSTILE}\n")).say(&format!("{HOSTILE}\n")))
+            .rule(
+                Rule::role("implement")
+                    .write("auth.txt", &format!("{HOSTILE}\n"))
+                    .say(&format!("{HOSTILE}\n")),
+            )
             .rule(Rule::role("review").say(&finding))
     });
     project.run(&["add", HOSTILE, "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let (served, browser) = visit(&project, Window::DESK);
-    for path in
-        ["/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/tasks/1/report.html"]
-    {
+    for path in [
+        "/?all=1",
+        "/tasks/1",
+        "/tasks/1/diff",
+        "/tasks/1/transcript/1",
+        "/runs/1",
+        "/stats",
+        "/tasks/1/report.html",
+    ] {
         browser.open(&address(&served, path));
         browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
         assert_eq!(browser.run("return window.owned ?? null"), serde_json::Value::Null, "{path}");

@@ -34,7 +34,9 @@ fn an_event_is_on_the_page_within_200_ms() {
     let told = project.env.finish(work).stdout;
     let mut late: Vec<i64> = late
         .into_iter()
-        .map(|(seen, task)| seen.duration_since(asked_at(&told, task)).as_millis().try_into().expect("a span"))
+        .map(|(seen, task)| {
+            seen.duration_since(asked_at(&told, task)).as_millis().try_into().expect("a span")
+        })
         .collect();
     late.sort_unstable();
     println!("events were on the page after {late:?} ms");
@@ -88,9 +90,11 @@ fn a_task_is_added_retried_edited_and_cancelled_with_the_keyboard_and_the_mouse(
     browser.open(&address(&served, "/tasks/1"));
     browser.wait_for("missing input validation");
     browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
-    browser.run("const form = document.querySelector('form[action$=\"/edit\"]'); \
+    browser.run(
+        "const form = document.querySelector('form[action$=\"/edit\"]'); \
                  form.querySelector('[name=verdict]').value = 'APPROVED'; \
-                 form.querySelector('[name=reason]').value = 'It is generated'; form.requestSubmit()");
+                 form.querySelector('[name=reason]').value = 'It is generated'; form.requestSubmit()",
+    );
     browser.wait_for("It is generated");
     assert_eq!(status(&project, 1), "\"completed\" \"APPROVED\"");
     browser.open(&address(&served, "/tasks/2"));
