@@ -43,7 +43,7 @@ git add -A
 git commit -qm "A project"
 task=1
 while [ "$task" -le "$LOOPS" ]; do
-    "$signoff" add "Task $task of many" >/dev/null
+    "$signoff" add "Task $task of many" -q >/dev/null
     task=$((task + 1))
 done
 

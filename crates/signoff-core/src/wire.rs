@@ -195,7 +195,8 @@ fn split(value: Value) -> (String, Value) {
 }
 
 fn join(name: &str, body: Value) -> Value {
-    if body.is_null() { Value::from(name) } else { serde_json::json!({ name: body }) }
+    // Moved, not copied: logs are long, and `json!` would write the body anew.
+    if body.is_null() { Value::from(name) } else { Value::from_iter([(name, body)]) }
 }
 
 /// Reads a fact back.

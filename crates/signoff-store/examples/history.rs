@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for wave in ids.chunks(JOBS) {
         wave.iter().for_each(|task| history.begin(*task));
         // What a loop records besides its rounds: its beginning and its end.
-        let rounds = (facts / tasks).saturating_sub(12) / 6;
+        let rounds = (facts / tasks).saturating_sub(12).div_ceil(6);
         for round in 0..=rounds {
             wave.iter().for_each(|task| history.round(*task, round == rounds));
         }

@@ -49,7 +49,7 @@ pub(super) fn recorded(row: &rusqlite::Row<'_>) -> Result<Recorded, StoreError> 
         serde_json::from_str(&body).map_err(|error| unreadable(format!("`body`: {error}")))?;
     let version: i64 = row.get(3).map_err(|error| unreadable(error.to_string()))?;
     let task: Option<i64> = row.get(6).map_err(|error| unreadable(error.to_string()))?;
-    let form = json!({
+    let mut form = json!({
         "version": version,
         "run_id": run,
         "seq": seq,
@@ -57,8 +57,9 @@ pub(super) fn recorded(row: &rusqlite::Row<'_>) -> Result<Recorded, StoreError> 
         "kind": text(4, "kind")?,
         "loop_id": text(5, "loop_id")?,
         "task_id": task,
-        "body": body,
     });
+    // Moved, not copied: logs are long.
+    form["body"] = body;
     from_json(&form).map_err(|error| unreadable(error.to_string()))
 }
 
