@@ -98,6 +98,8 @@ impl Browser {
     }
 
     pub fn click(&self, selector: &str) {
+        // What lies at the edge of the window may be covered.
+        self.run(&format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'center' }})"));
         self.have(selector, async { self.client().find(Locator::Css(selector)).await?.click().await });
     }
 
@@ -135,8 +137,8 @@ impl Browser {
     /// # Panics
     /// If it is not within half a minute.
     pub fn wait_until(&self, expression: &str) -> Value {
-        let seen =
-            self.run_until_called(&format!("{WAIT}({expression:?}, {PATIENCE_MS}, arguments[0]);"), vec![]);
+        let script = format!("{WAIT}(() => ({expression}), {PATIENCE_MS}, arguments[0]);");
+        let seen = self.run_until_called(&script, vec![]);
         assert!(!seen.is_null(), "waited in vain for {expression}\n{}", self.text("body"));
         seen
     }
@@ -166,7 +168,7 @@ impl Browser {
 
 /// Looks at an expression now and at every change, and tells when it was true first; null when the time is up.
 const WAIT: &str = "((expression, patience, done) => {
-    const holds = () => { try { return Function('return (' + expression + ')')(); } catch { return false; } };
+    const holds = () => { try { return expression(); } catch { return false; } };
     const end = (value) => { observer.disconnect(); clearTimeout(timer); done(value); };
     const look = () => { if (holds()) end(Date.now()); };
     const observer = new MutationObserver(look);

@@ -8,17 +8,8 @@ use signoff_testkit::serve::Served;
 
 use super::{address, asking, let_go, visit};
 
-const PAGES: [&str; 9] = [
-    "/",
-    "/?all=1",
-    "/tasks/1",
-    "/tasks/1/diff",
-    "/tasks/1/transcript/1",
-    "/runs/1",
-    "/stats",
-    "/add",
-    "/tasks/1/report.html",
-];
+const PAGES: [&str; 8] =
+    ["/", "/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/add"];
 
 /// A task that asks something, one that is through and one that waits.
 fn shown() -> Project {
@@ -38,10 +29,15 @@ fn axe() -> String {
     fs::read_to_string(path).expect("axe-core")
 }
 
-fn judged(served: &Served, browser: &Browser, window: &str) {
+fn judged(served: &Served, browser: &Browser, (project, window): (&Project, &str)) {
     let axe = axe();
-    for path in PAGES {
-        browser.open(&address(served, path));
+    // As it is served, no script runs in a report, and so no axe: it is judged as the file that people keep.
+    let report = project.env.root().join("report.html");
+    let file = report.display().to_string();
+    assert_eq!(project.run(&["report", "1", "--format", "html", "--output", &file]).code, Some(0));
+    let pages = PAGES.map(|path| address(served, path)).into_iter().chain([format!("file://{file}")]);
+    for path in pages {
+        browser.open(&path);
         browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
         let broken = browser.axe(&axe);
         assert!(broken.is_empty(), "{path} {window}:\n{}", broken.join("\n"));
@@ -61,7 +57,7 @@ fn axe_finds_no_serious_violation() {
         (Window { width: 320, ..Window::PHONE }.dark(), "on a small phone in the dark"),
     ] {
         let (served, browser) = visit(&project, window);
-        judged(&served, &browser, name);
+        judged(&served, &browser, (&project, name));
     }
 }
 
