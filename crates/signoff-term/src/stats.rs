@@ -92,7 +92,8 @@ impl Stats {
     /// Both, as if all runs of the other had been taken in here.
     pub fn add(&mut self, other: &Self) {
         // Who counts is not asked again: the filter is the same.
-        let Self { filter: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } = other;
+        let Self { filter: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } =
+            other;
         self.runs += runs;
         self.tasks.add(tasks);
         self.money.add(money);
@@ -101,7 +102,9 @@ impl Stats {
         self.phases.add(phases);
         cycles.iter().for_each(|(cycles, tasks)| *self.cycles.entry(*cycles).or_default() += tasks);
         stops.iter().for_each(|(stop, tasks)| *self.stops.entry(stop.clone()).or_default() += tasks);
-        failures.iter().for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
+        failures
+            .iter()
+            .for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
     }
 
     fn attempt(&mut self, attempt: &Attempt) {

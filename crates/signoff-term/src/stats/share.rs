@@ -119,15 +119,8 @@ impl Shares {
 
 impl ByRole {
     fn add(&mut self, other: &Self) {
-        let Self {
-            role: _,
-            attempts,
-            duration_ms,
-            cost_usd,
-            cost_is_estimated,
-            input_tokens,
-            output_tokens,
-        } = other;
+        let Self { role: _, attempts, duration_ms, cost_usd, cost_is_estimated, input_tokens, output_tokens } =
+            other;
         self.attempts += attempts;
         self.duration_ms += duration_ms;
         self.cost_usd = plus(self.cost_usd, *cost_usd);

@@ -65,7 +65,8 @@ impl Watcher for Eyes {
     fn look(&mut self) -> Change {
         self.looks += 1;
         // Somebody took the store away, or put another one there.
-        let gone = self.open.take_if(|open| self.looks.is_multiple_of(OFTEN) && Same::of(&self.own) != open.same);
+        let gone =
+            self.open.take_if(|open| self.looks.is_multiple_of(OFTEN) && Same::of(&self.own) != open.same);
         let Some(open) = &mut self.open else {
             let news = self.open() || gone.is_some();
             return if news { Change::everything() } else { Change::default() };
