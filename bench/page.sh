@@ -53,6 +53,17 @@ printf '%-58s %9s %9s\n' "what" "measured" "limit"
 row "the overview" "$(visit /)" 100 ms
 row "the overview with all that is done" "$(visit '/?all=1')" 250 ms
 row "a file of the page" "$(visit /assets/style.css)" 10 ms
+row "a task" "$(visit "/tasks/$((${TASKS:-1000} / 2))")" 200 ms
+row "the numbers of all runs, once counted" "$(visit /stats)" 200 ms
+
+# Whoever wants reports keeps nobody from the overview.
+readers=
+for _ in $(seq 8); do
+    curl -s -o /dev/null -b "$place/cookies" "$base/runs/1/report.html" &
+    readers="$readers $!"
+done
+row "the overview while eight reports are made" "$(visit /)" 250 ms
+for one in $readers; do kill "$one" 2>/dev/null || true; wait "$one" 2>/dev/null || true; done
 
 # Sixty-four loops, each with an agent that says something a hundred times a second.
 cat >"$place/agent.sh" <<'AGENT'
@@ -70,5 +81,7 @@ curl -s -N -o "$place/events" -b "$place/cookies" "$base/events" &
 worker="$worker $!"
 sleep 2
 row "the overview while 64 loops work" "$(visit /)" 100 ms
+row "a task while 64 loops work" "$(visit "/tasks/$((${TASKS:-1000} / 2))")" 200 ms
+row "the numbers while 64 loops work" "$(visit /stats)" 500 ms
 row "the most memory that signoff serve used" "$(memory)" 100 MB
 exit $over

@@ -2,17 +2,18 @@
 //!
 //! It knows nothing of stores and agents; what is shown and done comes from a [`Desk`].
 
+mod connections;
 mod desk;
 mod door;
 mod form;
 mod headers;
 mod live;
 mod pages;
+mod part;
 mod site;
 mod token;
 mod wishes;
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -27,6 +28,7 @@ use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+pub use connections::Limits;
 pub use desk::{Change, Desk, Done, NewTask, Refused, Reported, Watcher, Why, Wish};
 use door::{Denied, Door, Judged};
 use live::Live;
@@ -52,6 +54,11 @@ pub struct Web {
 impl Web {
     /// Starts to serve, within the runtime at hand. The port 0 is a free one.
     pub async fn start(desk: Arc<dyn Desk>, at: SocketAddr) -> io::Result<Self> {
+        Self::start_with(desk, at, Limits::default()).await
+    }
+
+    /// The same, with other limits than usual.
+    pub async fn start_with(desk: Arc<dyn Desk>, at: SocketAddr, limits: Limits) -> io::Result<Self> {
         let listener = TcpListener::bind(at).await?;
         let at = listener.local_addr()?;
         let (token, ticket) = (Token::fresh()?, Token::fresh()?);
@@ -63,11 +70,7 @@ impl Web {
         };
         let live = Live::start(desk.watcher())?;
         let router = router(Arc::new(Site::new(door, live.clone(), desk)));
-        let serving = axum::serve(listener, router).with_graceful_shutdown(live.ended());
-        let serving = tokio::spawn(async move {
-            // Nothing is left to do for one that cannot go on: its callers notice.
-            serving.into_future().await.ok();
-        });
+        let serving = tokio::spawn(connections::serve(listener, router, live.clone(), limits));
         Ok(Self { at, token, ticket, live, serving })
     }
 

@@ -146,6 +146,14 @@ pub trait Store: Send + Sync {
     /// What was added to the log of a run after the fact of this number: for those who have seen it until there.
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError>;
 
+    /// At most so many of the facts that come after the one of this number: for those who fold a long log and do not want to
+    /// hold all of it.
+    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError>;
+
+    /// What the log of a run tells of one loop and of the run as a whole. The facts of other loops, mostly many more, are
+    /// not read.
+    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError>;
+
     /// The number of the last fact in the log of a run; 0 before the first. Cheap, however long the log is.
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError>;
 

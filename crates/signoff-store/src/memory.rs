@@ -138,6 +138,21 @@ impl Store for MemoryStore {
         inner.shelf.log_after(run, seq)
     }
 
+    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError> {
+        let mut log = self.log_after(run, seq)?;
+        log.truncate(most);
+        Ok(log)
+    }
+
+    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError> {
+        let mut log = self.log(run)?;
+        log.retain(|recorded| match &recorded.fact {
+            Fact::Loop(of, _) => of == loop_id,
+            Fact::Run(_) | Fact::Task(..) => true,
+        });
+        Ok(log)
+    }
+
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
         lock(&self.inner).shelf.last_seq(run)
     }

@@ -75,7 +75,8 @@ impl SqliteStore {
         Ok(Self { leases, desk: Mutex::new(desk) })
     }
 
-    fn path(dir: &Path) -> PathBuf {
+    /// The file of the database in this directory.
+    pub fn path(dir: &Path) -> PathBuf {
         dir.join(FILE)
     }
 
@@ -153,6 +154,20 @@ impl Store for SqliteStore {
         self.read(|connection| {
             journal::known(&Pages(connection), run)?;
             Pages(connection).log_after(run, seq)
+        })
+    }
+
+    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError> {
+        self.read(|connection| {
+            journal::known(&Pages(connection), run)?;
+            query::log_part(connection, run, seq, most)
+        })
+    }
+
+    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError> {
+        self.read(|connection| {
+            journal::known(&Pages(connection), run)?;
+            query::log_of_loop(connection, run, loop_id)
         })
     }
 

@@ -54,14 +54,18 @@ impl Stats {
 
     /// Takes in the whole log of one run.
     pub fn take(&mut self, log: &[Recorded]) {
-        let folded = Folded::counted(log);
+        self.take_run(&Folded::counted(log));
+    }
+
+    /// Takes in one run, whose log was [counted](Folded::go_on_counting).
+    pub fn take_run(&mut self, folded: &Folded) {
         let preset = folded.view.preset();
         if preset.is_none() || self.filter.preset.as_deref().is_some_and(|wanted| preset != Some(wanted)) {
             return;
         }
         let mut counts = false;
         for loop_id in folded.loops() {
-            counts |= self.take_loop(&folded, loop_id);
+            counts |= self.take_loop(folded, loop_id);
         }
         self.runs += u64::from(counts);
     }
@@ -83,6 +87,24 @@ impl Stats {
             self.task(&row, cost);
         }
         true
+    }
+
+    /// Both, as if all runs of the other had been taken in here.
+    pub fn add(&mut self, other: &Self) {
+        // Who counts is not asked again: the filter is the same.
+        let Self { filter: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } =
+            other;
+        self.runs += runs;
+        self.tasks.add(tasks);
+        self.money.add(money);
+        self.approved_usd = plus(self.approved_usd, *approved_usd);
+        self.shares.add(shares);
+        self.phases.add(phases);
+        cycles.iter().for_each(|(cycles, tasks)| *self.cycles.entry(*cycles).or_default() += tasks);
+        stops.iter().for_each(|(stop, tasks)| *self.stops.entry(stop.clone()).or_default() += tasks);
+        failures
+            .iter()
+            .for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
     }
 
     fn attempt(&mut self, attempt: &Attempt) {

@@ -4,6 +4,7 @@ use signoff_core::config::{AgentKind, Settings};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Reason, Slot};
 use signoff_core::view::{RunView, TaskRow};
+use signoff_core::wire::Recorded;
 use signoff_engine::artifact;
 use signoff_engine::git::{Git, Tips};
 use signoff_engine::process::AttemptDir;
@@ -15,11 +16,15 @@ use crate::door;
 use crate::failure::Failure;
 use crate::settings;
 
+/// How many facts of a long log are held at once.
+const AT_ONCE: usize = 2000;
+
 /// Everything told of one task, and the tasks among which it stands.
 pub fn task(desk: &Desk, task: TaskId) -> Result<(Report, Vec<TaskRow>), Failure> {
     let (row, tasks) = desk.seen(task)?;
+    // What other loops of the run did is not told of this one; there may be a thousand of them.
     let (log, loop_id) = match desk.store.loop_of(task)? {
-        Some((run, loop_id)) => (desk.store.log(run)?, loop_id),
+        Some((run, loop_id)) => (desk.store.log_of_loop(run, &loop_id)?, loop_id),
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
     let voided = voided(desk, &row);
@@ -28,6 +33,17 @@ pub fn task(desk: &Desk, task: TaskId) -> Result<(Report, Vec<TaskRow>), Failure
     // People know a question by the number it has in the whole repository.
     report.question = desk.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
     Ok((report, tasks))
+}
+
+/// Reads the log of a run in parts, each of which is thrown away before the next one is read.
+pub fn in_parts(store: &dyn Store, run: RunId, mut take: impl FnMut(&[Recorded])) -> Result<(), Failure> {
+    let mut seen = 0;
+    loop {
+        let part = store.log_part(run, seen, AT_ONCE)?;
+        let Some(last) = part.last() else { return Ok(()) };
+        seen = last.seq;
+        take(&part);
+    }
 }
 
 /// The files kept of a task, as seen from the top of the checkout.

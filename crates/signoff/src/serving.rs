@@ -4,6 +4,7 @@ mod changed;
 mod diffs;
 mod eyes;
 mod figures;
+mod same;
 mod seen;
 mod wishes;
 

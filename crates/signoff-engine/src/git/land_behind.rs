@@ -71,7 +71,8 @@ impl Repository {
             && forward.checkout().is_dir()
             && let Ok(git_dir) = self.git_dir_of(forward.checkout())
         {
-            let place = Place { git_dir: &git_dir, work_tree: forward.checkout(), index: None };
+            let place =
+                Place { git_dir: &git_dir, work_tree: forward.checkout(), index: None, objects: None };
             IndexLock::free_left(&git_dir)?;
             if self.is_behind(place, &forward)? {
                 let lock = IndexLock::take(self.git(), &git_dir)?;

@@ -69,7 +69,7 @@ impl Repository {
             to: to.clone(),
         };
         let git_dir = self.git_dir_of(checkout)?;
-        self.forward(Place { git_dir: &git_dir, work_tree: checkout, index: None }, &forward)
+        self.forward(Place { git_dir: &git_dir, work_tree: checkout, index: None, objects: None }, &forward)
     }
 
     /// Whether a target could be moved now: where it is checked out, nothing must be in the way.
@@ -77,7 +77,8 @@ impl Repository {
         self.check_not_under_way(&target.branch)?;
         let Some(checkout) = target.used_by.as_ref().filter(|path| path.is_dir()) else { return Ok(()) };
         let git_dir = self.git_dir_of(checkout)?;
-        self.check_clean(Place { git_dir: &git_dir, work_tree: checkout, index: None }).map(drop)
+        self.check_clean(Place { git_dir: &git_dir, work_tree: checkout, index: None, objects: None })
+            .map(drop)
     }
 
     fn forward(&self, place: Place<'_>, forward: &Forward) -> Result<Moved, GitError> {

@@ -51,6 +51,8 @@ pub(super) struct Place<'a> {
     pub(super) work_tree: &'a Path,
     /// An index other than the worktree's own.
     pub(super) index: Option<&'a Path>,
+    /// Where objects are written to, if not into the repository's own, which are read all the same.
+    pub(super) objects: Option<&'a Path>,
 }
 
 impl Repository {
@@ -137,15 +139,21 @@ impl Repository {
 
     /// The person's checkout as a place to read from.
     pub(super) fn here(&self) -> Place<'_> {
-        Place { git_dir: &self.inner.git_dir, work_tree: &self.inner.checkout, index: None }
+        Place { git_dir: &self.inner.git_dir, work_tree: &self.inner.checkout, index: None, objects: None }
     }
 
     /// A git command that runs nothing the repository names.
     pub(super) fn sealed(&self, place: Place<'_>) -> Result<Invocation<'_>, GitError> {
         let invocation = self.git().command(place.work_tree).within(self.seal()?.environment());
         let invocation = invocation.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree);
-        Ok(match place.index {
+        let invocation = match place.index {
             Some(index) => invocation.env("GIT_INDEX_FILE", index),
+            None => invocation,
+        };
+        Ok(match place.objects {
+            Some(objects) => invocation
+                .env("GIT_OBJECT_DIRECTORY", objects)
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.common().join("objects")),
             None => invocation,
         })
     }

@@ -47,6 +47,12 @@ impl KeptOut {
         Self { paths: Vec::new() }
     }
 
+    /// Keeps these out as well.
+    pub(super) fn and(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.paths.extend(paths);
+        self
+    }
+
     pub(super) fn holds(&self, path: &Path) -> bool {
         self.paths.iter().any(|kept| path.starts_with(kept))
     }

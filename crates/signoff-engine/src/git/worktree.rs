@@ -229,7 +229,7 @@ impl Worktree {
     }
 
     pub(super) fn place(&self) -> Place<'_> {
-        Place { git_dir: &self.git_dir, work_tree: &self.path, index: None }
+        Place { git_dir: &self.git_dir, work_tree: &self.path, index: None, objects: None }
     }
 
     pub(super) fn there(&self) -> Result<(), GitError> {

@@ -160,6 +160,35 @@ fn a_file_larger_than_memory_should_hold_is_named_without_being_shown() {
 }
 
 #[test]
+fn who_only_looks_writes_nothing_and_reads_nothing_huge() {
+    let place = Place::new();
+    let base = place.head();
+    let worktree = place.worktree("one");
+    write(worktree.path(), "README.md", "changed\n");
+    write(worktree.path(), "new.txt", "new\n");
+    write(worktree.path(), "a.bin", b"\0\x01\x02");
+    let objects = || place.run(&["count-objects", "-v"]);
+    let before = objects();
+    let seen = worktree.glance(&base).unwrap();
+    assert_eq!(objects(), before, "looking");
+    assert_eq!(seen, worktree.diff(&base).unwrap());
+    assert_ne!(objects(), before, "a review");
+
+    // Ten times as much as a machine has memory, and nobody waits for it.
+    File::create(worktree.path().join("huge")).unwrap().set_len(1 << 38).unwrap();
+    File::create(worktree.path().join("README.md")).unwrap().set_len(1 << 38).unwrap();
+    let seen = worktree.glance(&base).unwrap();
+    let huge = LeftOutWhy::Huge { bytes: 1 << 38 };
+    assert_eq!(left_out(&seen), [("a.bin", LeftOutWhy::Binary), ("README.md", huge), ("huge", huge)]);
+    assert!(seen.patch.contains("+new") && seen.stat.contains("huge | 274877906944 bytes"), "{}", seen.stat);
+
+    fs::remove_file(worktree.path().join("new.txt")).unwrap();
+    fs::remove_file(worktree.path().join("a.bin")).unwrap();
+    let seen = worktree.glance(&base).unwrap();
+    assert_eq!((seen.patch.as_str(), seen.files), ("", 2));
+}
+
+#[test]
 fn an_agent_cannot_have_its_code_called_binary() {
     let place = Place::new();
     let worktree = place.worktree("one");

@@ -63,6 +63,17 @@ pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Se
             (one_file(file, &notes(file, ledger), (&setting.id(&format!("file-{index}")), &anchors), &mut room))
         }
         (text::more(diff.left_out))
+        (not_shown(diff))
+    }
+}
+
+/// The files that nobody can read here, each with why.
+fn not_shown(diff: &DiffText) -> Markup {
+    html! {
+        @if !diff.not_shown.is_empty() {
+            p.hint { "Changed, but not shown:" }
+            ul { @for (path, why) in &diff.not_shown { li { (text::code(path)) " (" (text::line(why)) ")" } } }
+        }
     }
 }
 

@@ -62,6 +62,8 @@ pub struct DiffText {
     pub stat: String,
     /// How many bytes of the patch were left out at its end.
     pub left_out: u64,
+    /// Changed files that the patch does not show, each with why.
+    pub not_shown: Vec<(String, String)>,
 }
 
 /// The last that an attempt said.

@@ -65,7 +65,8 @@ impl Door {
                 Judged::Out(Denied::Token)
             };
         }
-        if bearer || self.has_cookie(headers) { Judged::In } else { Judged::Out(Denied::Token) }
+        let may = bearer || self.has_cookie(headers) || is_style(method, uri);
+        if may { Judged::In } else { Judged::Out(Denied::Token) }
     }
 
     /// What a browser is told to keep. Cookies know no ports, so its name does.
@@ -127,6 +128,11 @@ fn is_own(method: &Method, host: &str, headers: &HeaderMap, bearer: bool) -> boo
     let mut sites = headers.get_all("sec-fetch-site").into_iter();
     let is_own = sites.all(|site| site == "same-origin" || site == "none");
     is_own && (bearer || method != Method::POST)
+}
+
+/// Whether it is for how pages look, which tells nothing of what they say: the page that refuses somebody needs it too.
+fn is_style(method: &Method, uri: &Uri) -> bool {
+    method == Method::GET && uri.path().starts_with("/assets/style")
 }
 
 /// The token of an `Authorization: Bearer` header.

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::desk::{Refused, Reported};
 use super::headers::POLICY_OF_FILES;
+use super::part::Part;
 use super::site::{Site, html, nowhere, problem};
 use crate::page::{self, AddPage, Notice};
 
@@ -22,31 +23,31 @@ pub async fn home(State(site): At, uri: Uri) -> Shown {
     shown(page::home(&page, notice(&site, &uri).as_ref()))
 }
 
-pub async fn run(State(site): At, Path(run): Path<String>, uri: Uri) -> Shown {
+pub async fn run(State(site): At, Part(run): Part<String>, uri: Uri) -> Shown {
     let run = number(&run)?;
     let page = site.look(move |desk| desk.run(run)).await?;
     shown(page::run(&page, notice(&site, &uri).as_ref()))
 }
 
-pub async fn task(State(site): At, Path(task): Path<String>, uri: Uri) -> Shown {
+pub async fn task(State(site): At, Part(task): Part<String>, uri: Uri) -> Shown {
     let task = number(&task)?;
-    let page = site.look(move |desk| desk.task(task)).await?;
+    let page = site.look_closely(move |desk| desk.task(task)).await?;
     shown(page::task(&page, notice(&site, &uri).as_ref()))
 }
 
-pub async fn diff(State(site): At, Path(task): Path<String>) -> Shown {
+pub async fn diff(State(site): At, Part(task): Part<String>) -> Shown {
     let task = number(&task)?;
-    shown(page::diff(&site.look(move |desk| desk.task(task)).await?))
+    shown(page::diff(&site.look_closely(move |desk| desk.task(task)).await?))
 }
 
-pub async fn transcript(State(site): At, Path((task, attempt)): Path<(String, String)>) -> Shown {
+pub async fn transcript(State(site): At, Part((task, attempt)): Part<(String, String)>) -> Shown {
     let task = number(&task)?;
     let attempt = number(attempt.strip_prefix('a').unwrap_or(&attempt))?;
-    shown(page::transcript(&site.look(move |desk| desk.transcript(task, attempt)).await?))
+    shown(page::transcript(&site.look_closely(move |desk| desk.transcript(task, attempt)).await?))
 }
 
 pub async fn stats(State(site): At) -> Shown {
-    shown(page::stats(&site.look(|desk| desk.stats()).await?))
+    shown(page::stats(&site.look_long(|desk| desk.stats()).await?))
 }
 
 pub async fn add(State(site): At, uri: Uri) -> Shown {
@@ -55,16 +56,17 @@ pub async fn add(State(site): At, uri: Uri) -> Shown {
     shown(page::add(&page, notice(&site, &uri).as_ref()))
 }
 
-pub async fn report_of_task(State(site): At, Path(task): Path<String>) -> Shown {
+pub async fn report_of_task(State(site): At, Part(task): Part<String>) -> Shown {
     report(&site, Reported::Task(number(&task)?)).await
 }
 
-pub async fn report_of_run(State(site): At, Path(run): Path<String>) -> Shown {
+pub async fn report_of_run(State(site): At, Part(run): Part<String>) -> Shown {
     report(&site, Reported::Run(number(&run)?)).await
 }
 
 async fn report(site: &Site, of: Reported) -> Shown {
-    let text = site.look(move |desk| desk.report(of).map(|(head, tasks)| page::report_file(&head, &tasks)));
+    let text =
+        site.look_long(move |desk| desk.report(of).map(|(head, tasks)| page::report_file(&head, &tasks)));
     let text = text.await?;
     let policy = (header::CONTENT_SECURITY_POLICY, POLICY_OF_FILES);
     Ok(([policy], html(StatusCode::OK, text)).into_response())
@@ -80,7 +82,7 @@ pub async fn events(State(site): At, headers: HeaderMap) -> Response {
 }
 
 /// A file that pages need, by a name that is on the list.
-pub async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Shown {
+pub async fn asset(Part(name): Part<String>, headers: HeaderMap) -> Shown {
     let asset = page::asset(&name).ok_or_else(nowhere)?;
     let mut hasher = DefaultHasher::new();
     asset.text.hash(&mut hasher);
@@ -111,5 +113,5 @@ fn asked<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
 
 /// What is to be said at the head of a page.
 fn notice(site: &Site, uri: &Uri) -> Option<Notice> {
-    site.said(asked(uri, "said")?.parse().ok()?)
+    site.said(&asked(uri, "said")?)
 }

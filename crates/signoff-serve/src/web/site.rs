@@ -12,9 +12,12 @@ use super::door::Door;
 use super::live::Live;
 use crate::page::{self, Notice, NoticeKind};
 
-/// So many pages are put together at once, and so many wishes fulfilled. Who decides may wait for another program, and keeps
-/// nobody from looking.
+/// So many pages are put together at once, and so many wishes fulfilled. Who decides may wait for another program, who looks
+/// at a task for git, and whoever wants a report or numbers for the logs of whole runs: they keep nobody from looking at the
+/// rest.
 const LOOKING: usize = 8;
+const CLOSELY: usize = 4;
+const LONG: usize = 2;
 const DECIDING: usize = 8;
 
 /// So many notices are remembered.
@@ -25,21 +28,28 @@ pub struct Site {
     pub live: Arc<Live>,
     desk: Arc<dyn Desk>,
     looking: Arc<Semaphore>,
+    closely: Arc<Semaphore>,
+    long: Arc<Semaphore>,
     deciding: Arc<Semaphore>,
     said: Mutex<Said>,
 }
 
-/// What was said after wishes were fulfilled, to be found on the page that comes next.
-#[derive(Default)]
-struct Said {
-    last: u64,
-    notices: VecDeque<Notice>,
-}
+/// What was said after wishes were fulfilled, each under a name that nobody guesses, to be found on the page that comes next.
+type Said = VecDeque<(String, Notice)>;
 
 impl Site {
     pub fn new(door: Door, live: Arc<Live>, desk: Arc<dyn Desk>) -> Self {
         let hands = |count| Arc::new(Semaphore::new(count));
-        Self { door, live, desk, looking: hands(LOOKING), deciding: hands(DECIDING), said: Mutex::default() }
+        Self {
+            door,
+            live,
+            desk,
+            looking: hands(LOOKING),
+            closely: hands(CLOSELY),
+            long: hands(LONG),
+            deciding: hands(DECIDING),
+            said: Mutex::default(),
+        }
     }
 
     /// Looks at something, where it keeps nobody waiting.
@@ -48,6 +58,22 @@ impl Site {
         look: impl FnOnce(&dyn Desk) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, Refused> {
         self.work(self.looking.clone(), look).await
+    }
+
+    /// The same for what git is asked about.
+    pub async fn look_closely<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Desk) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        self.work(self.closely.clone(), look).await
+    }
+
+    /// The same for what takes seconds. Whoever leaves before it is begun is not waited on any more.
+    pub async fn look_long<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Desk) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        self.work(self.long.clone(), look).await
     }
 
     /// Decides something. It is carried out even if nobody waits for it any more.
@@ -73,25 +99,29 @@ impl Site {
         worked.await.map_err(|_| broken("this could not be done: signoff has a bug".to_owned()))?
     }
 
-    /// Remembers what is to be said; gives the number under which it is found.
-    pub fn say(&self, done: &Done) -> u64 {
+    /// Remembers what is to be said; gives the name under which it is found.
+    pub fn say(&self, done: &Done) -> String {
         let notice =
             Notice { kind: NoticeKind::Done, message: done.message.clone(), hint: done.hint.clone() };
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.last += 1;
-        said.notices.push_back(notice);
-        if said.notices.len() > NOTICES {
-            said.notices.pop_front();
+        let mut name = [0; 8];
+        // Without randomness nothing is said, and all is done.
+        if getrandom::fill(&mut name).is_err() {
+            return String::new();
         }
-        said.last
+        let name = format!("{:016x}", u64::from_ne_bytes(name));
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.push_back((name.clone(), notice));
+        if said.len() > NOTICES {
+            said.pop_front();
+        }
+        name
     }
 
-    /// What was said under a number, as long as it is remembered.
-    pub fn said(&self, number: u64) -> Option<Notice> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = said.last.checked_sub(number).and_then(|before| usize::try_from(before).ok())?;
-        let index = said.notices.len().checked_sub(before + 1)?;
-        said.notices.get(index).cloned()
+    /// What was said under a name. It is said once.
+    pub fn said(&self, name: &str) -> Option<Notice> {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = said.iter().position(|(known, _)| known == name)?;
+        said.remove(index).map(|(_, notice)| notice)
     }
 }
 

@@ -2,38 +2,39 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::desk::{NewTask, Refused, Wish};
 use super::form::{Form, unclear};
 use super::pages::number;
+use super::part::Part;
 use super::site::{Site, html};
 use crate::page::{self, AddPage, Notice, NoticeKind, way_back};
 
 type Went = Result<Response, Refused>;
 type At = State<Arc<Site>>;
 
-pub async fn answer(State(site): At, Path(question): Path<String>, form: Form) -> Went {
+pub async fn answer(State(site): At, Part(question): Part<String>, form: Form) -> Went {
     let choice = form.needed("choice")?;
     fulfil(&site, Wish::Answer { question, choice }, &form).await
 }
 
-pub async fn retry(State(site): At, Path(task): Path<String>, form: Form) -> Went {
+pub async fn retry(State(site): At, Part(task): Part<String>, form: Form) -> Went {
     fulfil(&site, Wish::Retry { task: number(&task)? }, &form).await
 }
 
-pub async fn cancel(State(site): At, Path(task): Path<String>, form: Form) -> Went {
+pub async fn cancel(State(site): At, Part(task): Part<String>, form: Form) -> Went {
     fulfil(&site, Wish::Cancel { task: number(&task)? }, &form).await
 }
 
-pub async fn edit(State(site): At, Path(task): Path<String>, form: Form) -> Went {
+pub async fn edit(State(site): At, Part(task): Part<String>, form: Form) -> Went {
     let (verdict, reason) = (form.needed("verdict")?, form.text("reason").trim().to_owned());
     fulfil(&site, Wish::Edit { task: number(&task)?, verdict, reason }, &form).await
 }
 
-pub async fn dispute(State(site): At, Path(finding): Path<String>, form: Form) -> Went {
+pub async fn dispute(State(site): At, Part(finding): Part<String>, form: Form) -> Went {
     let (task, reason) = (form.number("task")?, form.needed("reason")?);
     fulfil(&site, Wish::Dispute { finding, task, reason }, &form).await
 }
@@ -47,7 +48,7 @@ pub async fn add(State(site): At, form: Form) -> Went {
     match added {
         Ok(done) => {
             let page = done.added.map_or("/".to_owned(), |task| format!("/tasks/{task}"));
-            Ok(go(&page, site.say(&done)))
+            Ok(go(&page, &site.say(&done)))
         }
         Err(refused) => again(&site, &form, refused).await,
     }
@@ -85,10 +86,10 @@ async fn again(site: &Site, form: &Form, refused: Refused) -> Went {
 
 async fn fulfil(site: &Site, wish: Wish, form: &Form) -> Went {
     let done = site.decide(move |desk| desk.fulfil(wish)).await?;
-    Ok(go(way_back(form.text("back")), site.say(&done)))
+    Ok(go(way_back(form.text("back")), &site.say(&done)))
 }
 
 /// To a page, where something is said.
-fn go(page: &str, said: u64) -> Response {
+fn go(page: &str, said: &str) -> Response {
     (StatusCode::SEE_OTHER, [(header::LOCATION, format!("{page}?said={said}"))]).into_response()
 }

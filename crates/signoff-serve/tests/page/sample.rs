@@ -440,7 +440,7 @@ pub fn task() -> TaskPage {
         diff: Some(DiffText {
             patch: PATCH.to_owned(),
             stat: "4 files changed, 8 insertions(+), 1 deletion(-)".into(),
-            left_out: 0,
+            ..DiffText::default()
         }),
         transcripts: vec![Transcript {
             attempt: "a1".into(),

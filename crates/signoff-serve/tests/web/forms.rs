@@ -1,5 +1,7 @@
 //! What forms lead to.
 
+use std::collections::BTreeSet;
+
 use signoff_serve::web::{NewTask, Wish};
 
 use crate::{FORMS, Site};
@@ -11,14 +13,20 @@ fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
     for (path, form) in FORMS.iter().filter(|(path, _)| *path != "/nowhere") {
         led.push(site.visitor.post(path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
     }
+    let names: BTreeSet<String> =
+        led.iter().map(|to| to.rsplit_once("?said=").expect("something is said").1.to_owned()).collect();
+    assert_eq!(names.len(), led.len());
+    assert!(names.iter().all(|name| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())));
+    let to = led[2].clone();
+    led.iter_mut().for_each(|to| to.truncate(to.find("?said=").expect("something is said")));
     insta::assert_debug_snapshot!(led, @r#"
     [
-        "/tasks/7?said=1",
-        "/tasks/1?said=2",
-        "/tasks/1?said=3",
-        "/tasks/1?said=4",
-        "/tasks/1?said=5",
-        "/tasks/1?said=6",
+        "/tasks/7",
+        "/tasks/1",
+        "/tasks/1",
+        "/tasks/1",
+        "/tasks/1",
+        "/tasks/1",
     ]
     "#);
     let wishes = site.told.wishes.lock().expect("a lock").clone();
@@ -34,9 +42,13 @@ fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
             Wish::Dispute { finding: text("f-1"), task: None, reason: text("wrong") },
         ]
     );
-    let told = site.visitor.get("/?said=3").body;
+    let (_, name) = to.split_once('?').expect("something is said");
+    let told = site.visitor.get(&format!("/?{name}")).body;
     assert!(told.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{told}");
-    assert!(!site.visitor.get("/?said=7").body.contains("done&lt;/u&gt;"), "nothing was said so far");
+    for said in [name, "said=1", "said=", "said=ffffffffffffffff"] {
+        let told = site.visitor.get(&format!("/?{said}")).body;
+        assert!(!told.contains("done&lt;/u&gt;"), "it is said once, and to nobody who guesses: {said}");
+    }
 }
 
 #[test]

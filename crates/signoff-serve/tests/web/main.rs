@@ -1,5 +1,6 @@
 //! The server of the pages, spoken to over a real connection.
 
+mod crowd;
 mod desk;
 mod door;
 mod forms;
@@ -7,7 +8,7 @@ mod listening;
 
 use std::sync::Arc;
 
-use signoff_serve::web::Web;
+use signoff_serve::web::{Limits, Web};
 use signoff_testkit::visitor::{Answer, Visitor};
 use tokio::runtime::Runtime;
 
@@ -23,12 +24,16 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
+        Self::start_with(Limits::default())
+    }
+
+    fn start_with(limits: Limits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
         let told = Arc::new(Told::default());
         let desk = Arc::new(Bare { told: told.clone() });
         let at = "127.0.0.1:0".parse().expect("an address");
-        let web = runtime.block_on(Web::start(desk, at)).expect("a server");
+        let web = runtime.block_on(Web::start_with(desk, at, limits)).expect("a server");
         let visitor = Visitor::of(&web.url());
         Self { runtime, web, told, visitor }
     }

@@ -1,12 +1,12 @@
 //! What is asked of the tables.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use signoff_core::command::Command;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
-use signoff_core::wire::{Fact, TaskFact};
+use signoff_core::wire::{Fact, Recorded, TaskFact};
 
 use super::book::{EVENT_COLUMNS, recorded};
 use super::fault;
@@ -130,6 +130,27 @@ pub(super) fn queued(
         let mut cells = cells(row);
         Ok((TaskId(cells.number()?), cells.list()?.into_iter().map(TaskId).collect()))
     })
+}
+
+pub(super) fn log_part(
+    connection: &Connection,
+    run: RunId,
+    seq: u64,
+    most: usize,
+) -> Result<Vec<Recorded>, StoreError> {
+    let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?");
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    select(connection, &sql, [number(run.0), number(seq), most], recorded)
+}
+
+pub(super) fn log_of_loop(
+    connection: &Connection,
+    run: RunId,
+    loop_id: &LoopId,
+) -> Result<Vec<Recorded>, StoreError> {
+    let own = "run_id = ? AND (loop_id IS NULL OR loop_id = ?)";
+    let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE {own} ORDER BY seq");
+    select(connection, &sql, params![number(run.0), loop_id.as_str()], recorded)
 }
 
 pub(super) fn loop_of(connection: &Connection, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {

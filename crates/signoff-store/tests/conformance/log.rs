@@ -44,6 +44,32 @@ pub fn what_was_added_after_a_fact(house: &dyn House) {
     assert_eq!(presets, [(RunId(1), "task".to_owned()), (RunId(2), "plan".to_owned())]);
 }
 
+/// Whoever looks at one loop is spared the others; whoever reads all of a long log, reads it in parts.
+pub fn parts_of_a_log(house: &dyn House) {
+    let store = house.program();
+    store.add_tasks(say::at(1), &[say::task("One"), say::task("Two")]).expect("added");
+    let lease = store.open_run(say::at(1)).expect("a run");
+    let facts = [
+        say::opened("loops"),
+        say::taken("A", TaskId(1)),
+        say::taken("AB", TaskId(2)),
+        say::started("AB"),
+        say::run(RunEvent::Started),
+        say::started("A"),
+    ];
+    let log = store.append(&lease, say::at(2), &facts).expect("appended");
+    let (run, reader) = (lease.run(), house.program());
+    let own = reader.log_of_loop(run, &"A".into()).expect("a log");
+    assert_eq!(own, [0, 1, 4, 5].map(|index| log[index].clone()));
+    let of_nobody = reader.log_of_loop(run, &"B".into()).expect("a log");
+    assert_eq!(of_nobody, [0, 4].map(|index| log[index].clone()));
+    assert_eq!(reader.log_part(run, 0, 4).expect("a log"), log[..4]);
+    assert_eq!(reader.log_part(run, 4, 4).expect("a log"), log[4..]);
+    assert_eq!(reader.log_part(run, 6, 4).expect("a log"), []);
+    assert!(matches!(reader.log_part(RunId(9), 0, 4), Err(StoreError::NoRun(RunId(9)))));
+    assert!(matches!(reader.log_of_loop(RunId(9), &"A".into()), Err(StoreError::NoRun(RunId(9)))));
+}
+
 pub fn nothing_is_a_fact_less(house: &dyn House) {
     let store = house.program();
     let lease = store.open_run(say::at(1)).expect("a run");

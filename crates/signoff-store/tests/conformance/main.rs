@@ -42,6 +42,7 @@ asked_of_each! {
     leases::looking_disturbs_nobody as looking_disturbs_nobody,
     log::facts_come_back_as_they_were_written as facts_come_back_as_they_were_written,
     log::what_was_added_after_a_fact as what_was_added_after_a_fact,
+    log::parts_of_a_log as parts_of_a_log,
     log::nothing_is_a_fact_less as nothing_is_a_fact_less,
     log::another_program_goes_on_where_one_stopped as another_program_goes_on_where_one_stopped,
     log::what_is_refused_leaves_no_trace as what_is_refused_leaves_no_trace,

@@ -65,12 +65,26 @@ impl Folded {
         Self::picked(log, &Wanted::Attempts)
     }
 
+    /// Goes on with all loops, where the last part ended: a long log need not be held as a whole.
+    pub fn go_on(&mut self, part: &[Recorded]) {
+        self.take_all(part, &Wanted::All);
+    }
+
+    /// The same for those who count.
+    pub fn go_on_counting(&mut self, part: &[Recorded]) {
+        self.take_all(part, &Wanted::Attempts);
+    }
+
     fn picked(log: &[Recorded], wanted: &Wanted) -> Self {
         let mut this = Self::default();
-        for recorded in log {
-            this.take(recorded, wanted);
-        }
+        this.take_all(log, wanted);
         this
+    }
+
+    fn take_all(&mut self, log: &[Recorded], wanted: &Wanted) {
+        for recorded in log {
+            self.take(recorded, wanted);
+        }
     }
 
     fn take(&mut self, recorded: &Recorded, wanted: &Wanted) {

@@ -38,6 +38,12 @@ impl Phases {
         }
     }
 
+    pub(super) fn add(&mut self, other: &Self) {
+        for (phase, visits) in &other.visits {
+            self.visits.entry(phase.clone()).or_default().extend(visits);
+        }
+    }
+
     /// The phases, the slowest first.
     pub fn all(&self) -> Vec<ByPhase> {
         let of = |(phase, visits): (&String, &Vec<u64>)| {

@@ -89,6 +89,27 @@ pub struct AgentFailures {
     pub times: u64,
 }
 
+impl TaskCounts {
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { all, approved, accepted, not_approved, unfinished } = other;
+        self.all += all;
+        self.approved += approved;
+        self.accepted += accepted;
+        self.not_approved += not_approved;
+        self.unfinished += unfinished;
+    }
+}
+
+impl Money {
+    /// Adds what was spent; what it comes to for each is worked out at the end.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.total_usd = super::plus(self.total_usd, other.total_usd);
+        self.is_estimated |= other.is_estimated;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}
+
 pub(super) fn report(stats: &Stats) -> StatsReport {
     let approved = stats.tasks.approved;
     let each = |sum: f64| (approved > 0).then(|| super::plus(sum / approved as f64, 0.0));

@@ -66,6 +66,15 @@ impl Shares {
         }
     }
 
+    pub(super) fn add(&mut self, other: &Self) {
+        for (role, one) in &other.roles {
+            self.roles.entry(role.clone()).or_default().add(one);
+        }
+        for (name, one) in &other.reviewers {
+            self.reviewer(name).add(one);
+        }
+    }
+
     fn attempt(&mut self, attempt: &Attempt) {
         let role = self.roles.entry(attempt.role.clone()).or_default();
         role.attempts += 1;
@@ -108,7 +117,36 @@ impl Shares {
     }
 }
 
+impl ByRole {
+    fn add(&mut self, other: &Self) {
+        let Self { role: _, attempts, duration_ms, cost_usd, cost_is_estimated, input_tokens, output_tokens } =
+            other;
+        self.attempts += attempts;
+        self.duration_ms += duration_ms;
+        self.cost_usd = plus(self.cost_usd, *cost_usd);
+        self.cost_is_estimated |= cost_is_estimated;
+        self.input_tokens += input_tokens;
+        self.output_tokens += output_tokens;
+    }
+}
+
 impl ByReviewer {
+    fn add(&mut self, other: &Self) {
+        // The precision is worked out at the end.
+        let Self { reviewer: _, precision: _, attempts, raised, upheld, refuted, .. } = other;
+        let Self { out_of_scope, open, pending, duration_ms, cost_usd, cost_is_estimated, .. } = other;
+        self.attempts += attempts;
+        self.raised += raised;
+        self.upheld += upheld;
+        self.refuted += refuted;
+        self.out_of_scope += out_of_scope;
+        self.open += open;
+        self.pending += pending;
+        self.duration_ms += duration_ms;
+        self.cost_usd = plus(self.cost_usd, *cost_usd);
+        self.cost_is_estimated |= cost_is_estimated;
+    }
+
     fn found(&mut self, line: &LedgerLine, is_over: bool) {
         let place = match line.state {
             "fixed" | "deferred" => &mut self.upheld,

@@ -77,6 +77,19 @@ fn all_runs_in_tables() {
 }
 
 #[test]
+fn runs_that_were_counted_one_by_one_add_up() {
+    let mut sum = Stats::default();
+    for story in runs() {
+        let mut folded = signoff_term::show::Folded::default();
+        story.log.chunks(3).for_each(|part| folded.go_on_counting(part));
+        let mut one = Stats::default();
+        one.take_run(&folded);
+        sum.add(&one);
+    }
+    assert_eq!(sum, stats(Filter::default()));
+}
+
+#[test]
 fn the_json_of_all_runs() {
     let report = json!(stats(Filter::default()).report());
     assert_eq!(fits(&report, &schema("stats")), Ok(()));

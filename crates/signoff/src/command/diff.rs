@@ -76,7 +76,7 @@ pub fn of(repository: &Repository, row: &TaskRow) -> Result<Diff, Failure> {
     };
     let (commit, path) = (Commit::new(base.as_str()), Path::new(path));
     match repository.worktree(path) {
-        Ok(worktree) if worktree.is_there() => Ok(worktree.diff(&commit)?),
+        Ok(worktree) if worktree.is_there() => Ok(worktree.glance(&commit)?),
         Ok(_) | Err(GitError::WorktreeGone(_)) if !repository.has_branch(branch)? => {
             Err(Failure::from(GitError::BranchGone(branch.clone())).hint(format!(
                 "`signoff review {}` makes it again at its last commit, if git still has that",

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::workflow::PRESETS;
 use signoff_store::Store;
+use signoff_term::show::Folded;
 use signoff_term::stats::{Filter, Stats, text};
 
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
 use crate::failure::{Exit, Failure};
+use crate::look;
 
 /// Show what all runs tell: reviews, reasons, reviewers, costs
 ///
@@ -76,7 +78,9 @@ fn fold(desk: &Desk, args: &Args, stats: &mut Stats) -> Result<BTreeSet<String>,
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
-            stats.take(&desk.store.log(row.id)?);
+            let mut folded = Folded::default();
+            look::in_parts(&*desk.store, row.id, |part| folded.go_on_counting(part))?;
+            stats.take_run(&folded);
         }
     }
     Ok(presets)

@@ -11,6 +11,7 @@ use signoff_serve::web::{Change, Watcher};
 use signoff_store::{SqliteStore, Store};
 
 use super::changed;
+use super::same::Same;
 use crate::failure::Failure;
 use crate::follow::Follow;
 
@@ -25,12 +26,16 @@ pub struct Eyes {
     own: PathBuf,
     /// None as long as there is no store.
     open: Option<Open>,
+    /// Why there is none, where there should be one.
+    broken: Option<String>,
     looks: u64,
     /// How long the transcripts of those at work are.
     said: BTreeMap<PathBuf, u64>,
 }
 
 struct Open {
+    /// The file that was opened. One that is thrown away can be read for ever, and nobody writes to it.
+    same: Option<Same>,
     store: Arc<SqliteStore>,
     follow: Follow,
     driven: BTreeSet<u64>,
@@ -39,23 +44,40 @@ struct Open {
 impl Eyes {
     pub fn new(root: &Path) -> Self {
         let own = root.join(DIRECTORY);
-        // What cannot be opened is tried again with every look.
-        let open = Open::new(&own).ok().flatten();
-        Self { own, open, looks: 0, said: BTreeMap::new() }
+        let mut this = Self { own, open: None, broken: None, looks: 0, said: BTreeMap::new() };
+        this.open();
+        this
+    }
+
+    /// Opens the store. Whether anything is different now: it is there, or it is broken in another way than before.
+    fn open(&mut self) -> bool {
+        let (open, broken) = match Open::new(&self.own) {
+            Ok(open) => (open, None),
+            Err(failure) => (None, Some(failure.message().to_owned())),
+        };
+        let news = open.is_some() || broken != self.broken;
+        (self.open, self.broken) = (open, broken);
+        news
     }
 }
 
 impl Watcher for Eyes {
     fn look(&mut self) -> Change {
         self.looks += 1;
+        // Somebody took the store away, or put another one there.
+        let gone =
+            self.open.take_if(|open| self.looks.is_multiple_of(OFTEN) && Same::of(&self.own) != open.same);
         let Some(open) = &mut self.open else {
-            self.open = Open::new(&self.own).ok().flatten();
-            return if self.open.is_some() { Change::everything() } else { Change::default() };
+            let news = self.open() || gone.is_some();
+            return if news { Change::everything() } else { Change::default() };
         };
-        let Ok(mut change) = open.look(self.looks.is_multiple_of(SELDOM)) else {
-            // Somebody took the store away, or put another one there: pages say what is wrong.
-            self.open = None;
-            return Change::everything();
+        let mut change = match open.look(self.looks.is_multiple_of(SELDOM)) {
+            Ok(change) => change,
+            Err(failure) => {
+                // Pages say what is wrong.
+                (self.open, self.broken) = (None, Some(failure.message().to_owned()));
+                return Change::everything();
+            }
         };
         if self.looks.is_multiple_of(OFTEN) {
             change.said.extend(self.heard());
@@ -90,10 +112,12 @@ fn task_of(attempt: &Path) -> Option<u64> {
 
 impl Open {
     fn new(own: &Path) -> Result<Option<Self>, Failure> {
+        // Looked at first: what is put there meanwhile is another one with the next look.
+        let same = Same::of(own);
         let Some(store) = SqliteStore::open_if_there(own)?.map(Arc::new) else { return Ok(None) };
         let follow = Follow::from_now(store.clone())?;
         let driven = driven(&store)?;
-        Ok(Some(Self { store, follow, driven }))
+        Ok(Some(Self { same, store, follow, driven }))
     }
 
     fn look(&mut self, who: bool) -> Result<Change, Failure> {

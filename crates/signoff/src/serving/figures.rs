@@ -1,51 +1,65 @@
-//! What all runs tell, counted anew no more often than people read numbers.
+//! What all runs tell. Counting a run takes reading all of its log, so each is counted anew only when its log has grown.
 
-use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+
 use signoff_core::ids::RunId;
 use signoff_serve::page::{Cost, ReviewerFigures, RoleFigures, StatsPage};
 use signoff_serve::web::Desk as _;
 use signoff_store::Store;
+use signoff_term::show::Folded;
 use signoff_term::stats::{ByReviewer, ByRole, Filter, Stats, StatsReport, StopReason};
 
 use super::Serving;
+use super::same::Same;
 use crate::desk::Desk;
-use crate::door;
 use crate::failure::Failure;
+use crate::look;
 
-/// All logs are read for it.
-const STALE: SignedDuration = SignedDuration::from_secs(5);
-
-/// What was counted last.
+/// What was counted last: of each run its last fact then, and its numbers.
 #[derive(Default)]
-pub struct Figures(Option<(Timestamp, StatsPage)>);
+pub struct Figures {
+    /// Of which store.
+    of: Option<Same>,
+    counted: BTreeMap<RunId, (u64, Stats)>,
+}
 
 impl Serving {
     pub(super) fn seen_figures(&self) -> Result<StatsPage, Failure> {
         // Whoever comes while somebody counts waits for what that gives.
         let mut figures = self.figures.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let now = door::now();
-        match &figures.0 {
-            Some((at, page)) if now.duration_since(*at) < STALE => Ok(page.clone()),
-            Some(_) | None => {
-                let page = page(self.project(), &counted()?);
-                figures.0 = Some((door::now(), page.clone()));
-                Ok(page)
+        let mut stats = Stats::new(Filter::default());
+        match Desk::find()? {
+            Some(desk) => {
+                figures.bring_up_to_date(&desk)?;
+                figures.counted.values().for_each(|(_, one)| stats.add(one));
             }
+            None => *figures = Figures::default(),
         }
+        Ok(page(self.project(), &stats.report()))
     }
 }
 
-fn counted() -> Result<StatsReport, Failure> {
-    let mut stats = Stats::new(Filter::default());
-    if let Some(desk) = Desk::find()? {
-        let last = desk.store.last_run()?.map_or(0, |run| run.id.0);
-        for run in (1..=last).map(RunId) {
-            if desk.store.run(run)?.is_some() {
-                stats.take(&desk.store.log(run)?);
+impl Figures {
+    fn bring_up_to_date(&mut self, desk: &Desk) -> Result<(), Failure> {
+        let same = Same::of(desk.layout().root());
+        if self.of != same {
+            *self = Self { of: same, ..Self::default() };
+        }
+        for row in desk.store.runs()? {
+            let last = desk.store.last_seq(row.id)?;
+            if self.counted.get(&row.id).is_none_or(|(seq, _)| *seq != last) {
+                self.counted.insert(row.id, (last, counted(desk, row.id)?));
             }
         }
+        Ok(())
     }
-    Ok(stats.report())
+}
+
+fn counted(desk: &Desk, run: RunId) -> Result<Stats, Failure> {
+    let (mut stats, mut folded) = (Stats::new(Filter::default()), Folded::default());
+    look::in_parts(&*desk.store, run, |part| folded.go_on_counting(part))?;
+    stats.take_run(&folded);
+    Ok(stats)
 }
 
 fn page(project: String, report: &StatsReport) -> StatsPage {

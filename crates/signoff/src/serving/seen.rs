@@ -145,9 +145,10 @@ impl Serving {
         }
     }
 
-    /// The pages of all tasks of a run, whose log is read once.
+    /// The pages of all tasks of a run, whose log is read once, and never held as a whole.
     fn pages_of_run(&self, desk: &Desk, run: u64) -> Result<Vec<TaskPage>, Failure> {
-        let folded = Folded::of(&desk.store.log(RunId(run))?);
+        let mut folded = Folded::default();
+        look::in_parts(&*desk.store, RunId(run), |part| folded.go_on(part))?;
         let around = Around::of(desk, desk.tasks()?)?;
         let own: Vec<&TaskRow> = around.tasks.iter().filter(|task| task.run_id == Some(run)).collect();
         let mut pages = Vec::new();

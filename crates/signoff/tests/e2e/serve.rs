@@ -94,6 +94,55 @@ fn looking_changes_nothing() {
 }
 
 #[test]
+fn looking_at_a_diff_writes_nothing_and_names_what_it_does_not_show() {
+    let project = refused();
+    project.run(&["work"]);
+    let worktree = project.env.work().join(".signoff/worktrees/task-1");
+    fs::write(worktree.join("new.txt"), "not committed\n").expect("a file");
+    fs::write(worktree.join("logo.png"), b"\0png").expect("a file");
+    fs::File::create(worktree.join("<b>dump")).and_then(|file| file.set_len(1 << 38)).expect("a file");
+    let objects = project.git("count-objects -v");
+    let page = Served::start(&project);
+    for path in ["/tasks/1/diff", "/tasks/1", "/tasks/1/report.html"] {
+        let body = page.get(path).body;
+        assert!(body.contains("not committed"), "{path}: {body}");
+        assert!(body.contains("logo.png") && body.contains("a binary file"), "{path}: {body}");
+        assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to be shown: 274877906944 bytes"));
+    }
+    assert_eq!(project.git("count-objects -v"), objects);
+    // Why there is no diff is told where it would be.
+    fs::write(project.env.work().join(".git/worktrees/task-1/index"), "no index").expect("a file");
+    until("what git says is told", || page.get("/tasks/1/diff").body.contains("No diff: "));
+}
+
+#[test]
+fn a_store_that_is_thrown_away_or_broken_is_noticed() {
+    let project = refused();
+    let page = Served::start(&project);
+    let mut listening = page.listen();
+    listening.next();
+    let own = project.env.work().join(".signoff");
+    assert!(page.get("/").body.contains("Log in"));
+    fs::remove_dir_all(&own).expect("a store");
+    assert!(listening.next().expect("a change")["tasks"].is_null(), "everything");
+    assert!(!page.get("/").body.contains("Log in"));
+    // Once the new one is noticed, what happens in it is told as ever.
+    loop {
+        project.run(&["add", "Anew"]);
+        let change = listening.next().expect("a change");
+        if change["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty()) {
+            break;
+        }
+    }
+    for file in ["signoff.db", "signoff.db-wal", "signoff.db-shm"] {
+        fs::remove_file(own.join(file)).ok();
+    }
+    fs::write(own.join("signoff.db"), "no store at all, whatever its name says\n".repeat(100))
+        .expect("a file");
+    while page.get("/").status != 500 || !listening.next().expect("a change")["tasks"].is_null() {}
+}
+
+#[test]
 fn without_a_store_there_is_an_empty_page_and_the_first_task_makes_one() {
     let project = Project::with_agent(PROGRAM, |script| script);
     let page = Served::start(&project);
