@@ -65,6 +65,82 @@ fn nothing_to_do_says_how_to_begin() {
 }
 
 #[test]
+fn what_nobody_has_begun_does_not_go_on_by_itself() {
+    let told = |tasks: &[Status], driven: bool| {
+        let tasks = (1..).zip(tasks).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
+        let driven = if driven { [3].into() } else { Default::default() };
+        let home = Home { tasks, driven, questions: Vec::new(), runs: Vec::new(), ..sample::home() };
+        part(&page::home(&home, None), "#attention .hint").trim().to_owned()
+    };
+    assert_eq!(told(&[Status::Pending], false), "Nobody is at work: signoff work starts it.");
+    assert_eq!(told(&[Status::Stuck, Status::Pending], false), "Nobody is at work: signoff work starts it.");
+    assert_eq!(told(&[Status::Pending], true), "Nothing. It goes on by itself.");
+    assert_eq!(told(&[Status::Completed], false), "Nothing.");
+}
+
+#[test]
+fn who_waits_is_not_at_work() {
+    use Status::{Completed, InProgress, Paused, Pending, Stuck, Waiting};
+    let told = |statuses: &[Status]| {
+        let tasks = (1..).zip(statuses).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
+        part(&page::run(&page::RunPage { tasks, ..sample::run_page() }, None), ".progress").trim().to_owned()
+    };
+    assert_eq!(told(&[Completed, Waiting]), "1 of 2 done, 1 waiting for an answer");
+    assert_eq!(told(&[InProgress, Paused, Stuck, Pending]), "0 of 4 done, 1 at work, 1 paused, 1 stopped");
+}
+
+#[test]
+fn a_question_says_what_it_is_about() {
+    let mut home = sample::home();
+    home.tasks.iter_mut().filter(|task| task.id == 31).for_each(|task| task.open_findings = 2);
+    let html = page::home(&home, None);
+    assert_eq!(part(&html, ".question .about"), "#31 Store sessions in Redis 2 open findings\n");
+    let page = parse(&html);
+    let link = all(&page, ".question .about a + a")[0].value().attr("href").map(str::to_owned);
+    let (path, place) = link.as_deref().and_then(|link| link.split_once('#')).expect("a link into a page");
+    assert_eq!(path, "/tasks/31");
+    let mut task = sample::task();
+    task.report.task.id = 31;
+    assert_eq!(all(&parse(&page::task(&task, None)), &format!("[id='{place}']")).len(), 1);
+}
+
+#[test]
+fn a_tab_says_how_much_needs_somebody() {
+    let title = |home: &Home| part(&page::home(home, None), "title").trim().to_owned();
+    let home = sample::home();
+    assert_eq!(title(&home), "(3) Overview · shop");
+    let quiet = Home { tasks: Vec::new(), questions: Vec::new(), ..home };
+    assert_eq!(title(&quiet), "Overview · shop");
+    assert_eq!(part(&page::home(&sample::home(), None), "nav [aria-current]"), "Overview\n");
+}
+
+#[test]
+fn only_what_is_not_over_goes_on_counting() {
+    let row = |status| sample::row(1, "Log in", status);
+    let over = sample::ended(row(Status::Completed), "approved", "APPROVED", "");
+    let home = Home { tasks: vec![row(Status::InProgress), over], ..sample::home() };
+    let page = parse(&page::home(&home, None));
+    let told = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
+    assert_eq!(told("time[data-ms='7200000']"), ["2h 00m"]);
+    assert_eq!(told("time[datetime^=PT]:not([data-ms])"), ["12m 30s"]);
+}
+
+#[test]
+fn a_page_that_is_old_says_what_to_do() {
+    let page = parse(&page::home(&sample::home(), None));
+    let banner = all(&page, "#connection[hidden]")[0];
+    assert_eq!(words(banner), "Not connected. What you see may be old.");
+    assert_eq!(
+        banner.value().attr("data-refused"),
+        Some("What you see is old: open the address that `signoff serve` prints now.")
+    );
+    assert_eq!(
+        banner.value().attr("data-failed"),
+        Some("This could not be fetched anew. What you see may be old.")
+    );
+}
+
+#[test]
 fn a_run_with_its_tasks() {
     insta::assert_snapshot!(outline(&parse(&page::run(&sample::run_page(), None))), @"
     # Run 3 SPEC.md
