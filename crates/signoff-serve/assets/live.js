@@ -56,7 +56,7 @@ function swap(fresh) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
     if (!next) empty(old);
-    else if (next.innerHTML !== sent.get(old)) replace(old, next);
+    else if (written(next) !== sent.get(old)) replace(old, next);
   }
   // A part that was not there when the page was loaded has no place to be put: it takes that of its neighbours.
   let before = null;
@@ -74,14 +74,20 @@ function empty(part) {
   part.replaceChildren();
 }
 
+// What is written in a part, but for the time that goes on by itself: a button is not replaced under somebody's finger
+// because a second has passed.
+function written(part) {
+  return part.innerHTML.replace(/<time [^>]*data-ms=[^>]*>[^<]*/g, "<time>");
+}
+
 function remembered(part) {
-  sent.set(part, part.innerHTML);
+  sent.set(part, written(part));
   return part;
 }
 
 function replace(old, next) {
   const kept = state(old);
-  sent.set(old, next.innerHTML);
+  sent.set(old, written(next));
   old.replaceChildren(...next.childNodes);
   restore(old, kept);
 }

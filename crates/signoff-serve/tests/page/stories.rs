@@ -33,7 +33,7 @@ fn what_needs_somebody_comes_first() {
     insta::assert_snapshot!(outline(&parse(&page::home(&sample::home(), None))), @"
     # Overview
     ## Needs you 3
-    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
     - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago Retry task 30 signoff show 30, then signoff retry 30
     - signoff show 30, then signoff retry 30
     - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago Retry task 28 signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
@@ -45,7 +45,7 @@ fn what_needs_somebody_comes_first() {
     - · pending #34 Show where one is logged in implement $0.36
     - · pending #35 Two-factor authentication with an app that the person already has implement $0.36
     ## Runs 1
-    - → in progress run 3 SPEC.md 3 of 7 done, 3 at work, 1 stopped ~$4.71
+    - → in progress run 3 SPEC.md 3 of 7 done, 2 at work, 1 waiting for an answer, 1 stopped ~$4.71
     ## Done 2
     - ✓ completed #29 Add user authentication APPROVED (2 cycles) $0.36 12m 30s 1h ago
     - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
@@ -55,7 +55,7 @@ fn what_needs_somebody_comes_first() {
 #[test]
 fn a_question_is_answered_where_it_is_read() {
     let page = parse(&page::home(&sample::home(), None));
-    insta::assert_snapshot!(all(&page, "form.question")[0].html(), @r#"<form action="/questions/q4/answer" class="question" method="post"><input name="back" type="hidden" value="/"><p id="question-q4"><a href="/tasks/31">#31</a> <bdi>code gave no usable review; the others did. Retry, proceed without, or stop?</bdi></p><p class="choices"><button aria-describedby="question-q4" name="choice" value="retry">Retry</button> <button aria-describedby="question-q4" name="choice" value="proceed">Proceed</button> <button aria-describedby="question-q4" name="choice" value="stop">Stop</button> </p></form>"#);
+    insta::assert_snapshot!(all(&page, "form.question")[0].html(), @r#"<form action="/questions/q4/answer" class="question" method="post"><input name="back" type="hidden" value="/"><p class="about"><a class="title" href="/tasks/31"><span class="id">#31</span> <bdi>Store sessions in Redis</bdi></a></p><p id="question-q4"><bdi>code gave no usable review; the others did. Retry, proceed without, or stop?</bdi></p><p class="choices"><button aria-describedby="question-q4" name="choice" value="retry">Retry</button> <button aria-describedby="question-q4" name="choice" value="proceed">Proceed</button> <button aria-describedby="question-q4" name="choice" value="stop">Stop</button> </p></form>"#);
 }
 
 #[test]
@@ -116,9 +116,9 @@ fn a_tab_says_how_much_needs_somebody() {
 
 #[test]
 fn only_what_is_not_over_goes_on_counting() {
-    let row = |status| sample::row(1, "Log in", status);
-    let over = sample::ended(row(Status::Completed), "approved", "APPROVED", "");
-    let home = Home { tasks: vec![row(Status::InProgress), over], ..sample::home() };
+    let row = |id, status| sample::row(id, "Log in", status);
+    let over = sample::ended(row(1, Status::Completed), "approved", "APPROVED", "");
+    let home = Home { tasks: vec![row(2, Status::InProgress), over], ..sample::home() };
     let page = parse(&page::home(&home, None));
     let told = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
     assert_eq!(told("time[data-ms='7200000']"), ["2h 00m"]);
@@ -144,7 +144,7 @@ fn a_page_that_is_old_says_what_to_do() {
 fn a_run_with_its_tasks() {
     insta::assert_snapshot!(outline(&parse(&page::run(&sample::run_page(), None))), @"
     # Run 3 SPEC.md
-    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
     ## Tasks
     - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
     - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago
