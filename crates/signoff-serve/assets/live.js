@@ -9,24 +9,46 @@ const FIELDS = "input, textarea, select";
 // Each part as the server last sent it: what a person typed or unfolded since is no difference.
 const sent = new WeakMap();
 
+// What is wrong with what is shown: with hearing of changes, and with fetching them. Nothing while all is well.
+const LOST = banner.textContent;
+const faults = { heard: "", fetched: "" };
+
+function tell(where, fault) {
+  faults[where] = fault;
+  const text = faults.fetched || faults.heard;
+  banner.hidden = !text;
+  if (text && banner.textContent !== text) banner.textContent = text;
+}
+
 // At most one request is under way; whatever changes meanwhile is fetched by one more.
 let fetching = false;
 let changed = false;
+let again;
 
 async function refresh() {
   changed = true;
-  if (fetching || document.hidden) return;
+  if (fetching) return;
   fetching = true;
-  while (changed && !document.hidden) {
+  clearTimeout(again);
+  while (changed) {
     changed = false;
-    try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
-      if (answer.ok) swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch {
-      // The connection for events notices too, and says so.
-    }
+    tell("fetched", await fetched());
   }
   fetching = false;
+  if (faults.fetched) again = setTimeout(refresh, 5000);
+}
+
+// Puts the page as it is now in the place of what is shown, or says why that cannot be done.
+async function fetched() {
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    if (answer.status === 401) return banner.dataset.refused;
+    if (!answer.ok) return banner.dataset.failed;
+    swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    return "";
+  } catch {
+    return LOST;
+  }
 }
 
 function swap(fresh) {
@@ -34,7 +56,7 @@ function swap(fresh) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
     if (!next) empty(old);
-    else if (next.innerHTML !== sent.get(old)) replace(old, next);
+    else if (written(next) !== sent.get(old)) replace(old, next);
   }
   // A part that was not there when the page was loaded has no place to be put: it takes that of its neighbours.
   let before = null;
@@ -43,6 +65,7 @@ function swap(fresh) {
     before = document.getElementById(next.id);
   }
   document.title = fresh.title;
+  tick();
   if (window.scrollY !== scroll) window.scrollTo({ top: scroll, behavior: "instant" });
 }
 
@@ -51,14 +74,20 @@ function empty(part) {
   part.replaceChildren();
 }
 
+// What is written in a part, but for the time that goes on by itself: a button is not replaced under somebody's finger
+// because a second has passed.
+function written(part) {
+  return part.innerHTML.replace(/<time [^>]*data-ms=[^>]*>[^<]*/g, "<time>");
+}
+
 function remembered(part) {
-  sent.set(part, part.innerHTML);
+  sent.set(part, written(part));
   return part;
 }
 
 function replace(old, next) {
   const kept = state(old);
-  sent.set(old, next.innerHTML);
+  sent.set(old, written(next));
   old.replaceChildren(...next.childNodes);
   restore(old, kept);
 }
@@ -120,30 +149,71 @@ function concerns(message) {
   return !message.runs || message.runs.length + message.tasks.length > 0;
 }
 
+// What takes time goes on while nothing else happens; in the words of the server.
+const began = new WeakMap();
+
+function tick() {
+  const now = performance.now();
+  for (const one of document.querySelectorAll("time[data-ms]")) {
+    if (!began.has(one)) began.set(one, now - Number(one.dataset.ms));
+    const words = span(Math.floor(now - began.get(one)));
+    if (one.textContent !== words) one.textContent = words;
+  }
+}
+
+function span(milliseconds) {
+  const seconds = Math.floor(milliseconds / 1000);
+  const two = (number) => String(number).padStart(2, "0");
+  if (seconds < 1) return `${milliseconds}ms`;
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+  return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
+}
+
+// A browser opens six connections to one server, for all its tabs together: only what is looked at holds one.
+let events = null;
 let wait = 500;
+let later;
 
 function listen() {
-  const events = new EventSource("/events");
+  hush();
+  if (document.hidden) return;
+  const source = new EventSource("/events");
+  events = source;
   let lost = false;
-  events.addEventListener("open", () => {
+  source.addEventListener("open", () => {
     wait = 500;
-    banner.hidden = true;
+    tell("heard", "");
     if (lost) refresh();
     lost = false;
   });
-  events.addEventListener("changed", (event) => {
+  source.addEventListener("changed", (event) => {
     if (concerns(JSON.parse(event.data))) refresh();
   });
-  events.addEventListener("error", () => {
+  source.addEventListener("error", () => {
     lost = true;
-    banner.hidden = false;
+    tell("heard", LOST);
     // A browser tries again by itself, unless it was refused.
-    if (events.readyState !== EventSource.CLOSED) return;
-    setTimeout(() => { listen(); refresh(); }, wait);
+    if (source.readyState !== EventSource.CLOSED) return;
+    later = setTimeout(() => { listen(); refresh(); }, wait);
     wait = Math.min(wait * 2, 15000);
   });
 }
 
+function hush() {
+  clearTimeout(later);
+  events?.close();
+  events = null;
+}
+
 for (const part of document.querySelectorAll("[data-live]")) remembered(part);
-document.addEventListener("visibilitychange", () => { if (!document.hidden && changed) refresh(); });
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return hush();
+  listen();
+  refresh();
+});
+setInterval(() => { if (!document.hidden) tick(); }, 1000);
+// The title of a tab nobody looks at says how much needs somebody: once a minute is enough for that.
+setInterval(() => { if (document.hidden && "needs" in main.dataset) refresh(); }, 60000);
+tick();
 listen();

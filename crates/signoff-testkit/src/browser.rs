@@ -84,6 +84,27 @@ impl Browser {
         self.have(url, self.client().goto(url));
     }
 
+    /// Opens one more tab, in front of the others, and goes to an address.
+    pub fn open_in_a_tab(&self, url: &str) {
+        self.have("a tab", async {
+            let tab = self.client().new_window(true).await?;
+            self.client().switch_to_window(tab.handle).await
+        });
+        self.open(url);
+    }
+
+    /// Closes the tab in front, and looks at the one that was opened first.
+    pub fn back_to_the_first_tab(&self) {
+        self.have("the first tab", async {
+            self.client().close_window().await?;
+            let first = self.client().windows().await?.into_iter().next();
+            match first {
+                Some(first) => self.client().switch_to_window(first).await,
+                None => Ok(()),
+            }
+        });
+    }
+
     pub fn url(&self) -> String {
         self.have("the address", self.client().current_url()).to_string()
     }

@@ -11,7 +11,8 @@ pub fn page(page: &AddPage, notice: Option<&Notice>) -> String {
         h1 { "Add a task" }
         (form(page))
     };
-    Framed { title: "Add a task", project: &page.project, about: About::Still, notice, body }.into_string()
+    Framed { title: "Add a task", project: &page.project, about: About::Still, notice, needs: None, body }
+        .into_string()
 }
 
 fn form(page: &AddPage) -> Markup {

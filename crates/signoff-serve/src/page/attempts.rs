@@ -6,7 +6,7 @@ use signoff_term::fit::span;
 use signoff_term::show::{Attempt, PersonsDecision, Report};
 
 use super::frame::{About, Framed};
-use super::setting::Setting;
+use super::setting::{Names, Setting};
 use super::values::{Cost, RoleFigures, Transcript, TranscriptPage};
 use super::{sign, text};
 
@@ -20,7 +20,7 @@ const ALONE: usize = 1024 * 1024;
 pub fn table(report: &Report, setting: Setting) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="Attempts" {
-            table.figures {
+            table.figures.attempts {
                 thead {
                     tr {
                         th scope="col" { "Attempt" } th scope="col" { "Who" } th scope="col" { "Agent" }
@@ -113,10 +113,11 @@ pub fn decisions(decisions: &[PersonsDecision]) -> Markup {
 
 /// The last that each attempt said, folded.
 pub fn transcripts(transcripts: &[Transcript], attempts: &[Attempt], setting: Setting) -> Markup {
+    let mut names = Names::new(setting, "transcript");
     html! {
-        @for (index, transcript) in transcripts.iter().enumerate() {
+        @for transcript in transcripts {
             @let attempt = attempts.iter().find(|attempt| attempt.id == transcript.attempt);
-            details.transcript id=(setting.id(&format!("transcript-{index}"))) {
+            details.transcript id=(names.of(&transcript.attempt)) {
                 summary {
                     (text::code(&transcript.attempt)) " " (text::line(&attempt.map(who).unwrap_or_default()))
                 }
@@ -155,5 +156,5 @@ pub fn page(page: &TranscriptPage) -> String {
         }
     };
     let (project, about) = (page.project.as_str(), About::Task(page.task));
-    Framed { title: &title, project, about, notice: None, body }.into_string()
+    Framed { title: &title, project, about, notice: None, needs: None, body }.into_string()
 }

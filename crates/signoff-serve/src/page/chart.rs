@@ -33,7 +33,10 @@ impl Figure {
                     (self.picture)
                 }
                 figcaption { (self.title) }
-                details id={ (self.id) "-figures" } { summary { "As a table" } (self.table) }
+                details id={ (self.id) "-figures" } {
+                    summary { "As a table" }
+                    div.scroll tabindex="0" role="group" aria-label={ (self.title) ", as a table" } { (self.table) }
+                }
             }
         }
     }
@@ -77,11 +80,20 @@ fn series(change: &Change) -> [(u32, &'static str); 3] {
     [(change.new + change.regressed, "c-new"), (change.carried, "c-carried"), (change.fixed, "c-fixed")]
 }
 
+/// How wide a letter of a legend is at most; fonts differ.
+const LETTER: f64 = 7.0;
+
+/// One behind the other, each with as much room as its word takes.
 fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
+    let placed = entries.iter().scan(5.0, |end, (word, class)| {
+        let x = *end;
+        *end += 23.0 + LETTER * word.chars().count() as f64;
+        Some((x, word, class))
+    });
     html! {
-        @for (at, (word, class)) in entries.iter().enumerate() {
-            rect class=(class) x=(5.0 + 80.0 * at as f64) y=(y) width="9" height="9" rx="1.5" {}
-            text.key x=(18.0 + 80.0 * at as f64) y=(y + 8.5) { (word) }
+        @for (x, word, class) in placed {
+            rect class=(class) x=(x) y=(y) width="9" height="9" rx="1.5" {}
+            text.key x=(x + 13.0) y=(y + 8.5) { (word) }
         }
     }
 }

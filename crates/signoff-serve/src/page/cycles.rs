@@ -39,7 +39,7 @@ fn one(cycle: &Cycle, change: &Change, id: &str, is_last: bool) -> Markup {
                     @if cycle.scope == "scoped" { span { "the fix only" } }
                 }
             }
-            div.reviews { @for review in &cycle.reviews { (reviewer(review)) } }
+            div.reviews { @for (index, review) in cycle.reviews.iter().enumerate() { (reviewer(review, &format!("{id}-{index}"))) } }
             (conflicts(cycle))
         }
     }
@@ -63,7 +63,7 @@ fn changed(change: &Change) -> String {
     if told.is_empty() { "no findings".to_owned() } else { told.join(", ") }
 }
 
-fn reviewer(review: &ReviewLine) -> Markup {
+fn reviewer(review: &ReviewLine, id: &str) -> Markup {
     let cost = Cost { usd: review.cost_usd, is_estimated: review.cost_is_estimated };
     html! {
         article.review {
@@ -77,7 +77,7 @@ fn reviewer(review: &ReviewLine) -> Markup {
                 span { (sign::dollars(cost)) }
             }
             @if let Some(reason) = &review.reason { p.bad { (text::line(reason)) } }
-            @if !review.summary.is_empty() { (text::prose(&review.summary)) }
+            @if !review.summary.is_empty() { (text::prose(&review.summary, id)) }
             (intent(review))
             (said(review))
         }

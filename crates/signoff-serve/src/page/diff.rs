@@ -13,7 +13,7 @@ use patch::{Change, Hunk, Line, Mark};
 pub use patch::{File, read};
 
 use super::frame::{About, Framed};
-use super::setting::{Anchors, Setting};
+use super::setting::{Anchors, Names, Setting};
 use super::sign::{self, Tone};
 use super::text;
 use super::values::{DiffText, TaskPage};
@@ -45,22 +45,22 @@ pub fn page(page: &TaskPage) -> String {
         }
     };
     let (project, about) = (page.project.as_str(), About::Task(task.id));
-    Framed { title: &title, project, about, notice: None, body }.into_string()
+    Framed { title: &title, project, about, notice: None, needs: None, body }.into_string()
 }
 
 /// The stat, what was found elsewhere, and the files.
 pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Setting) -> Markup {
     let anchors = Anchors::of(ledger, setting);
     let elsewhere: Vec<&LedgerLine> = ledger.iter().filter(|line| !is_in(line, files)).collect();
-    let mut room = AT_ALL;
+    let (mut room, mut names) = (AT_ALL, Names::new(setting, "file"));
     html! {
         p.stat { (stat(diff, files)) }
         @if !elsewhere.is_empty() {
             p.hint { "Found, but not in these files:" }
             @for line in elsewhere { (note(line, &anchors)) }
         }
-        @for (index, file) in files.iter().enumerate() {
-            (one_file(file, &notes(file, ledger), (&setting.id(&format!("file-{index}")), &anchors), &mut room))
+        @for file in files {
+            (one_file(file, &notes(file, ledger), (&names.of(&file.path), &anchors), &mut room))
         }
         (text::more(diff.left_out))
         (not_shown(diff))

@@ -45,8 +45,8 @@ fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, files: &[File
                     bdi { (heading) }
                 }
             }
-            @if heading != one_line(&found.description) { (text::prose(&found.description)) }
-            dl.facts { (place(found, setting, anchors, files)) (facts(found)) }
+            @if heading != one_line(&found.description) { (text::prose(&found.description, &anchors.get(&found.id, "-all"))) }
+            dl.facts { (place(found, setting, anchors, files)) (facts(found, anchors)) }
             ol.history {
                 @for seen in &line.seen { (reported(seen, found)) }
                 @for settled in &line.decisions { (decided(settled)) }
@@ -75,7 +75,7 @@ fn place(found: &FindingLine, setting: Setting, anchors: &Anchors, files: &[File
     }
 }
 
-fn facts(found: &FindingLine) -> Markup {
+fn facts(found: &FindingLine, anchors: &Anchors) -> Markup {
     let facts = [
         ("Kind", Some(found.kind.as_str())),
         ("Requirement", found.requirement.as_deref()),
@@ -84,7 +84,7 @@ fn facts(found: &FindingLine) -> Markup {
     let said =
         facts.into_iter().filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)));
     html! {
-        @for (name, fact) in said { div { dt { (name) } dd { (text::prose(fact)) } } }
+        @for (name, fact) in said { div { dt { (name) } dd { (text::prose(fact, &anchors.get(&found.id, &format!("-{}", name.to_lowercase())))) } } }
         div { dt { "Reported by" } dd { (text::line(&found.sources.join(", "))) } }
         div { dt { "Id" } dd { (text::code(&found.id)) } }
     }

@@ -22,11 +22,18 @@ pub struct Framed<'a> {
     pub project: &'a str,
     pub about: About,
     pub notice: Option<&'a Notice>,
+    /// How many things need somebody, where the page says so.
+    pub needs: Option<usize>,
     pub body: Markup,
 }
 
 /// The other pages.
 const WAYS: [(&str, &str); 3] = [("/", "Overview"), ("/stats", "Statistics"), ("/add", "Add a task")];
+
+/// What is said of a page that is not as it is on the server.
+const LOST: &str = "Not connected. What you see may be old.";
+const REFUSED: &str = "What you see is old: open the address that `signoff serve` prints now.";
+const FAILED: &str = "This could not be fetched anew. What you see may be old.";
 
 impl Framed<'_> {
     pub fn into_string(self) -> String {
@@ -42,9 +49,9 @@ impl Framed<'_> {
                 body {
                     a.skip href="#main" { "Skip to the content" }
                     (self.header())
-                    p #connection .banner role="status" hidden { "Not connected. What you see may be old." }
+                    p #connection .banner role="status" hidden data-refused=(REFUSED) data-failed=(FAILED) { (LOST) }
                     noscript { p.banner { "Without script this page does not follow what happens: reload it." } }
-                    main #main tabindex="-1" data-task=[task] data-run=[run] {
+                    main #main tabindex="-1" data-task=[task] data-run=[run] data-needs=[self.needs] {
                         @if let Some(notice) = self.notice { (told(notice)) }
                         (self.body)
                     }
@@ -61,12 +68,17 @@ impl Framed<'_> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (cut(self.title, 80)) " · " (cut(of, 80)) }
+                title { (self.number()) (cut(self.title, 80)) " · " (cut(of, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
                 @if self.about != About::Still { script src="/assets/live.js" defer {} }
             }
         }
+    }
+
+    /// `(2) `, so that a tab among others says whether to look at it.
+    fn number(&self) -> String {
+        self.needs.filter(|needs| *needs > 0).map(|needs| format!("({needs}) ")).unwrap_or_default()
     }
 
     fn header(&self) -> Markup {
@@ -114,7 +126,7 @@ pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
         @if let Some(hint) = hint { p { (text::line(hint)) } }
         p { a href="/" { "To the overview" } }
     };
-    Framed { title, project: "", about: About::Still, notice: None, body }.into_string()
+    Framed { title, project: "", about: About::Still, notice: None, needs: None, body }.into_string()
 }
 
 /// The hidden field of a form that says where to come back to.

@@ -25,16 +25,18 @@ const AT_LENGTH: usize = 50;
 pub fn page(page: &Home, notice: Option<&Notice>) -> String {
     let scene = Scene { tasks: &page.tasks, runs: &page.runs, driven: &page.driven };
     let sorted = Sorted::of(&scene);
+    let needs = Needs::of(page, &scene, &sorted);
     let body = html! {
         h1 { "Overview" }
         (counts(&page.tasks))
-        (needed(page, &scene, &sorted))
+        (needed(page, &scene, &needs))
         (listed("running", "Running", &sorted.running, page.now))
         (waiting(page, &sorted))
         (run_list(page))
         (done(page, &sorted))
     };
-    Framed { title: "Overview", project: &page.project, about: About::Everything, notice, body }.into_string()
+    let (title, project, about) = ("Overview", page.project.as_str(), About::Everything);
+    Framed { title, project, about, notice, needs: Some(needs.number(page)), body }.into_string()
 }
 
 /// How many there are of each kind.
@@ -54,24 +56,48 @@ fn counts(tasks: &[TaskRow]) -> Markup {
     }
 }
 
-fn needed(page: &Home, scene: &Scene, sorted: &Sorted) -> Markup {
-    let needs = |run: &&RunRow| runs::needs_somebody(run) || runs::is_left(run, scene);
-    let runs: Vec<&RunRow> = page.runs.iter().filter(needs).take(RUNS).collect();
-    let tasks: Vec<&TaskRow> = sorted.troubled.iter().chain(&sorted.left).copied().collect();
-    let number = page.questions.len() + runs.len() + tasks.len();
-    let rest = tasks.get(AT_LENGTH..).unwrap_or_default();
+/// What somebody has to look at, besides the questions.
+struct Needs<'a> {
+    runs: Vec<&'a RunRow>,
+    tasks: Vec<&'a TaskRow>,
+}
+
+impl<'a> Needs<'a> {
+    fn of(page: &'a Home, scene: &Scene, sorted: &Sorted<'a>) -> Self {
+        let needs = |run: &&RunRow| runs::needs_somebody(run) || runs::is_left(run, scene);
+        let runs = page.runs.iter().filter(needs).take(RUNS).collect();
+        Self { runs, tasks: sorted.troubled.iter().chain(&sorted.left).copied().collect() }
+    }
+
+    fn number(&self, page: &Home) -> usize {
+        page.questions.len() + self.runs.len() + self.tasks.len()
+    }
+}
+
+fn needed(page: &Home, scene: &Scene, needs: &Needs) -> Markup {
+    let number = needs.number(page);
+    let rest = needs.tasks.get(AT_LENGTH..).unwrap_or_default();
     html! {
         section #attention data-live aria-labelledby="attention-title" {
             h2 #attention-title { "Needs you" (number_of(number)) }
-            @if number == 0 { p.hint { "Nothing. It goes on by itself." } }
-            @for asked in &page.questions { (question::asked(asked, "/")) }
+            @if is_asleep(page) {
+                p.hint { "Nobody is at work: " (text::code("signoff work")) " starts it." }
+            } @else if number == 0 {
+                p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. It goes on by itself." } }
+            }
+            @for asked in &page.questions { (question::asked(asked, &page.tasks, "/")) }
             ul.rows {
-                @for run in runs { (stopped_run(&Told::of(run, scene), run.id)) }
-                @for task in tasks.iter().take(AT_LENGTH) { (troubled(task, scene, page.now)) }
+                @for run in &needs.runs { (stopped_run(&Told::of(run, scene), run.id)) }
+                @for task in needs.tasks.iter().take(AT_LENGTH) { (troubled(task, scene, page.now)) }
                 @for task in rest { (row(task, page.now)) }
             }
         }
     }
+}
+
+/// Whether there is something to do and nobody who does it.
+fn is_asleep(page: &Home) -> bool {
+    page.driven.is_empty() && page.tasks.iter().any(|task| task.status == Status::Pending)
 }
 
 fn number_of(number: usize) -> Markup {
@@ -115,7 +141,7 @@ fn cells(task: &TaskRow, now: Timestamp) -> Markup {
         span.facts {
             @if open > 0 { span { (open) " open" } }
             @if task.cost_usd > 0.0 { span { (sign::dollars(sign::cost(task))) } }
-            @if let Some(elapsed) = sign::elapsed(task, now) { span { (elapsed) } }
+            @if let Some(elapsed) = sign::elapsed(task, now) { (elapsed) }
             @if let Some(ended) = &task.ended_at { span { (sign::ago(ended, now)) } }
         }
     }

@@ -8,6 +8,8 @@ use signoff_core::view::{Status, TaskRow};
 pub struct Counted {
     done: u64,
     at_work: u64,
+    waiting: u64,
+    paused: u64,
     stopped: u64,
     to_come: u64,
 }
@@ -22,7 +24,9 @@ impl Counted {
     pub fn add(&mut self, task: &TaskRow) {
         let number = match task.status {
             Status::Completed | Status::Cancelled => &mut self.done,
-            Status::InProgress | Status::Waiting | Status::Paused => &mut self.at_work,
+            Status::InProgress => &mut self.at_work,
+            Status::Waiting => &mut self.waiting,
+            Status::Paused => &mut self.paused,
             Status::Failed | Status::Stuck | Status::Blocked => &mut self.stopped,
             Status::Pending => &mut self.to_come,
         };
@@ -30,12 +34,17 @@ impl Counted {
     }
 
     fn all(&self) -> u64 {
-        self.done + self.at_work + self.stopped + self.to_come
+        self.done + self.at_work + self.waiting + self.paused + self.stopped + self.to_come
     }
 
-    /// `5 of 9 done, 3 at work, 1 stopped`.
+    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`.
     pub fn words(&self) -> String {
-        let more = [(self.at_work, "at work"), (self.stopped, "stopped")];
+        let more = [
+            (self.at_work, "at work"),
+            (self.waiting, "waiting for an answer"),
+            (self.paused, "paused"),
+            (self.stopped, "stopped"),
+        ];
         let more = more.into_iter().filter(|(number, _)| *number > 0);
         let more: String = more.map(|(number, word)| format!(", {number} {word}")).collect();
         format!("{} of {} done{more}", self.done, self.all())
@@ -43,7 +52,8 @@ impl Counted {
 
     /// The same as a bar; whoever cannot see it has the words beside it.
     pub fn bar(&self) -> Markup {
-        let parts = [(self.done, "good"), (self.at_work, "busy"), (self.stopped, "bad")];
+        let held = self.waiting + self.paused;
+        let parts = [(self.done, "good"), (self.at_work, "busy"), (held, "warn"), (self.stopped, "bad")];
         let mut from = 0;
         let parts = parts.map(|(number, class)| {
             let share = |tasks: u64| 100 * tasks / self.all().max(1);

@@ -1,24 +1,23 @@
 //! What people are asked, with a button for each answer.
 
 use maud::{Markup, html};
-use signoff_core::view::QuestionRow;
-use signoff_term::fit::cut;
+use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_term::fit::{count, cut};
 
 use super::{frame, text};
 
-/// A question; `back` is the page it stands on.
-pub fn asked(question: &QuestionRow, back: &str) -> Markup {
+/// A question; `back` is the page it stands on. What it is about is told where the page lists the task.
+pub fn asked(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
     let id = format!("question-{}", text::segment(&question.id).replace('%', "."));
     let action = format!("/questions/{}/answer", text::segment(&question.id));
+    let about = tasks.iter().find(|task| Some(task.id) == question.task_id);
     html! {
         form.question method="post" action=(action) {
             (frame::back(back))
+            @if let Some(task) = about { (subject(task)) }
             p #(id) {
-                @match question.task_id {
-                    Some(task) => a href={ "/tasks/" (task) } { "#" (task) },
-                    None => a href={ "/runs/" (question.run_id) } { "run " (question.run_id) },
-                }
-                " " (text::line(&question.text))
+                @if about.is_none() { (whose(question)) " " }
+                (text::line(&question.text))
             }
             p.choices {
                 @for choice in &question.choices {
@@ -26,6 +25,29 @@ pub fn asked(question: &QuestionRow, back: &str) -> Markup {
                     " "
                 }
             }
+        }
+    }
+}
+
+/// The task it is about, and what is still found in it.
+fn subject(task: &TaskRow) -> Markup {
+    html! {
+        p.about {
+            a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
+            @if task.open_findings > 0 {
+                " " a href={ "/tasks/" (task.id) "#t" (task.id) "-findings" } {
+                    (count(u64::from(task.open_findings), "open finding"))
+                }
+            }
+        }
+    }
+}
+
+fn whose(question: &QuestionRow) -> Markup {
+    html! {
+        @match question.task_id {
+            Some(task) => a href={ "/tasks/" (task) } { "#" (task) },
+            None => a href={ "/runs/" (question.run_id) } { "run " (question.run_id) },
         }
     }
 }

@@ -18,7 +18,7 @@ pub fn page(page: &RunPage, notice: Option<&Notice>) -> String {
     let body = html! {
         (head(page))
         section #questions data-live aria-label="Questions" {
-            @for asked in &page.questions { (question::asked(asked, &back)) }
+            @for asked in &page.questions { (question::asked(asked, &page.tasks, &back)) }
         }
         section #tasks data-live aria-labelledby="tasks-title" {
             h2 #tasks-title { "Tasks" }
@@ -28,7 +28,7 @@ pub fn page(page: &RunPage, notice: Option<&Notice>) -> String {
         p { a href={ "/runs/" (page.run.id) "/report.html" } { "Report of this run" } }
     };
     let (project, about) = (page.project.as_str(), About::Run(page.run.id));
-    Framed { title: &title, project, about, notice, body }.into_string()
+    Framed { title: &title, project, about, notice, needs: None, body }.into_string()
 }
 
 /// `Run 3 SPEC.md`.

@@ -1,6 +1,7 @@
 //! Where the parts of a task's page stand: on a served page, or in a file that is kept.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use signoff_term::show::LedgerLine;
 
@@ -25,19 +26,43 @@ impl Setting {
     }
 }
 
+/// Ids made of what things are called and not of where they stand: a list may shift while somebody reads.
+pub struct Names {
+    setting: Setting,
+    kind: &'static str,
+    given: BTreeMap<u64, u32>,
+}
+
+impl Names {
+    pub fn new(setting: Setting, kind: &'static str) -> Self {
+        Self { setting, kind, given: BTreeMap::new() }
+    }
+
+    /// The id of the next thing that is called so.
+    pub fn of(&mut self, called: &str) -> String {
+        let mut hasher = DefaultHasher::new();
+        called.hash(&mut hasher);
+        let hash = hasher.finish();
+        let given = self.given.entry(hash).or_default();
+        *given += 1;
+        let more = if *given > 1 { format!("-{given}") } else { String::new() };
+        self.setting.id(&format!("{}-{hash:016x}{more}", self.kind))
+    }
+}
+
 /// Under which id each finding stands.
 pub struct Anchors<'a>(BTreeMap<&'a str, String>);
 
 impl<'a> Anchors<'a> {
-    /// Ids of findings are plain words, unless they came from elsewhere: those are counted.
+    /// Ids of findings are plain words, unless they came from elsewhere.
     pub fn of(ledger: &'a [LedgerLine], setting: Setting) -> Self {
         let plain = |id: &str| {
             id.starts_with("f-") && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
-        let named = ledger.iter().enumerate().map(|(index, line)| {
+        let mut names = Names::new(setting, "finding");
+        let named = ledger.iter().map(|line| {
             let id = line.finding.id.as_str();
-            let name = if plain(id) { setting.id(id) } else { setting.id(&format!("finding-{index}")) };
-            (id, name)
+            (id, if plain(id) { setting.id(id) } else { names.of(id) })
         });
         Self(named.collect())
     }

@@ -109,11 +109,13 @@ pub fn cost(task: &TaskRow) -> Cost {
     Cost { usd: task.cost_usd, is_estimated: task.cost_is_estimated }
 }
 
-/// How long a task took, or takes until now.
-pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<String> {
+/// How long a task took, or takes until now; the script of the page goes on counting what is not over.
+pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<Markup> {
     let started: Timestamp = task.started_at.as_deref()?.parse().ok()?;
-    let ended = task.ended_at.as_deref().and_then(|at| at.parse().ok()).unwrap_or(now);
-    Some(span(between(started, ended)))
+    let ended: Option<Timestamp> = task.ended_at.as_deref().and_then(|at| at.parse().ok());
+    let took = between(started, ended.unwrap_or(now));
+    let goes_on = ended.is_none().then_some(took);
+    Some(html! { time datetime={ "PT" (took / 1000) "S" } data-ms=[goes_on] { (span(took)) } })
 }
 
 fn between(from: Timestamp, to: Timestamp) -> u64 {

@@ -13,7 +13,7 @@ pub fn page(page: &StatsPage) -> String {
         section #stats data-live aria-label="Figures" { (figures(page)) }
     };
     let (project, about) = (page.project.as_str(), About::Everything);
-    Framed { title: "Statistics", project, about, notice: None, body }.into_string()
+    Framed { title: "Statistics", project, about, notice: None, needs: None, body }.into_string()
 }
 
 fn figures(page: &StatsPage) -> Markup {

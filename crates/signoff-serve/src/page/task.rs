@@ -28,7 +28,7 @@ pub fn page(page: &TaskPage, notice: Option<&Notice>) -> String {
         (rest(page, setting))
     };
     let (project, about) = (page.project.as_str(), About::Task(task.id));
-    Framed { title: &title, project, about, notice, body }.into_string()
+    Framed { title: &title, project, about, notice, needs: None, body }.into_string()
 }
 
 /// A part under its heading, fetched anew when something changes.
@@ -52,7 +52,7 @@ fn head(page: &TaskPage) -> Markup {
             @if is_left(page) { p.bad { "Nobody works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
-                (question::asked(question, &format!("/tasks/{}", task.id)))
+                (question::asked(question, &[], &format!("/tasks/{}", task.id)))
             } @else if !page.next.is_empty() {
                 p.next { (text::line(&page.next)) }
             }
@@ -102,7 +102,7 @@ pub fn told(page: &TaskPage, setting: Setting, files: &[File]) -> Markup {
         (open, all) => format!("{}, {open} open", count(all as u64, "finding")),
     };
     html! {
-        @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec))) }
+        @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec, &setting.id("spec-all")))) }
         (section(setting, "findings", &title, html! {
             @if report.ledger.is_empty() { p.hint { "Nothing was found." } }
             (findings::all(report, setting, files))

@@ -29,15 +29,16 @@ pub fn commit(text: &str) -> Markup {
     code(&short)
 }
 
-/// A text with its line breaks; what is long is behind "show all", what is endless is left out.
-pub fn prose(text: &str) -> Markup {
+/// A text with its line breaks; what is long is behind "show all", what is endless is left out. Whoever has unfolded it
+/// finds it so after an update: by its id, which belongs to the place and not to its number in a list.
+pub fn prose(text: &str, id: &str) -> Markup {
     let text = visible(text.trim_end());
     let (first, rest) = split(&text, AT_ONCE);
     let (rest, left_out) = split(rest, AT_ALL);
     html! {
         p.prose dir="auto" { (first) @if !rest.is_empty() { "…" } }
         @if !rest.is_empty() {
-            details.more {
+            details.more id=(id) {
                 summary { "Show all" }
                 p.prose dir="auto" { "…" (rest) }
                 (more(left_out.len() as u64))

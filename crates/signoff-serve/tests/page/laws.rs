@@ -188,7 +188,7 @@ fn what_is_live_can_be_found_again() {
         let page = parse(&html);
         assert!(all(&page, "[data-live]:not([id])").is_empty(), "{name}");
         assert!(all(&page, "[data-live] [data-live]").is_empty(), "{name}");
-        assert!(all(&page, "[data-live] details:not([id]):not(.more)").is_empty(), "{name}");
+        assert!(all(&page, "[data-live] details:not([id])").is_empty(), "{name}");
     }
 }
 
@@ -236,5 +236,57 @@ fn the_parts_that_pages_name_are_there() {
             let asset = path.strip_prefix("/assets/").and_then(page::asset);
             assert!(asset.is_some_and(|asset| !asset.text.is_empty()), "{name}: {path}");
         }
+    }
+}
+
+/// The ids of what can be unfolded.
+fn unfoldable(html: &str) -> BTreeSet<String> {
+    let page = parse(html);
+    all(&page, "details[id]").iter().filter_map(|one| one.value().id().map(str::to_owned)).collect()
+}
+
+#[test]
+fn what_was_unfolded_is_found_again_when_lists_shift() {
+    let mut task = sample::task();
+    task.report
+        .ledger
+        .iter_mut()
+        .for_each(|line| line.finding.id = format!("from elsewhere {}", line.finding.id));
+    task.report.ledger.iter_mut().for_each(|line| line.finding.description = "long ".repeat(600));
+    task.spec = "long ".repeat(600);
+    let before = unfoldable(&page::task(&task, None));
+    assert!(before.iter().filter(|id| id.ends_with("-all")).count() > 4, "{before:?}");
+    // One more of each comes, and it comes first.
+    task.report.ledger.insert(0, sample::ledger().remove(0));
+    task.transcripts.insert(0, page::Transcript { attempt: "a99".into(), ..task.transcripts[0].clone() });
+    let more = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
+    task.diff.iter_mut().for_each(|diff| diff.patch.insert_str(0, more));
+    let after = unfoldable(&page::task(&task, None));
+    assert_eq!(before.difference(&after).collect::<Vec<_>>(), Vec::<&String>::new());
+    assert!(after.len() >= before.len() + 3, "{after:?}");
+}
+
+#[test]
+fn legends_leave_room_for_their_words() {
+    for html in [page::task(&sample::task(), None), page::stats(&sample::stats())] {
+        let page = parse(&html);
+        let number = |one: &scraper::ElementRef| one.value().attr("x").and_then(|x| x.parse::<f64>().ok());
+        let mut seen = 0;
+        for word in all(&page, "rect + text.key") {
+            let end = number(&word).expect("a place") + 6.7 * words(word).chars().count() as f64;
+            let next = word.next_siblings().find_map(scraper::ElementRef::wrap);
+            assert!(next.as_ref().and_then(number).unwrap_or(360.0) > end, "{}", words(word));
+            seen += 1;
+        }
+        assert_eq!(seen, 3);
+    }
+}
+
+#[test]
+fn what_can_be_wider_than_a_phone_scrolls_by_itself() {
+    for (name, html) in pages("z") {
+        let page = parse(&html);
+        let tables = all(&page, "table.figures").len();
+        assert_eq!(all(&page, ".scroll[tabindex='0'] > table.figures").len(), tables, "{name}");
     }
 }

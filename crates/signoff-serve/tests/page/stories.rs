@@ -33,7 +33,7 @@ fn what_needs_somebody_comes_first() {
     insta::assert_snapshot!(outline(&parse(&page::home(&sample::home(), None))), @"
     # Overview
     ## Needs you 3
-    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
     - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago Retry task 30 signoff show 30, then signoff retry 30
     - signoff show 30, then signoff retry 30
     - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago Retry task 28 signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
@@ -45,7 +45,7 @@ fn what_needs_somebody_comes_first() {
     - · pending #34 Show where one is logged in implement $0.36
     - · pending #35 Two-factor authentication with an app that the person already has implement $0.36
     ## Runs 1
-    - → in progress run 3 SPEC.md 3 of 7 done, 3 at work, 1 stopped ~$4.71
+    - → in progress run 3 SPEC.md 3 of 7 done, 2 at work, 1 waiting for an answer, 1 stopped ~$4.71
     ## Done 2
     - ✓ completed #29 Add user authentication APPROVED (2 cycles) $0.36 12m 30s 1h ago
     - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
@@ -55,7 +55,7 @@ fn what_needs_somebody_comes_first() {
 #[test]
 fn a_question_is_answered_where_it_is_read() {
     let page = parse(&page::home(&sample::home(), None));
-    insta::assert_snapshot!(all(&page, "form.question")[0].html(), @r#"<form action="/questions/q4/answer" class="question" method="post"><input name="back" type="hidden" value="/"><p id="question-q4"><a href="/tasks/31">#31</a> <bdi>code gave no usable review; the others did. Retry, proceed without, or stop?</bdi></p><p class="choices"><button aria-describedby="question-q4" name="choice" value="retry">Retry</button> <button aria-describedby="question-q4" name="choice" value="proceed">Proceed</button> <button aria-describedby="question-q4" name="choice" value="stop">Stop</button> </p></form>"#);
+    insta::assert_snapshot!(all(&page, "form.question")[0].html(), @r#"<form action="/questions/q4/answer" class="question" method="post"><input name="back" type="hidden" value="/"><p class="about"><a class="title" href="/tasks/31"><span class="id">#31</span> <bdi>Store sessions in Redis</bdi></a></p><p id="question-q4"><bdi>code gave no usable review; the others did. Retry, proceed without, or stop?</bdi></p><p class="choices"><button aria-describedby="question-q4" name="choice" value="retry">Retry</button> <button aria-describedby="question-q4" name="choice" value="proceed">Proceed</button> <button aria-describedby="question-q4" name="choice" value="stop">Stop</button> </p></form>"#);
 }
 
 #[test]
@@ -65,10 +65,86 @@ fn nothing_to_do_says_how_to_begin() {
 }
 
 #[test]
+fn what_nobody_has_begun_does_not_go_on_by_itself() {
+    let told = |tasks: &[Status], driven: bool| {
+        let tasks = (1..).zip(tasks).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
+        let driven = if driven { [3].into() } else { Default::default() };
+        let home = Home { tasks, driven, questions: Vec::new(), runs: Vec::new(), ..sample::home() };
+        part(&page::home(&home, None), "#attention .hint").trim().to_owned()
+    };
+    assert_eq!(told(&[Status::Pending], false), "Nobody is at work: signoff work starts it.");
+    assert_eq!(told(&[Status::Stuck, Status::Pending], false), "Nobody is at work: signoff work starts it.");
+    assert_eq!(told(&[Status::Pending], true), "Nothing. It goes on by itself.");
+    assert_eq!(told(&[Status::Completed], false), "Nothing.");
+}
+
+#[test]
+fn who_waits_is_not_at_work() {
+    use Status::{Completed, InProgress, Paused, Pending, Stuck, Waiting};
+    let told = |statuses: &[Status]| {
+        let tasks = (1..).zip(statuses).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
+        part(&page::run(&page::RunPage { tasks, ..sample::run_page() }, None), ".progress").trim().to_owned()
+    };
+    assert_eq!(told(&[Completed, Waiting]), "1 of 2 done, 1 waiting for an answer");
+    assert_eq!(told(&[InProgress, Paused, Stuck, Pending]), "0 of 4 done, 1 at work, 1 paused, 1 stopped");
+}
+
+#[test]
+fn a_question_says_what_it_is_about() {
+    let mut home = sample::home();
+    home.tasks.iter_mut().filter(|task| task.id == 31).for_each(|task| task.open_findings = 2);
+    let html = page::home(&home, None);
+    assert_eq!(part(&html, ".question .about"), "#31 Store sessions in Redis 2 open findings\n");
+    let page = parse(&html);
+    let link = all(&page, ".question .about a + a")[0].value().attr("href").map(str::to_owned);
+    let (path, place) = link.as_deref().and_then(|link| link.split_once('#')).expect("a link into a page");
+    assert_eq!(path, "/tasks/31");
+    let mut task = sample::task();
+    task.report.task.id = 31;
+    assert_eq!(all(&parse(&page::task(&task, None)), &format!("[id='{place}']")).len(), 1);
+}
+
+#[test]
+fn a_tab_says_how_much_needs_somebody() {
+    let title = |home: &Home| part(&page::home(home, None), "title").trim().to_owned();
+    let home = sample::home();
+    assert_eq!(title(&home), "(3) Overview · shop");
+    let quiet = Home { tasks: Vec::new(), questions: Vec::new(), ..home };
+    assert_eq!(title(&quiet), "Overview · shop");
+    assert_eq!(part(&page::home(&sample::home(), None), "nav [aria-current]"), "Overview\n");
+}
+
+#[test]
+fn only_what_is_not_over_goes_on_counting() {
+    let row = |id, status| sample::row(id, "Log in", status);
+    let over = sample::ended(row(1, Status::Completed), "approved", "APPROVED", "");
+    let home = Home { tasks: vec![row(2, Status::InProgress), over], ..sample::home() };
+    let page = parse(&page::home(&home, None));
+    let told = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
+    assert_eq!(told("time[data-ms='7200000']"), ["2h 00m"]);
+    assert_eq!(told("time[datetime^=PT]:not([data-ms])"), ["12m 30s"]);
+}
+
+#[test]
+fn a_page_that_is_old_says_what_to_do() {
+    let page = parse(&page::home(&sample::home(), None));
+    let banner = all(&page, "#connection[hidden]")[0];
+    assert_eq!(words(banner), "Not connected. What you see may be old.");
+    assert_eq!(
+        banner.value().attr("data-refused"),
+        Some("What you see is old: open the address that `signoff serve` prints now.")
+    );
+    assert_eq!(
+        banner.value().attr("data-failed"),
+        Some("This could not be fetched anew. What you see may be old.")
+    );
+}
+
+#[test]
 fn a_run_with_its_tasks() {
     insta::assert_snapshot!(outline(&parse(&page::run(&sample::run_page(), None))), @"
     # Run 3 SPEC.md
-    - #31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
+    - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
     ## Tasks
     - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
     - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago
