@@ -2,10 +2,14 @@
 //! them, or all is over.
 //!
 //! A run of a thousand tasks is told once when it is done. A question is told once, whoever asks it, and so is each loop
-//! that ended badly. Work that is paused because a cap is reached is told once until it goes on. What was recorded before
-//! a run was taken up is never told again.
+//! that ended badly. Work that is paused because a cap is reached is told once until it goes on: a cap of the run once for
+//! all its loops. Of what was recorded before a run was taken up, that is said which still holds: whoever sends it knows
+//! what got through, and does not send that again.
 
 mod message;
+mod whose_cap;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,6 +19,7 @@ pub use message::{Message, MessageQuestion, VERSION};
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{LoopId, QuestionId, RunId};
 use crate::machine::{Loop, Outcome, Reason, Stage};
+use crate::policy::Caps;
 use crate::view::{LoopView, Overview, RunView};
 use crate::wire::{Fact, LoopFact, Recorded, RunFact};
 
@@ -57,26 +62,92 @@ pub struct Notification {
     pub occasion: Occasion,
     pub at: Timestamp,
     pub run: RunId,
+    /// The number of the fact that made it so.
+    pub seq: u64,
     /// The loop it is about; none where it is about a run of several.
     pub about: Option<Box<LoopView>>,
     /// The run as a whole.
     pub overview: Box<Overview>,
 }
 
+/// Which notification it is: the same one after a restart, and never that of something else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Occurrence {
+    pub run: RunId,
+    pub seq: u64,
+    pub event: Occasion,
+    pub about: Option<LoopId>,
+}
+
+impl Notification {
+    pub fn occurrence(&self) -> Occurrence {
+        let about = self.about.as_ref().map(|row| row.id.clone());
+        Occurrence { run: self.run, seq: self.seq, event: self.occasion, about }
+    }
+}
+
+/// What is new: about a loop, or about the run.
+type News = (Occasion, Option<LoopId>);
+
+/// When something was recorded.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    run: RunId,
+    seq: u64,
+    at: Timestamp,
+}
+
+impl Mark {
+    fn of(recorded: &Recorded) -> Self {
+        Self { run: recorded.run, seq: recorded.seq, at: recorded.at }
+    }
+}
+
 /// Watches one run.
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     view: RunView,
+    task_caps: Caps,
+    run_caps: Caps,
 }
 
 impl Watch {
-    /// Takes in what was recorded before. Nothing of it is told.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) {
-        log.into_iter().for_each(|recorded| self.view.apply(recorded));
+    /// Of a run whose tasks, and which as a whole, have these caps.
+    pub fn within(task_caps: Caps, run_caps: Caps) -> Self {
+        Self { task_caps, run_caps, ..Self::default() }
+    }
+
+    /// Takes in what was recorded before, and says what of it still holds: it may not have got through to anybody.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) -> Vec<Notification> {
+        let mut standing = BTreeMap::new();
+        for recorded in log {
+            for (occasion, about) in self.news(recorded) {
+                standing.extend(about.map(|about| ((about, occasion), Mark::of(recorded))));
+            }
+        }
+        let blockers = self.blockers();
+        standing.retain(|(loop_id, occasion), _| self.holds(*occasion, loop_id, &blockers));
+        let told = standing.into_iter();
+        told.filter_map(|((loop_id, occasion), mark)| self.told((occasion, Some(loop_id)), mark)).collect()
+    }
+
+    fn holds(&self, occasion: Occasion, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
+        let sign = Sign::of(self.view.loop_state(loop_id));
+        match occasion {
+            Occasion::Question => sign.question.is_some(),
+            Occasion::Stuck => sign.stuck || blockers.contains(loop_id),
+            Occasion::Budget => sign.short,
+            Occasion::Done => false,
+        }
     }
 
     /// Takes one fact in, and says what is to be told.
     pub fn take(&mut self, recorded: &Recorded) -> Vec<Notification> {
+        let news = self.news(recorded);
+        news.into_iter().filter_map(|one| self.told(one, Mark::of(recorded))).collect()
+    }
+
+    fn news(&mut self, recorded: &Recorded) -> Vec<News> {
         match &recorded.fact {
             Fact::Loop(loop_id, LoopFact::Moved(_)) => self.loop_moved(loop_id, recorded),
             Fact::Run(RunFact::Moved(_)) => self.run_moved(recorded),
@@ -87,7 +158,7 @@ impl Watch {
         }
     }
 
-    fn loop_moved(&mut self, loop_id: &LoopId, recorded: &Recorded) -> Vec<Notification> {
+    fn loop_moved(&mut self, loop_id: &LoopId, recorded: &Recorded) -> Vec<News> {
         let before = Sign::of(self.view.loop_state(loop_id));
         self.view.apply(recorded);
         let after = Sign::of(self.view.loop_state(loop_id));
@@ -95,24 +166,30 @@ impl Watch {
             (Occasion::Question, after.question.is_some() && after.question != before.question),
             // A checkpoint that fails is made up for by the loop that it looks at.
             (Occasion::Stuck, after.stuck && !before.stuck && loop_id.of_checkpoint().is_none()),
-            (Occasion::Budget, after.short && !before.short && self.is_the_only_one_short(loop_id)),
+            (Occasion::Budget, after.short && !before.short && self.is_news_of_a_cap(loop_id)),
         ];
         let told = new.into_iter().filter(|(_, is_new)| *is_new);
-        told.filter_map(|(occasion, _)| self.about(occasion, loop_id, recorded)).collect()
+        told.map(|(occasion, _)| (occasion, Some(loop_id.clone()))).collect()
     }
 
     /// A cap of the run stops all its loops; one of them is enough to tell.
-    fn is_the_only_one_short(&self, loop_id: &LoopId) -> bool {
-        self.view.short_of_budget().all(|other| other == loop_id)
+    fn is_news_of_a_cap(&self, loop_id: &LoopId) -> bool {
+        let mut others = self.view.short_of_budget().filter(|other| *other != loop_id);
+        self.is_own_cap(loop_id) || others.all(|other| self.is_own_cap(other))
     }
 
-    fn run_moved(&mut self, recorded: &Recorded) -> Vec<Notification> {
+    /// Whether a loop is short because of a cap of its task.
+    fn is_own_cap(&self, loop_id: &LoopId) -> bool {
+        let own = self.view.row(loop_id).map(|row| row.usage).unwrap_or_default();
+        whose_cap::is_of_the_task((own, &self.task_caps), (self.view.usage(), &self.run_caps))
+    }
+
+    fn run_moved(&mut self, recorded: &Recorded) -> Vec<News> {
         let (blockers, was_over) = (self.blockers(), self.is_over());
         self.view.apply(recorded);
         let new = self.blockers().into_iter().filter(|loop_id| !blockers.contains(loop_id));
-        let mut told: Vec<_> =
-            new.filter_map(|loop_id| self.about(Occasion::Stuck, &loop_id, recorded)).collect();
-        told.extend(if self.is_over() && !was_over { self.done(recorded) } else { None });
+        let mut told: Vec<News> = new.map(|loop_id| (Occasion::Stuck, Some(loop_id))).collect();
+        told.extend((self.is_over() && !was_over).then_some((Occasion::Done, None)));
         told
     }
 
@@ -130,7 +207,7 @@ impl Watch {
     }
 
     /// The end of a run, unless it says nothing new: a person called it off, or its one loop was told as stuck.
-    fn done(&self, recorded: &Recorded) -> Option<Notification> {
+    fn done(&self, mark: Mark) -> Option<Notification> {
         let rows = self.view.rows();
         let only = if let [only] = rows.as_slice() { Some(only) } else { None };
         let worth = match self.view.stage() {
@@ -145,18 +222,22 @@ impl Watch {
             | RunStage::Landing(_) => false,
         };
         let called_off = only.is_some_and(|row| row.reason.is_some_and(is_of_a_person));
-        worth.then(|| self.tell(Occasion::Done, only.cloned(), recorded)).filter(|_| !called_off)
+        worth.then(|| self.tell(Occasion::Done, only.cloned(), mark)).filter(|_| !called_off)
     }
 
-    fn about(&self, occasion: Occasion, loop_id: &LoopId, recorded: &Recorded) -> Option<Notification> {
-        Some(self.tell(occasion, Some(self.view.row(loop_id)?), recorded))
+    fn told(&self, (occasion, about): News, mark: Mark) -> Option<Notification> {
+        match about {
+            Some(loop_id) => Some(self.tell(occasion, Some(self.view.row(&loop_id)?), mark)),
+            None => self.done(mark),
+        }
     }
 
-    fn tell(&self, occasion: Occasion, about: Option<LoopView>, recorded: &Recorded) -> Notification {
+    fn tell(&self, occasion: Occasion, about: Option<LoopView>, Mark { run, seq, at }: Mark) -> Notification {
         Notification {
             occasion,
-            at: recorded.at,
-            run: recorded.run,
+            at,
+            run,
+            seq,
             about: about.map(Box::new),
             overview: Box::new(self.view.overview()),
         }

@@ -56,6 +56,11 @@ impl Secrets {
         Self::of_texts(document::secrets(text).iter().map(String::as_str))
     }
 
+    /// Secrets by themselves, each with what is behind the kind of a key.
+    pub fn of_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::of_values(keys.into_iter().flat_map(|key| [Some(key), names::bare(key)]).flatten())
+    }
+
     pub fn of_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         Self::of_texts(values.into_iter().filter(|value| value.trim().len() >= SHORTEST))
     }

@@ -31,11 +31,11 @@ mod usage;
 pub(crate) use checks::checks_launch;
 pub(crate) use conclude::{Checks, checked, failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
-pub use environment::secrets;
 pub(crate) use environment::{
     around as environment_around, bare as bare_environment, of_landing as environment,
     of_trial as trial_environment,
 };
+pub use environment::{channel_secrets, secrets};
 pub use found::{Found, found};
 pub(crate) use hear::{hear_lost, listen};
 pub(crate) use inherited::{inherited, inherits};

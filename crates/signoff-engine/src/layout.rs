@@ -44,6 +44,11 @@ impl Layout {
         self.root.join("live")
     }
 
+    /// What got through to the channels of `[notify]`.
+    pub fn notified(&self) -> PathBuf {
+        self.root.join("notified")
+    }
+
     pub fn prompts(&self) -> PathBuf {
         self.root.join("prompts")
     }

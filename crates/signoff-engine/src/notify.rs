@@ -7,19 +7,22 @@ mod command;
 mod desktop;
 mod outlet;
 mod queue;
+mod receipts;
 mod slack;
 mod webhook;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use signoff_core::config::{Channel, Settings, Way};
-use signoff_core::notify::{Message, Occasion};
+use signoff_core::notify::{Message, Occasion, Occurrence};
 
 pub use outlet::{Outlet, Undelivered};
+pub use receipts::Receipts;
 
 use crate::process::door;
 use queue::Queue;
@@ -70,62 +73,86 @@ impl Default for Manners {
 /// The channels at work.
 pub struct Notifier {
     lanes: Vec<Lane>,
-    notes: Notes,
+    shared: Shared,
     end: Duration,
 }
+
+/// What all channels have in common.
+#[derive(Clone)]
+struct Shared {
+    notes: Notes,
+    receipts: Arc<Receipts>,
+    /// The time is up: whoever is still at it is ended.
+    recalled: Arc<AtomicBool>,
+}
+
+/// Something to tell, and which notification it is.
+type Letter = (Arc<Message>, Arc<Occurrence>);
+
+/// How long it may take to end what is recalled.
+const RECALL: Duration = Duration::from_secs(1);
 
 /// What people should know about channels, until somebody asks.
 type Notes = Arc<Mutex<Vec<String>>>;
 
 struct Lane {
     name: String,
+    runs_a_program: bool,
     occasions: Vec<Occasion>,
-    queue: Arc<Queue>,
+    queue: Arc<Queue<Letter>>,
 }
 
 impl Notifier {
     /// Gets every channel ready that is told of something and has somebody to tell; none if there is none.
-    pub fn start(settings: &Settings, around: &Surroundings) -> Option<Self> {
-        let notes = Notes::default();
+    pub fn start(settings: &Settings, around: &Surroundings, receipts: Receipts) -> Option<Self> {
+        let receipts = Arc::new(receipts);
+        let shared = Shared { notes: Notes::default(), receipts, recalled: Arc::default() };
         let heard = |channel: &Channel| channel.way != Way::Bell || around.terminal.is_some();
         let channels = settings.channels().into_iter().filter(heard);
         let lanes: Vec<_> = channels
             .map(|channel| {
                 let told = |occasion: &Occasion| settings.told_of(*occasion).contains(&channel.name);
                 let occasions = Occasion::ALL.into_iter().filter(told).collect();
-                Lane::open(Outlet::new(channel, around.clone()), occasions, notes.clone())
+                Lane::open(Outlet::new(channel, around.clone()), occasions, shared.clone())
             })
             .collect();
         let end = around.manners.end;
-        (!lanes.is_empty()).then_some(Self { lanes, notes, end })
+        (!lanes.is_empty()).then_some(Self { lanes, shared, end })
     }
 
-    /// Tells all channels that want to know. Never waits.
-    pub fn tell(&self, message: Message) {
-        let message = Arc::new(message);
-        let told = self.lanes.iter().filter(|lane| lane.occasions.contains(&message.event));
+    /// Tells all channels that want to know and did not take it before. Never waits.
+    pub fn tell(&self, message: Message, of: Occurrence) {
+        let (message, of) = (Arc::new(message), Arc::new(of));
+        let wants = |lane: &&Lane| lane.occasions.contains(&message.event);
+        let told = self.lanes.iter().filter(wants).filter(|lane| !self.shared.receipts.has(&of, &lane.name));
         for lane in told {
-            if lane.queue.push(message.clone()) {
+            if lane.queue.push((message.clone(), of.clone())) {
                 let note = format!("notify: {} is behind; what is older is dropped", lane.name);
-                note_down(&self.notes, note);
+                note_down(&self.shared.notes, note);
             }
         }
     }
 
     /// What people should know about channels, each but once.
     pub fn notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits a little for what is on its way, and says what did not get through.
+    /// Waits a little for what is on its way, ends what takes longer, and says what did not get through.
     pub fn finish(self) -> Vec<String> {
         let deadline = door::after(door::now(), self.end);
         for lane in &self.lanes {
             let left = lane.queue.close(deadline.saturating_duration_since(door::now()));
             if left > 0 {
                 let what = if left == 1 { "one message".to_owned() } else { format!("{left} messages") };
-                note_down(&self.notes, format!("notify: {} did not take {what} in time", lane.name));
+                note_down(&self.shared.notes, format!("notify: {} did not take {what} in time", lane.name));
             }
+        }
+        // No program of a channel outlives this one.
+        self.shared.recalled.store(true, Ordering::Relaxed);
+        let deadline = door::after(door::now(), RECALL);
+        for lane in self.lanes.iter().filter(|lane| lane.runs_a_program) {
+            lane.queue.close(deadline.saturating_duration_since(door::now()));
         }
         self.notes()
     }
@@ -136,21 +163,26 @@ fn note_down(notes: &Notes, note: String) {
 }
 
 impl Lane {
-    fn open(outlet: Outlet, occasions: Vec<Occasion>, notes: Notes) -> Self {
-        let (name, queue) = (outlet.name().to_owned(), Arc::new(Queue::default()));
+    fn open(outlet: Outlet, occasions: Vec<Occasion>, shared: Shared) -> Self {
+        let (name, queue) = (outlet.name().to_owned(), Arc::new(Queue::<Letter>::default()));
+        let runs_a_program = outlet.runs_a_program();
         let work = queue.clone();
         std::thread::spawn(move || {
             let mut told = false;
-            while let Some(message) = work.next() {
-                let end = outlet.send(&message);
-                // A channel that is dead is told once, not for every message.
-                if let (Err(why), false) = (&end, told) {
-                    note_down(&notes, format!("notify: {}: {why}", outlet.name()));
+            while let Some((message, of)) = work.next() {
+                let end = outlet.send_unless(&message, &shared.recalled);
+                if end.is_ok() {
+                    // What cannot be noted down is told once more.
+                    shared.receipts.keep(&of, outlet.name()).ok();
+                }
+                // A channel that is dead is told once, not for every message; of one that is recalled all is said.
+                if let (Err(why), false) = (&end, told || shared.recalled.load(Ordering::Relaxed)) {
+                    note_down(&shared.notes, format!("notify: {}: {why}", outlet.name()));
                     told = true;
                 }
                 work.done();
             }
         });
-        Self { name, occasions, queue }
+        Self { name, runs_a_program, occasions, queue }
     }
 }

@@ -225,6 +225,7 @@ impl Tracker {
             input: &[],
             limit: self.manners.limit,
             most: MAX_BYTES,
+            recalled: None,
         };
         process::ask(&question)
             .map_err(|error| TrackerError::Unasked { command: self.command(arguments), error })

@@ -16,7 +16,8 @@ use signoff_core::review::Usage;
 
 use crate::agent::{self, Duty, Order};
 use crate::attempt::{
-    Priced, environment_around, failure, inherited, lay, listen, start_of, told_usage, trial_environment,
+    Priced, channel_secrets, environment_around, failure, inherited, lay, listen, start_of, told_usage,
+    trial_environment,
 };
 use crate::confine::Held;
 use crate::error::EngineError;
@@ -67,7 +68,8 @@ impl Trial<'_> {
         let failed = |error| EngineError::io("prepare a trial in", self.place, error);
         let launch = self.prepare(&dir).map_err(failed)??;
         let (program, person) = (self.program.to_owned(), self.person.to_owned());
-        let keeper = Keeper { program, live: self.place.join("live"), person };
+        let keeper =
+            Keeper { program, live: self.place.join("live"), person, hidden: channel_secrets(self.settings) };
         keeper.start(&launch, &dir).await.map_err(failed)
     }
 
@@ -110,7 +112,8 @@ impl Trial<'_> {
             root: rustix::process::geteuid().is_root(),
         });
         lay(&line.files)?;
-        let environment = environment_around(self.agent, line.environment, trial_environment(dir));
+        let environment =
+            environment_around(self.agent, line.environment, trial_environment(dir), self.settings);
         let held = match self.hold {
             Hold::Nobody => None,
             by @ (Hold::Landlock | Hold::Bubblewrap) => Some(Held { by, writable: own.into() }),

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use signoff_core::config::{Layer, Settings, read};
-use signoff_core::notify::{Message, MessageQuestion, Occasion};
-use signoff_engine::notify::{Manners, Notifier, Outlet, Surroundings};
+use signoff_core::ids::{LoopId, RunId};
+use signoff_core::notify::{Message, MessageQuestion, Occasion, Occurrence};
+use signoff_engine::notify::{Manners, Notifier, Outlet, Receipts, Surroundings};
 use signoff_testkit::server::{Reply, Server};
 use tempfile::TempDir;
 
@@ -40,6 +41,10 @@ fn message(event: Occasion) -> Message {
         next: Some("signoff answer 29 retry|stop".to_owned()),
         at: "2026-01-29T10:00:00Z".to_owned(),
     }
+}
+
+fn occurrence(seq: u64, event: Occasion) -> Occurrence {
+    Occurrence { run: RunId(3), seq, event, about: Some(LoopId::new("29")) }
 }
 
 /// Where channels are tried; nothing is waited for longer than it takes.
@@ -162,7 +167,7 @@ fn an_address_can_come_from_a_variable() {
     let asks = message(Occasion::Question);
     insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
     place.variables.insert("HOOK".to_owned(), SECRET.to_owned());
-    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…");
+    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…, without a name or a password before the host");
     place.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
     assert_eq!(place.send(&settings, &asks), "sent");
 }
@@ -179,7 +184,7 @@ fn what_agents_write_calls_nobody_in_slack() {
     assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
     insta::assert_snapshot!(format!("{:#}", server.requests()[0].json()), @r#"
     {
-      "text": "⛔ &lt;!channel&gt; *bold* &amp; &lt;@U1&gt;: &lt;!here|now&gt; &lt;https://evil.example|click&gt;",
+      "text": "⛔ &lt;!channel&gt; *bold* &amp; &lt;@​U1&gt;: &lt;!here|now&gt; &lt;https:​//evil.example|click&gt;",
       "blocks": [
         {
           "type": "section",
@@ -212,6 +217,37 @@ fn what_agents_write_calls_nobody_in_slack() {
     "#);
 }
 
+/// Mattermost takes the same, but reads no blocks.
+#[test]
+fn what_agents_write_calls_nobody_and_links_nowhere_in_mattermost() {
+    let server = Server::replying([Reply::status(200)]);
+    let hostile = Message {
+        title: "@channel look".to_owned(),
+        text: "[click](https://evil.example) ![](http://evil.example/pixel) @all".to_owned(),
+        ..message(Occasion::Question)
+    };
+    assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
+    let sent = server.requests()[0].json();
+    let text = sent["text"].as_str().unwrap();
+    assert!(text.contains("channel look") && text.contains("evil.example"), "{text}");
+    for alive in ["@channel", "@all", "](", "://"] {
+        assert!(!text.contains(alive), "{alive} in {text}");
+    }
+}
+
+#[test]
+fn how_it_ended_is_seen_at_a_glance() {
+    let signs =
+        [("approved", "✅"), ("accepted", "✅"), ("attention", "⚠️"), ("exhausted", "⚠️"), ("failed", "⛔")];
+    for (outcome, sign) in signs {
+        let server = Server::replying([Reply::status(200)]);
+        let done = Message { outcome: Some(outcome.to_owned()), ..message(Occasion::Done) };
+        Place::new().send(&webhook(&server, "format = \"slack\""), &done);
+        let sent = server.requests()[0].json();
+        assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome}: {sent}");
+    }
+}
+
 #[test]
 fn a_command_finds_json_on_its_stdin_and_the_most_needed_in_its_environment() {
     let place = Place::new();
@@ -242,6 +278,44 @@ fn a_command_that_hangs_is_ended() {
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
     let told = place.send(&settings, &message(Occasion::Question));
     insta::assert_snapshot!(told, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
+}
+
+#[test]
+fn a_command_does_not_outlive_the_program() {
+    let place = Place::new();
+    // Whoever reads it waits until somebody writes.
+    let started = place.directory.path().join("started");
+    rustix::fs::mknodat(rustix::fs::CWD, &started, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    program(&place, "tell.sh", "#!/bin/sh\necho $$ > started\nexec sleep 1000\n");
+    let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
+    let around = place.around();
+    let manners = Manners { end: Duration::from_millis(1), ..around.manners };
+    let around = Surroundings { manners, ..around };
+    let notifier = Notifier::start(&settings, &around, Receipts::none()).unwrap();
+    notifier.tell(message(Occasion::Question), occurrence(1, Occasion::Question));
+    let pid = fs::read_to_string(&started).unwrap();
+    insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not take one message in time");
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    assert!(rustix::process::test_kill_process(pid).is_err(), "it still runs");
+}
+
+#[test]
+fn what_a_channel_took_it_is_not_told_again_by_the_next_program() {
+    let place = Place::new();
+    let path = place.directory.path().join("notified");
+    let server = Server::replying([Reply::status(404), Reply::status(200), Reply::status(200)]);
+    let settings = webhook(&server, "");
+    let tell = |seq| {
+        let receipts = Receipts::in_file(path.clone());
+        let notifier = Notifier::start(&settings, &place.around(), receipts).unwrap();
+        notifier.tell(message(Occasion::Question), occurrence(seq, Occasion::Question));
+        notifier.finish();
+        server.requests().len()
+    };
+    assert_eq!(tell(1), 1, "refused");
+    assert_eq!(tell(1), 2, "so it is told again");
+    assert_eq!(tell(1), 2, "it was taken");
+    assert_eq!(tell(2), 3, "another one");
 }
 
 fn program(place: &Place, name: &str, text: &str) {
@@ -298,9 +372,10 @@ fn a_dead_channel_is_told_once_and_holds_up_no_other() {
         alive.address()
     );
     let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
-    let notifier = Notifier::start(&settings, &Place::new().around()).unwrap();
-    for event in [Occasion::Question, Occasion::Question, Occasion::Done, Occasion::Budget] {
-        notifier.tell(message(event));
+    let notifier = Notifier::start(&settings, &Place::new().around(), Receipts::none()).unwrap();
+    for (seq, event) in (1..).zip([Occasion::Question, Occasion::Question, Occasion::Done, Occasion::Budget])
+    {
+        notifier.tell(message(event), occurrence(seq, event));
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
     insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");
@@ -314,5 +389,5 @@ fn a_dead_channel_is_told_once_and_holds_up_no_other() {
 #[test]
 fn where_nobody_sits_the_bell_needs_no_thread() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert!(Notifier::start(&settings, &Place::new().around()).is_none());
+    assert!(Notifier::start(&settings, &Place::new().around(), Receipts::none()).is_none());
 }

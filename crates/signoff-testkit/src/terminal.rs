@@ -56,6 +56,30 @@ struct Drawn {
     parser: vt100::Parser,
     /// Nobody holds the terminal any more.
     is_over: bool,
+    /// How often it rang.
+    rings: Rings,
+}
+
+/// Counts the bells among bytes. The byte that rings also ends sequences of the operating system.
+#[derive(Default)]
+struct Rings {
+    count: usize,
+    /// Within such a sequence; none outside of it, and whether the last byte was an escape.
+    inside: bool,
+    escaped: bool,
+}
+
+impl Rings {
+    fn hear(&mut self, byte: u8) {
+        let after_escape = std::mem::replace(&mut self.escaped, byte == 0x1b);
+        match (byte, self.inside) {
+            (b']', false) if after_escape => self.inside = true,
+            (b'\\', true) if after_escape => self.inside = false,
+            (0x07, true) => self.inside = false,
+            (0x07, false) => self.count += 1,
+            _ => {}
+        }
+    }
 }
 
 /// What a person sees, without the spaces at the ends of its lines and without the empty lines below.
@@ -109,8 +133,10 @@ impl Terminal {
         pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
         let child = command.spawn(pts).expect("a started program");
         let parser = vt100::Parser::new(at_least_one(lines), at_least_one(columns), REMEMBERED);
-        let seen =
-            Arc::new(Seen { drawn: Mutex::new(Drawn { parser, is_over: false }), news: Condvar::new() });
+        let seen = Arc::new(Seen {
+            drawn: Mutex::new(Drawn { parser, is_over: false, rings: Rings::default() }),
+            news: Condvar::new(),
+        });
         let pty = Arc::new(pty);
         let (from, to) = (pty.clone(), seen.clone());
         std::thread::spawn(move || to.read(&from));
@@ -168,6 +194,21 @@ impl Terminal {
         let modes = tcgetattr(&*self.pty).expect("a terminal").local_modes;
         let cooked = modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
         cooked && !self.seen.drawn().parser.screen().hide_cursor()
+    }
+
+    /// How often it rang.
+    pub fn rings(&self) -> usize {
+        self.seen.drawn().rings.count
+    }
+
+    /// Waits for the end of the program: how often it rang.
+    ///
+    /// # Panics
+    /// If it cannot be waited for.
+    pub fn finish_and_rings(mut self) -> usize {
+        self.child.wait().expect("an ended program");
+        self.seen.all();
+        self.rings()
     }
 
     /// Whether anything on the screen has a colour.
@@ -253,7 +294,10 @@ impl Seen {
             let mut drawn = self.drawn();
             match buffer.get(..length) {
                 Some([]) | None => drawn.is_over = true,
-                Some(bytes) => drawn.parser.process(bytes),
+                Some(bytes) => {
+                    drawn.parser.process(bytes);
+                    bytes.iter().for_each(|byte| drawn.rings.hear(*byte));
+                }
             }
             let is_over = drawn.is_over;
             drop(drawn);

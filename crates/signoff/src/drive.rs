@@ -18,6 +18,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
+use signoff_engine::notify::Receipts;
 use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
@@ -72,7 +73,8 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let rings = screen.as_ref().map(Screen::terminal).or_else(|| notifying::terminal(console));
     let shown = Shown::new(console, naming, screen);
     let place = (shop.repository.root(), rings);
-    let mut shown = Notifying::new(shown, &shop.settings, place, store.clone());
+    let receipts = Receipts::in_file(shop.layout.notified());
+    let mut shown = Notifying::new(shown, &shop.settings, place, receipts, store.clone());
     let first_look = shop.clone();
     // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
@@ -135,7 +137,12 @@ fn shop(
     let person = crate::settings::home().unwrap_or_default();
     let secrets = attempt::secrets(&bench.settings, &person);
     Ok(Arc::new(Workshop {
-        keeper: Keeper { program: program.clone(), live: bench.layout.live(), person: person.clone() },
+        keeper: Keeper {
+            program: program.clone(),
+            live: bench.layout.live(),
+            person: person.clone(),
+            hidden: attempt::channel_secrets(&bench.settings),
+        },
         reports: Arc::new(Reports::new(bench.layout.root()).without(secrets.clone())),
         secrets,
         repository: bench.repository,

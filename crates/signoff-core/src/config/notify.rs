@@ -13,9 +13,10 @@ use super::slot::{Named, table};
 use super::value::{Program, Text};
 use super::{ConfigError, Origin, Setting, Settings};
 use crate::notify::Occasion;
+use crate::redact::is_secret_name;
 use crate::workflow::problem::nearest;
 use crate::workflow::value::{Value, Written, word_values};
-use address::{Headers, VariableName};
+use address::{Headers, VariableName, is_made_up};
 
 table! {
     /// `[notify]`.
@@ -189,6 +190,26 @@ impl Settings {
         ChannelKind::BUILT_IN.into_iter().map(|(name, _)| name).chain(own).collect()
     }
 
+    /// The variables that hold addresses of channels, told of something or not.
+    pub fn channel_variables(&self) -> Vec<&str> {
+        let named = self.written.notify.channels.0.values().filter_map(|channel| channel.url_env.as_ref());
+        named.map(|name| name.value.0.as_str()).collect()
+    }
+
+    /// What of all channels nobody is to read, with what `variable` says of those that hold addresses: addresses, and
+    /// headers with keys.
+    pub fn channel_secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+        let held = self.channel_variables().into_iter().filter_map(variable).map(Address::new);
+        let written = self.written.notify.channels.0.values();
+        let here = written.clone().filter_map(|channel| channel.url.as_ref()).map(|url| url.value.clone());
+        let headers = written.flat_map(|channel| &channel.headers.0);
+        let headers = headers.filter(|(name, value)| is_secret_name(name) || is_made_up(&value.value.0));
+        let headers = headers.map(|(_, value)| value.value.0.clone());
+        let addresses: Vec<Address> = held.chain(here).collect();
+        let addresses = addresses.iter().flat_map(Address::secrets).map(str::to_owned);
+        addresses.chain(headers).collect()
+    }
+
     fn listed(&self, occasion: Occasion) -> &Setting<Channels> {
         let notify = &self.written.notify;
         match occasion {
@@ -277,6 +298,10 @@ impl ChannelSettings {
                         "the channel `{name}` has `url` and `url_env`: expected one of them, `url_env` where others see the file"
                     );
                     return Err(named.origin.error(message));
+                }
+                (Some(url), None) if url.value.names_somebody() => {
+                    let message = "`url` has a name or a password before its host: write it in `headers`, { Authorization = \"Basic …\" } (what it is may be a secret, and is not shown)";
+                    return Err(url.origin.error(message));
                 }
                 (Some(url), None) if !url.value.is_one() => {
                     let message = "`url` is no address: expected \"https://HOST/…\" (what it is may be a secret, and is not shown)";

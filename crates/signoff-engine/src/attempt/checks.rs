@@ -84,8 +84,9 @@ fn launch_of(
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
     write_prompt(shop, dir, "", &Memo::default())?;
-    // Whatever the work made of these commands, they have no business with the keys of agents.
-    let environment = environment::withheld_from_checks().into_iter().chain(environment).collect();
+    // Whatever the work made of these commands, they have no business with the keys of agents or the addresses of channels.
+    let environment =
+        environment::withheld_from_checks(&shop.settings).into_iter().chain(environment).collect();
     let line = CommandLine {
         program: shop.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],

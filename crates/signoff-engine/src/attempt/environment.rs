@@ -63,33 +63,49 @@ pub fn around(
     agent: &Agent,
     adapters: Vec<(String, Option<String>)>,
     told: Vec<(String, Option<String>)>,
+    settings: &Settings,
 ) -> Vec<(String, Option<String>)> {
     let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
-    let mut all: Vec<_> = withheld(agent).into_iter().chain(adapters).chain(given).chain(told).collect();
+    let mut all: Vec<_> =
+        withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(told).collect();
     past_proxies(&mut all);
     all
 }
 
-/// What an agent does not inherit of the person's variables.
-fn withheld(agent: &Agent) -> Vec<(String, Option<String>)> {
+/// What an agent does not inherit of the person's variables. Whoever knows the address of a channel can post there, so
+/// it goes to those alone whose `pass` names it.
+fn withheld(agent: &Agent, settings: &Settings) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
-    names.filter(|name| !inherits(agent, name)).map(|name| (name, None)).collect()
+    let channels = settings.channel_variables();
+    let tells = |name: &String| channels.contains(&name.as_str()) && !agent.pass.contains(name);
+    names.filter(|name| tells(name) || !inherits(agent, name)).map(|name| (name, None)).collect()
 }
 
-/// What the project's own commands do not inherit: the keys of agents.
-pub fn withheld_from_checks() -> Vec<(String, Option<String>)> {
+/// What the project's own commands do not inherit: the keys of agents, and the addresses of channels.
+pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
-    names.filter(|name| is_credential(name)).map(|name| (name, None)).collect()
+    let channels = settings.channel_variables();
+    let tells = |name: &String| channels.contains(&name.as_str());
+    names.filter(|name| tells(name) || is_credential(name)).map(|name| (name, None)).collect()
 }
 
-/// The secrets that agents may know: of the person's variables, of those that the configuration gives them, and of the
-/// files at the person's home by which they are logged in.
+/// What of the channels nobody is to read.
+pub fn channel_secrets(settings: &Settings) -> Vec<String> {
+    let variables = variables();
+    let value =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    settings.channel_secrets(value)
+}
+
+/// The secrets that agents may know: of the person's variables, of those that the configuration gives them, of channels,
+/// and of the files at the person's home by which they are logged in.
 pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
     let (variables, agents) = (variables(), settings.agents());
     let given = agents.iter().flat_map(|agent| &agent.env);
     let all = variables.iter().map(|(name, value)| (name, value)).chain(given);
     let set = Secrets::of_variables(all.map(|(name, value)| (name.as_str(), value.as_str())));
-    set.and(&at_home(person))
+    let channels = channel_secrets(settings);
+    set.and(&Secrets::of_keys(channels.iter().map(String::as_str))).and(&at_home(person))
 }
 
 /// The variables of checks that run on a merge.

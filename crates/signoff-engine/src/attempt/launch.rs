@@ -57,7 +57,8 @@ pub(super) fn launch(
     }
     lay(&line.files)
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
-    line.environment = environment::around(agent, line.environment, environment::of(task, dir, told));
+    line.environment =
+        environment::around(agent, line.environment, environment::of(task, dir, told), &shop.settings);
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 

@@ -1,5 +1,7 @@
 //! A channel that is a program of the person's own: JSON on stdin, the most needed of it in its environment.
 
+use std::sync::atomic::AtomicBool;
+
 use signoff_core::notify::Message;
 
 use super::{Surroundings, Undelivered};
@@ -11,7 +13,11 @@ const MOST: usize = 1 << 20;
 /// Of what it complained about, so much is told.
 const TOLD: usize = 200;
 
-pub fn run(words: &[String], message: &Message, around: &Surroundings) -> Result<(), Undelivered> {
+pub fn run(
+    words: &[String],
+    message: &Message,
+    (around, recalled): (&Surroundings, &AtomicBool),
+) -> Result<(), Undelivered> {
     let (program, arguments) = words.split_first().ok_or(Undelivered::Nowhere)?;
     let input = serde_json::to_string(message).unwrap_or_default() + "\n";
     let (run, task) = (message.run_id.to_string(), message.task_id.map(|task| task.to_string()));
@@ -29,12 +35,13 @@ pub fn run(words: &[String], message: &Message, around: &Surroundings) -> Result
         input: input.as_bytes(),
         limit: around.manners.answer,
         most: MOST,
+        recalled: Some(recalled),
     });
     let why = match end {
         Ok(answer) if answer.status.success() => return Ok(()),
         Ok(answer) => failed(&answer),
         Err(AskError::Missing) => "is not there: look at `command`".to_owned(),
-        Err(error @ (AskError::Stuck(_) | AskError::Flood(_) | AskError::Io(_))) => {
+        Err(error @ (AskError::Stuck(_) | AskError::Recalled | AskError::Flood(_) | AskError::Io(_))) => {
             format!("could not be run to its end: {error}")
         }
     };

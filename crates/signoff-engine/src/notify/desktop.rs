@@ -1,5 +1,7 @@
 //! The terminal's bell, and messages that the terminal or the desktop shows.
 
+use std::sync::atomic::AtomicBool;
+
 use signoff_core::notify::Message;
 
 use super::{Surroundings, Undelivered};
@@ -18,13 +20,13 @@ pub fn ring(around: &Surroundings) -> Result<(), Undelivered> {
 }
 
 /// Through the terminal where there is one, which may be on another machine than this program.
-pub fn show(message: &Message, around: &Surroundings) -> Result<(), Undelivered> {
+pub fn show(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Result<(), Undelivered> {
     match &around.terminal {
         Some(terminal) => {
             terminal(&sequence(message, around.variables.contains_key("TMUX")));
             Ok(())
         }
-        None => send(message, around),
+        None => send(message, around, recalled),
     }
 }
 
@@ -42,7 +44,7 @@ fn plain(text: &str) -> String {
     text.chars().filter(|char| !char.is_control() && !reorders(*char)).take(LONGEST).collect()
 }
 
-fn send(message: &Message, around: &Surroundings) -> Result<(), Undelivered> {
+fn send(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Result<(), Undelivered> {
     if !DESKTOPS.iter().any(|name| around.variables.contains_key(*name)) {
         return Err(Undelivered::Nowhere);
     }
@@ -55,6 +57,7 @@ fn send(message: &Message, around: &Surroundings) -> Result<(), Undelivered> {
         input: &[],
         limit: around.manners.answer,
         most: 1 << 16,
+        recalled: Some(recalled),
     });
     match answer {
         Ok(answer) if answer.status.success() => Ok(()),

@@ -1,5 +1,7 @@
 //! One channel: a message in, told or not.
 
+use std::sync::atomic::AtomicBool;
+
 use signoff_core::config::{Channel, Way};
 use signoff_core::notify::Message;
 
@@ -17,7 +19,9 @@ pub struct Outlet {
 pub enum Undelivered {
     #[error("the variable {0} is not set: export it, with the address to post to")]
     Unset(String),
-    #[error("the variable {0} holds no address: expected https://HOST/…")]
+    #[error(
+        "the variable {0} holds no address: expected https://HOST/…, without a name or a password before the host"
+    )]
     NoAddress(String),
     #[error("{host} answered {status}; {hint}")]
     Refused { host: String, status: u16, hint: &'static str },
@@ -53,11 +57,23 @@ impl Outlet {
 
     /// Tells it, and waits for the end of it. Blocks: for a thread of its own.
     pub fn send(&self, message: &Message) -> Result<(), Undelivered> {
+        self.send_unless(message, &AtomicBool::new(false))
+    }
+
+    /// The same, but a program that it starts is ended when `recalled` says so.
+    pub(super) fn send_unless(&self, message: &Message, recalled: &AtomicBool) -> Result<(), Undelivered> {
         match &self.channel.way {
             Way::Bell => desktop::ring(&self.around),
-            Way::Desktop => desktop::show(message, &self.around),
+            Way::Desktop => desktop::show(message, &self.around, recalled),
             Way::Webhook(hook) => webhook::post(hook, message, &self.around),
-            Way::Command(words) => command::run(words, message, &self.around),
+            Way::Command(words) => command::run(words, message, (&self.around, recalled)),
+        }
+    }
+
+    pub(super) fn runs_a_program(&self) -> bool {
+        match &self.channel.way {
+            Way::Desktop | Way::Command(_) => true,
+            Way::Bell | Way::Webhook(_) => false,
         }
     }
 }

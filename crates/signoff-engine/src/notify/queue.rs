@@ -1,23 +1,19 @@
 //! What a channel has still to tell: bounded, the oldest goes first when there is too much.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-use signoff_core::notify::Message;
 
 /// Nobody reads more than this at once.
 const MOST: usize = 100;
 
-#[derive(Default)]
-pub struct Queue {
-    state: Mutex<State>,
+pub struct Queue<T> {
+    state: Mutex<State<T>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Arc<Message>>,
+struct State<T> {
+    waiting: VecDeque<T>,
     /// Whether one is being told.
     busy: bool,
     /// Whether some were dropped.
@@ -26,15 +22,22 @@ struct State {
     over: bool,
 }
 
-impl State {
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        let state = State { waiting: VecDeque::new(), busy: false, dropped: false, over: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+}
+
+impl<T> State<T> {
     fn left(&self) -> usize {
         self.waiting.len() + usize::from(self.busy)
     }
 }
 
-impl Queue {
+impl<T> Queue<T> {
     /// Whether something had to be dropped for it, for the first time.
-    pub fn push(&self, message: Arc<Message>) -> bool {
+    pub fn push(&self, message: T) -> bool {
         let mut state = self.lock();
         let full = state.waiting.len() >= MOST;
         if full {
@@ -46,8 +49,8 @@ impl Queue {
     }
 
     /// The next one, which is being told until [`Queue::done`] is called. None when all is over.
-    pub fn next(&self) -> Option<Arc<Message>> {
-        let idle = |state: &mut State| state.waiting.is_empty() && !state.over;
+    pub fn next(&self) -> Option<T> {
+        let idle = |state: &mut State<T>| state.waiting.is_empty() && !state.over;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         let next = state.waiting.pop_front();
         state.busy = next.is_some();
@@ -71,15 +74,18 @@ impl Queue {
         left
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use signoff_core::notify::{Message, Occasion};
+
     use super::*;
-    use signoff_core::notify::Occasion;
 
     fn message(run_id: u64) -> Arc<Message> {
         Arc::new(Message {

@@ -7,18 +7,22 @@ use signoff_core::notify::{Message, Occasion};
 const LONGEST: usize = 2900;
 
 pub fn body(message: &Message) -> Value {
-    let title = format!("{} {}", sign(message.event), escaped(&message.title));
+    let title = format!("{} {}", sign(message), escaped(&message.title));
     let mut blocks = vec![section(&format!("*{}*\n{}", unstarred(&title), escaped(&message.text)))];
     blocks.extend(message.next.as_ref().map(|next| section(&format!("`{}`", unquoted(next)))));
     let place = format!("{} · run {}", message.project, message.run_id);
     let place = format!("{place} · ${:.2}", message.cost_usd);
     blocks.push(json!({ "type": "context", "elements": [text(&escaped(&place))] }));
-    json!({ "text": format!("{title}: {}", escaped(&message.text)), "blocks": blocks })
+    json!({ "text": tame(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
 }
 
-fn sign(occasion: Occasion) -> &'static str {
-    match occasion {
-        Occasion::Done => "✅",
+fn sign(message: &Message) -> &'static str {
+    match message.event {
+        Occasion::Done => match message.outcome.as_deref() {
+            None | Some("approved" | "accepted") => "✅",
+            Some("failed" | "stuck") => "⛔",
+            Some(_) => "⚠️",
+        },
         Occasion::Stuck => "⛔",
         Occasion::Question => "❓",
         Occasion::Budget => "⏸️",
@@ -38,6 +42,12 @@ fn text(markdown: &str) -> Value {
 /// What calls people, links or commands is written between `<` and `>`; escaped it is only text.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Chats that read no blocks call people where they see an `@`, and read Markdown: a character that nobody sees keeps
+/// them from both.
+fn tame(text: &str) -> String {
+    text.replace('@', "@\u{200b}").replace("](", "]\u{200b}(").replace("://", ":\u{200b}//")
 }
 
 /// Stars within would end the bold text.

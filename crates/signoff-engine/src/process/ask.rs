@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -26,6 +27,8 @@ pub struct Question<'a> {
     pub limit: Duration,
     /// How many bytes it may print.
     pub most: usize,
+    /// Says when nobody waits for it any more.
+    pub recalled: Option<&'a AtomicBool>,
 }
 
 /// What it left behind. What it complained about is never mixed with what it said.
@@ -43,6 +46,8 @@ pub enum AskError {
     Missing,
     #[error("it did not end within {} s and was killed", .0.as_secs_f64())]
     Stuck(Duration),
+    #[error("it was still at work when signoff ended, and was killed")]
+    Recalled,
     #[error("it printed more than {0} bytes and was killed")]
     Flood(usize),
     #[error(transparent)]
@@ -96,8 +101,7 @@ fn listen(child: &mut Child, question: &Question<'_>) -> Result<(Vec<u8>, Vec<u8
     let deadline = door::after(door::now(), question.limit);
     while out.is_some() || err.is_some() {
         let ended = child.try_wait()?.is_some();
-        let wait =
-            if ended { Duration::ZERO } else { left(deadline).ok_or(AskError::Stuck(question.limit))? };
+        let wait = if ended { Duration::ZERO } else { patience(question, deadline)? };
         let (speaks, complains) = poll(out.as_ref(), err.as_ref(), wait.min(GLANCE))?;
         if speaks && take(&mut out, &mut stdout)? && stdout.len() > question.most {
             return Err(AskError::Flood(question.most));
@@ -112,9 +116,17 @@ fn listen(child: &mut Child, question: &Question<'_>) -> Result<(Vec<u8>, Vec<u8
         }
     }
     while child.try_wait()?.is_none() {
-        door::pause(left(deadline).ok_or(AskError::Stuck(question.limit))?.min(GLANCE / 10));
+        door::pause(patience(question, deadline)?.min(GLANCE / 10));
     }
     Ok((stdout, stderr))
+}
+
+/// How long it may still take.
+fn patience(question: &Question<'_>, deadline: Instant) -> Result<Duration, AskError> {
+    if question.recalled.is_some_and(|recalled| recalled.load(Ordering::Relaxed)) {
+        return Err(AskError::Recalled);
+    }
+    left(deadline).ok_or(AskError::Stuck(question.limit))
 }
 
 fn left(deadline: Instant) -> Option<Duration> {

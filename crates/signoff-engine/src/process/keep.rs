@@ -31,6 +31,9 @@ pub(super) const GO: u8 = b'g';
 pub(super) const STOP: u8 = b't';
 pub(super) const KILL: u8 = b'k';
 
+/// The keeper finds here what else nobody is to read, a line each. The agent does not.
+pub(super) const HIDDEN: &str = "SIGNOFF_KEEP_HIDDEN";
+
 /// Keeps the attempt in `dir`: starts its agent when told to on stdin, and sees to its end.
 pub fn keep(dir: &Path) -> ExitCode {
     match run(&AttemptDir::new(dir)) {
@@ -74,7 +77,8 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
 fn secrets(person: &Path) -> Secrets {
     let variables = door::variables();
     let set = Secrets::of_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    set.and(&at_home(person))
+    let hidden = variables.iter().find(|(name, _)| name == HIDDEN).map_or("", |(_, value)| value);
+    set.and(&Secrets::of_keys(hidden.lines())).and(&at_home(person))
 }
 
 /// Leaves the program's session, so that no key pressed there reaches us or the agent, and becomes the parent
@@ -160,7 +164,7 @@ fn start(dir: &AttemptDir, order: &Order, secrets: &Secrets) -> Result<Superviso
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    for name in &order.withheld {
+    for name in order.withheld.iter().map(String::as_str).chain([HIDDEN]) {
         agent.env_remove(name);
     }
     let started = match &launch.held {

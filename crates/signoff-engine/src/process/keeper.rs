@@ -8,6 +8,7 @@ use std::process::Stdio;
 use signoff_core::redact::{Secrets, is_secret_name};
 
 use super::attempt_dir::Order;
+use super::keep::HIDDEN;
 use super::{AttemptDir, KEEP, Launch, Running, door};
 
 /// How attempts are started: by which program, and where those that live are listed.
@@ -19,6 +20,8 @@ pub struct Keeper {
     pub live: PathBuf,
     /// The person's home: whatever is a secret there is written down by no keeper.
     pub person: PathBuf,
+    /// More that is written down by no keeper, whoever says it.
+    pub hidden: Vec<String>,
 }
 
 impl Keeper {
@@ -49,6 +52,10 @@ impl Keeper {
                 None if order.withheld.contains(&name) => &mut command,
                 None => command.env_remove(name),
             };
+        }
+        command.env_remove(HIDDEN);
+        if !self.hidden.is_empty() {
+            command.env(HIDDEN, self.hidden.join("\n"));
         }
         Running::new(command.spawn()?, dir.clone())
     }

@@ -117,6 +117,7 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
         input: &[],
         limit: LIMIT,
         most: MOST,
+        recalled: None,
     });
     let answer = match answer {
         Ok(answer) => answer,
@@ -124,7 +125,7 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
             return Err(Unversioned::NotStarted("what it is run by is not there".to_owned()));
         }
         Err(AskError::Io(error)) => return Err(Unversioned::NotStarted(error.to_string())),
-        Err(error @ (AskError::Stuck(_) | AskError::Flood(_))) => {
+        Err(error @ (AskError::Stuck(_) | AskError::Recalled | AskError::Flood(_))) => {
             return Err(Unversioned::Untold(format!("asked for its version, {error}")));
         }
     };

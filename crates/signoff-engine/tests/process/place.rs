@@ -43,7 +43,7 @@ impl Place {
 
     pub fn keeper(&self) -> Keeper {
         let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
-        Keeper { program, live: self.live(), person: self.path("home") }
+        Keeper { program, live: self.live(), person: self.path("home"), hidden: Vec::new() }
     }
 
     /// An agent that is a shell script, run in this place.

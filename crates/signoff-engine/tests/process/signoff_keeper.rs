@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 
 fn drive(live: &str, dir: &str, launch: &str) -> ExitCode {
     let program = std::env::current_exe().expect("a program knows itself");
-    let keeper = Keeper { program, live: PathBuf::from(live), person: PathBuf::new() };
+    let keeper = Keeper { program, live: PathBuf::from(live), person: PathBuf::new(), hidden: Vec::new() };
     let launch: Launch = serde_json::from_str(launch).expect("a launch as JSON");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

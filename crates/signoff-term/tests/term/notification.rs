@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use signoff_core::machine::{Choice, Event, Failure, Hold, LimitPlan};
 use signoff_core::notify::{Message, Notification, Occasion, Watch};
-use signoff_core::policy::{ExhaustedAs, OnExhausted};
+use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted};
 use signoff_core::review::Severity;
 use signoff_core::view::RunView;
 use signoff_core::wire::Recorded;
@@ -95,6 +95,39 @@ fn a_cap_that_stops_two_tasks_is_told_once_until_they_go_on() {
 }
 
 #[test]
+fn a_cap_of_tasks_is_told_for_each_of_them() {
+    let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
+    let story = story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
+    let cap = Caps { max_cost_micro_usd: Some(1), ..Caps::default() };
+    let told = |task, run| {
+        let mut watch = Watch::within(task, run);
+        story.log.iter().flat_map(|recorded| watch.take(recorded)).count()
+    };
+    assert_eq!(told(cap, Caps::default()), 2);
+    assert_eq!(told(Caps::default(), cap), 1);
+}
+
+/// What a watch that takes it up says of it.
+fn still_holds(story: &Story) -> Vec<Occasion> {
+    Watch::default().catch_up(&story.log).iter().map(|told| told.occasion).collect()
+}
+
+#[test]
+fn what_still_holds_when_a_run_is_taken_up_is_said() {
+    let late = |story: Story| {
+        story.reviewer_fails("code", Failure::TimedOut).reviewer_fails("code", Failure::TimedOut)
+    };
+    let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
+    assert_eq!(still_holds(&asked), [Occasion::Question]);
+    assert_eq!(still_holds(&asked.person(Choice::Retry)), []);
+    assert_eq!(still_holds(&task().gives_up("no such table")), [Occasion::Stuck]);
+    assert_eq!(still_holds(&task().gives_up("no such table").retry()), []);
+    let short = task().then(Event::BudgetReached);
+    assert_eq!(still_holds(&short), [Occasion::Budget]);
+    assert_eq!(still_holds(&short.then(Event::Resumed { hold: Hold::Budget })), []);
+}
+
+#[test]
 fn waiting_for_a_provider_is_no_budget() {
     let story = task();
     let until = story.log[0].at + SignedDuration::from_mins(5);
@@ -158,6 +191,15 @@ proptest! {
     fn what_was_recorded_before_is_not_told_again(story in log(), cut in any::<prop::sample::Index>()) {
         let known = cut.index(story.log.len() + 1);
         prop_assert_eq!(told_after(&story.log, known), &told_after(&story.log, 0)[known..]);
+    }
+
+    /// Whoever keeps what was delivered knows it again: it is the same as when it was new.
+    #[test]
+    fn what_still_holds_is_what_was_told_before(story in log()) {
+        let told: Vec<_> = told_after(&story.log, 0).iter().flatten().map(Notification::occurrence).collect();
+        for standing in Watch::default().catch_up(&story.log) {
+            prop_assert!(told.contains(&standing.occurrence()), "{:?}", standing.occurrence());
+        }
     }
 
     /// One line each, whatever the title is, and short enough for a pipe.

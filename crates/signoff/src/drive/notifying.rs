@@ -9,9 +9,10 @@ use std::time::Duration;
 use signoff_core::config::Settings;
 use signoff_core::ids::RunId;
 use signoff_core::notify::{Notification, Watch};
+use signoff_core::policy::Caps;
 use signoff_core::wire::Recorded;
 use signoff_engine::dispatcher::{Notice, Renderer};
-use signoff_engine::notify::{Manners, Notifier, Surroundings, Terminal};
+use signoff_engine::notify::{Manners, Notifier, Receipts, Surroundings, Terminal};
 use signoff_store::Store;
 use signoff_term::notification::{Known, message};
 
@@ -24,6 +25,8 @@ pub struct Notifying<R> {
     /// None where nobody is to be told anything: then nothing is watched.
     notifier: Option<Notifier>,
     watches: BTreeMap<RunId, Watch>,
+    /// The caps of a task and of a run.
+    caps: (Caps, Caps),
     store: Arc<dyn Store>,
     /// The name of the repository's directory.
     project: String,
@@ -34,12 +37,14 @@ impl<R: Renderer> Notifying<R> {
     pub fn new(
         shown: R,
         settings: &Settings,
-        place: (&Path, Option<Terminal>),
+        (root, terminal): (&Path, Option<Terminal>),
+        receipts: Receipts,
         store: Arc<dyn Store>,
     ) -> Self {
-        let (root, terminal) = place;
-        let notifier = Notifier::start(settings, &surroundings(root, terminal));
-        Self { shown, notifier, watches: BTreeMap::new(), store, project: project(root) }
+        let notifier = Notifier::start(settings, &surroundings(root, terminal), receipts);
+        let limits = settings.limits();
+        let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
+        Self { shown, notifier, watches, caps, store, project: project(root) }
     }
 
     /// Waits a little for what is on its way, and gives back what was inside.
@@ -50,11 +55,31 @@ impl<R: Renderer> Notifying<R> {
     }
 
     fn recorded(&mut self, recorded: &Recorded) {
+        if self.notifier.is_some() {
+            let told = self.watch(recorded.run).take(recorded);
+            self.tell(&told);
+        }
+    }
+
+    /// What still holds of what was recorded before may have got through to nobody.
+    fn taken_up(&mut self, run: RunId, log: &[Recorded]) {
+        if self.notifier.is_some() {
+            let told = self.watch(run).catch_up(log);
+            self.tell(&told);
+        }
+    }
+
+    fn watch(&mut self, run: RunId) -> &mut Watch {
+        let (task, whole) = self.caps;
+        self.watches.entry(run).or_insert_with(|| Watch::within(task, whole))
+    }
+
+    fn tell(&self, all: &[Notification]) {
         let Some(notifier) = &self.notifier else { return };
-        for told in self.watches.entry(recorded.run).or_default().take(recorded) {
-            let question = self.question(&told);
+        for told in all {
+            let question = self.question(told);
             let known = Known { project: &self.project, question: question.as_deref() };
-            notifier.tell(message(&told, known));
+            notifier.tell(message(told, known), told.occurrence());
         }
     }
 
@@ -81,10 +106,8 @@ impl<R: Renderer> Renderer for Notifying<R> {
         self.shown.take(notice);
         match notice {
             Notice::Recorded(recorded) => self.recorded(recorded),
-            Notice::TakenUp { run, log } if self.notifier.is_some() => {
-                self.watches.entry(*run).or_default().catch_up(log.iter());
-            }
-            Notice::TakenUp { .. } | Notice::Said { .. } | Notice::Ending | Notice::Note(_) => {}
+            Notice::TakenUp { run, log } => self.taken_up(*run, log),
+            Notice::Said { .. } | Notice::Ending | Notice::Note(_) => {}
         }
         self.pass_on_notes();
     }

@@ -159,3 +159,97 @@ fn channels_can_be_tried() {
     sent.iter().for_each(fits);
     assert_eq!(sent[1]["event"], "question");
 }
+
+/// The hook hangs, and the program ends without it: the question is still there.
+#[test]
+fn a_question_that_got_through_to_nobody_is_told_again_until_it_did() {
+    let server = Server::replying([Reply::hangs(), Reply::status(200), Reply::status(200)]);
+    let project = project(&to(&server));
+    let worked = work(&project);
+    assert!(worked.stderr.contains("notify: hook did not take one message in time"), "{worked}");
+    assert_eq!(work(&project).code, Some(0));
+    let [lost, told] = server.requests().try_into().expect("two messages");
+    assert_eq!(
+        (&told.json()["event"], told.json()["question"]["id"].clone()),
+        (&"question".into(), "q1".into())
+    );
+    assert_eq!(lost.json()["at"], told.json()["at"]);
+    work(&project);
+    assert_eq!(server.requests().len(), 2, "it was taken");
+}
+
+#[test]
+fn agents_and_checks_know_no_address_of_a_channel_and_none_is_written_down() {
+    const ADDRESS: &str = "http://127.0.0.1:1/services/T0/hook-canary-0f9e8d7c6b5a";
+    const HEADER: &str = "tok-canary-1a2b3c4d5e6f7a8b";
+    let project = Project::with_agent(PROGRAM, |script| {
+        let told = format!("The address is {ADDRESS}, the key {HEADER}.\n");
+        script
+            .rule(Rule::role("implement").shell("env > seen.txt").say(&told))
+            .rule(Rule::role("fix").say("Nothing to fix.\n"))
+    });
+    project.configure(&format!(
+        "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+         [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n[checks]\ntest = \"echo address=$TEAM_URL.; false\"\n\
+         [notify.channels.hook]\nkind = \"webhook\"\nurl_env = \"TEAM_URL\"\nheaders = {{ X-Token = \"{HEADER}\" }}\n"
+    ));
+    let variables = [("TEAM_URL", ADDRESS)];
+    project.run(&["add", "Greet", "-a"]);
+    let worked = project.env.run_with(&["work"], &variables);
+    let shown = project.env.run_with(&["show", "1", "--json"], &variables);
+    assert!(shown.stdout.contains("address=."), "{worked}\n{shown}");
+    let seen = project.git("show signoff/task-1-greet:seen.txt");
+    assert!(seen.contains("SIGNOFF_ROLE=implement") && !seen.contains("canary"), "{seen}");
+    let kept = project.git("--no-pager grep --no-index -l -a canary -- .signoff; true");
+    assert_eq!(kept.trim(), "", "{worked}");
+}
+
+#[test]
+fn an_address_with_a_password_is_refused_and_never_shown() {
+    for address in [
+        "http://u:s3cret@127.0.0.1:1/x",
+        "http://u:s3cret/pw@127.0.0.1:1/x",
+        "http://127.0.0.1:18101;s3cret/x",
+    ] {
+        let project = Project::new(PROGRAM);
+        let notify = format!(
+            "[notify]\ndone = [\"hook\"]\n[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{address}\"\n"
+        );
+        project.env.write("signoff.toml", notify);
+        for words in [&["config"][..], &["notify"], &["doctor"]] {
+            let shown = project.run(words).to_string();
+            assert!(!shown.contains("s3cret"), "{words:?}\n{shown}");
+        }
+        assert!(project.run(&["notify"]).stderr.contains("signoff.toml:5: "));
+    }
+}
+
+/// The bell goes to a real terminal: in lines, on the whole screen, and after a person left it.
+#[test]
+fn a_question_rings_the_terminal_unless_it_is_to_be_quiet() {
+    let rung = |words: &[&str]| {
+        let project = project("");
+        let terminal = project.env.terminal(words);
+        terminal.finish_and_rings()
+    };
+    assert_eq!(rung(&["work", "--plain", "--no-ask"]), 1);
+    assert_eq!(rung(&["work", "--plain", "--no-ask", "--quiet"]), 0);
+}
+
+#[test]
+fn who_left_the_screen_still_hears_the_bell() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").wait_for("go").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("review").say(&changes("missing input validation")))
+    });
+    project.configure(ASKS);
+    project.run(&["add", "Log in", "-a"]);
+    let terminal = project.env.terminal(&["work"]);
+    terminal.wait_for("WORK");
+    terminal.send("q");
+    terminal.wait_until("the screen is left", |screen| !screen.contains("WORK"));
+    assert_eq!(terminal.rings(), 0);
+    fs::write(project.state().join("go"), "").expect("a written file");
+    assert_eq!(terminal.finish_and_rings(), 1);
+}

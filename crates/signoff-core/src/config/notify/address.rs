@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
+use url::Url;
 
 use crate::config::layer::Source;
 use crate::config::slot::{Slot, row};
@@ -12,6 +13,9 @@ use crate::config::value::Argument;
 use crate::config::{Row, Setting};
 use crate::workflow::table::Checked;
 use crate::workflow::value::{Value, Written};
+
+/// What is shorter may well be a word.
+const SHORTEST_KEY: usize = 16;
 
 /// The address of a webhook. Whoever knows it can post there, so it is shown without all but its host.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,19 +34,45 @@ impl Address {
 
     /// Whether one could post there.
     pub fn is_one(&self) -> bool {
-        let plain = !self.0.contains(|char: char| char.is_whitespace() || char.is_control());
-        plain && self.after_scheme().is_some() && !self.host().is_empty()
+        self.place().is_some()
     }
 
-    /// The name of its host, with the port where there is one.
+    /// The name of its host, with the port where there is one; nothing of what is no address.
     pub fn host(&self) -> &str {
-        let place = self.after_scheme().unwrap_or_default().split(['/', '?', '#']).next().unwrap_or_default();
-        place.rsplit('@').next().unwrap_or_default()
+        self.place().unwrap_or("…")
     }
 
-    fn after_scheme(&self) -> Option<&str> {
-        self.0.strip_prefix("https://").or_else(|| self.0.strip_prefix("http://"))
+    /// Whether somebody is named before the host, perhaps with a password.
+    pub fn names_somebody(&self) -> bool {
+        Url::parse(&self.0).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
+            || self.authority().is_some_and(|authority| authority.contains('@'))
     }
+
+    /// What of it is a secret: the whole, and what looks made up within.
+    pub(in crate::config) fn secrets(&self) -> Vec<&str> {
+        let parts = self.0.split(['/', '?', '&', '=', '#', '@', ':']).filter(|part| is_made_up(part));
+        std::iter::once(self.0.trim()).chain(parts).collect()
+    }
+
+    /// Its host and port, if they are written so that whoever posts there can only read them in the same way.
+    fn place(&self) -> Option<&str> {
+        let plain = !self.0.contains(|char: char| char.is_whitespace() || char.is_control());
+        let (authority, url) = (self.authority().filter(|_| plain)?, Url::parse(&self.0).ok()?);
+        let host = url.host_str()?;
+        let with_port = url.port_or_known_default().map(|port| format!("{host}:{port}"));
+        let same = |text: &str| authority.eq_ignore_ascii_case(text);
+        (url.port().is_none() && same(host) || with_port.is_some_and(|text| same(&text))).then_some(authority)
+    }
+
+    fn authority(&self) -> Option<&str> {
+        let rest = self.0.strip_prefix("https://").or_else(|| self.0.strip_prefix("http://"))?;
+        rest.split(['/', '?', '#']).next()
+    }
+}
+
+/// Whether nobody would write such a thing but as a key.
+pub(in crate::config) fn is_made_up(text: &str) -> bool {
+    text.len() >= SHORTEST_KEY && text.contains(|char: char| char.is_ascii_digit())
 }
 
 impl fmt::Display for Address {
@@ -71,7 +101,7 @@ impl Value for Address {
     }
 
     fn schema(_: &str) -> Json {
-        json!({ "type": "string", "pattern": "^https?://[^\\s/]\\S*$" })
+        json!({ "type": "string", "pattern": "^https?://[^\\s/?#@]+([/?#]\\S*)?$" })
     }
 
     fn read<'v, 'i>(key: &str, written: &'v Written<'i>) -> Result<Self, &'v Written<'i>> {
@@ -154,10 +184,25 @@ mod tests {
         let shown = |text: &str| format!("{} {:?}", Address::new(text), Address::new(text));
         let secret = "https://hooks.example.com/services/T0/B0/s3cret?token=s3cret#s3cret";
         assert_eq!(shown(secret), "https://hooks.example.com/… Address(https://hooks.example.com/…)");
-        assert_eq!(Address::new("http://me:s3cret@127.0.0.1:8080/x").to_string(), "http://127.0.0.1:8080/…");
-        for odd in ["s3cret", "ftp://s3cret/x", "https:///s3cret", "https://a b/s3cret", ""] {
+        assert_eq!(Address::new("http://127.0.0.1:8080?s3cret").to_string(), "http://127.0.0.1:8080/…");
+        assert_eq!(Address::new("https://[::1]:443/s3cret").host(), "[::1]:443");
+        for odd in [
+            "s3cret",
+            "ftp://s3cret/x",
+            "https:///s3cret",
+            "https://a b/s3cret",
+            "http://me:s3cret@127.0.0.1:8080/x",
+            "http://s3cret@127.0.0.1/x",
+            "http://u:s3cret/pw@127.0.0.1:1/x",
+            "http://127.0.0.1:18101;s3cret/x",
+            "http://127.0.0.1:s3cret/x",
+            "http://a\\@s3cret/x",
+            "http:s3cret",
+            "",
+        ] {
             assert!(!Address::new(odd).is_one(), "{odd}");
             assert_eq!(Address::new(odd).to_string(), "…");
+            assert_eq!(Address::new(odd).host(), "…");
         }
     }
 }
