@@ -11,6 +11,7 @@ use super::Serving;
 use crate::desk::Desk;
 use crate::door;
 use crate::failure::Failure;
+use crate::look;
 
 /// All logs are read for it.
 const STALE: SignedDuration = SignedDuration::from_secs(5);
@@ -38,6 +39,7 @@ impl Serving {
 fn counted() -> Result<StatsReport, Failure> {
     let mut stats = Stats::new(Filter::default());
     if let Some(desk) = Desk::find()? {
+        stats = stats.without(look::all_voided(&desk)?);
         let last = desk.store.last_run()?.map_or(0, |run| run.id.0);
         for run in (1..=last).map(RunId) {
             if desk.store.run(run)?.is_some() {
