@@ -1,5 +1,6 @@
 //! The files a review leaves behind: one merged report per cycle, and the raw answers beside it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -174,6 +175,21 @@ pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     }
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The same of all tasks, with the directory read once.
+pub fn of_tasks(reviews: &Path) -> BTreeMap<TaskId, Vec<PathBuf>> {
+    let mut found: Vec<(TaskId, (Option<u64>, u64), PathBuf)> = Vec::new();
+    for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let task = name.split_once("-task-").and_then(|(_, rest)| rest.split_once('-'));
+        let task = task.and_then(|(digits, _)| digits.parse().ok()).filter(|_| name.ends_with(".md"));
+        found.extend(task.map(|task| (TaskId(task), (number(&name), earlier(&name)), entry.path())));
+    }
+    found.sort();
+    let mut tasks: BTreeMap<TaskId, Vec<PathBuf>> = BTreeMap::new();
+    found.into_iter().for_each(|(task, _, path)| tasks.entry(task).or_default().push(path));
+    tasks
 }
 
 /// The same without those of work that was not done.

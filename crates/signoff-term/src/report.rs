@@ -4,7 +4,6 @@
 //! of them.
 
 mod changes;
-pub mod html;
 pub mod junit;
 pub mod markdown;
 mod part;
@@ -18,7 +17,7 @@ use signoff_core::merge::render::plain_text::escaped_json;
 
 pub use changes::Changes;
 pub use part::{Part, RunAccount, TaskAccount};
-pub use standing::{Standing, of_task};
+pub use standing::{Standing, of_report, of_task};
 pub use totals::{FindingCounts, Totals};
 
 use crate::json::VERSION;

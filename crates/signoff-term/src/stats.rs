@@ -6,10 +6,11 @@ mod shape;
 mod share;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use signoff_core::ids::LoopId;
+use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::machine::Reason;
 use signoff_core::view::{LoopView, Status};
 use signoff_core::wire::Recorded;
 
@@ -35,6 +36,7 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stats {
     filter: Filter,
+    voided: BTreeSet<TaskId>,
     runs: u64,
     tasks: TaskCounts,
     /// How many tasks were approved after so many reviews.
@@ -50,6 +52,12 @@ pub struct Stats {
 impl Stats {
     pub fn new(filter: Filter) -> Self {
         Self { filter, ..Self::default() }
+    }
+
+    /// Takes the approval from tasks whose branch has moved since: no log tells that.
+    #[must_use]
+    pub fn without(self, voided: BTreeSet<TaskId>) -> Self {
+        Self { voided, ..self }
     }
 
     /// Takes in the whole log of one run.
@@ -92,8 +100,19 @@ impl Stats {
     /// Both, as if all runs of the other had been taken in here.
     pub fn add(&mut self, other: &Self) {
         // Who counts is not asked again: the filter is the same.
-        let Self { filter: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } =
-            other;
+        let Self {
+            filter: _,
+            voided: _,
+            runs,
+            tasks,
+            cycles,
+            stops,
+            money,
+            approved_usd,
+            shares,
+            phases,
+            failures,
+        } = other;
         self.runs += runs;
         self.tasks.add(tasks);
         self.money.add(money);
@@ -123,7 +142,12 @@ impl Stats {
             self.tasks.unfinished += 1;
             return;
         }
-        let outcome = row.outcome.unwrap_or("unreviewed");
+        let is_voided = row.task.is_some_and(|task| self.voided.contains(&task));
+        let (outcome, reason) = if is_voided {
+            ("completed_with_issues", Some(Reason::ChangedAfterReview))
+        } else {
+            (row.outcome.unwrap_or("unreviewed"), row.reason)
+        };
         match outcome {
             "approved" => {
                 self.tasks.approved += 1;
@@ -133,7 +157,7 @@ impl Stats {
             "accepted" => self.tasks.accepted += 1,
             _ => self.tasks.not_approved += 1,
         }
-        let reason = row.reason.map(crate::words::code);
+        let reason = reason.map(crate::words::code);
         *self.stops.entry((outcome.to_owned(), reason)).or_default() += 1;
     }
 

@@ -1,5 +1,8 @@
 //! What is looked at of one task, whoever shows it: commands, the terminal's screen, the page.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
 use signoff_core::config::{AgentKind, Settings};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Reason, Slot};
@@ -51,9 +54,42 @@ pub fn artifacts(desk: &Desk, task: TaskId) -> Vec<String> {
     let layout = desk.layout();
     let mut artifacts = artifact::of_task(&layout.reviews(), task);
     artifacts.extend(artifact::of_task(&layout.plans(), task));
-    let shown =
-        |path: std::path::PathBuf| path.strip_prefix(&desk.root).unwrap_or(&path).display().to_string();
-    artifacts.into_iter().map(shown).collect()
+    artifacts.iter().map(|path| shown(desk, path)).collect()
+}
+
+/// The files kept of all tasks, listed once.
+pub struct Kept {
+    files: BTreeMap<TaskId, Vec<String>>,
+}
+
+impl Kept {
+    pub fn of(desk: &Desk) -> Self {
+        let layout = desk.layout();
+        let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+        for directory in [layout.reviews(), layout.plans()] {
+            for (task, paths) in artifact::of_tasks(&directory) {
+                files.entry(task).or_default().extend(paths.into_iter().map(|path| shown(desk, &path)));
+            }
+        }
+        Self { files }
+    }
+
+    pub fn of_task(&self, task: TaskId) -> Vec<String> {
+        self.files.get(&task).cloned().unwrap_or_default()
+    }
+}
+
+/// A path as seen from the top of the checkout.
+fn shown(desk: &Desk, path: &Path) -> String {
+    path.strip_prefix(&desk.root).unwrap_or(path).display().to_string()
+}
+
+/// The tasks whose approval is of another commit than the last one of their branch.
+pub fn all_voided(desk: &Desk) -> Result<BTreeSet<TaskId>, Failure> {
+    let is_voided = |row: &TaskRow| {
+        row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview.word())
+    };
+    Ok(desk.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
 }
 
 /// What is wrong with an approval, where the branch has moved since: it is of one commit.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::span;
-use signoff_term::show::{Attempt, PersonsDecision, Report};
+use signoff_term::show::{Attempt, PersonsDecision};
 
 use super::frame::{About, Framed};
 use super::setting::{Names, Setting};
@@ -17,7 +17,7 @@ const BESIDE_OTHERS: usize = 8 * 1024;
 const ALONE: usize = 1024 * 1024;
 
 /// One row for each.
-pub fn table(report: &Report, setting: Setting) -> Markup {
+pub fn table(attempts: &[Attempt], setting: Setting) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="Attempts" {
             table.figures.attempts {
@@ -28,7 +28,7 @@ pub fn table(report: &Report, setting: Setting) -> Markup {
                         th scope="col" { "Tokens in / out" } th scope="col" { "Outcome" }
                     }
                 }
-                tbody { @for attempt in &report.attempts { (row(attempt, setting)) } }
+                tbody { @for attempt in attempts { (row(attempt, setting)) } }
             }
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use signoff_core::merge::{Group, Merged};
-use signoff_term::show::{Cycle, LedgerLine, Report, Seen, Settled};
+use signoff_term::show::{Cycle, LedgerLine, Seen, Settled};
+
+use super::values::Judged;
 
 /// How many findings a cycle brought, kept, closed and brought back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,10 +17,10 @@ pub struct Change {
 }
 
 /// One for each cycle, in order.
-pub fn changes(report: &Report) -> Vec<Change> {
-    let mut changes = vec![Change::default(); report.cycles.len()];
-    for line in &report.ledger {
-        follow(line, &report.cycles, &mut changes);
+pub fn changes(judged: Judged) -> Vec<Change> {
+    let mut changes = vec![Change::default(); judged.cycles.len()];
+    for line in judged.ledger {
+        follow(line, judged.cycles, &mut changes);
     }
     changes
 }
@@ -68,19 +70,19 @@ fn is_closed_by_person(settled: &Settled, cycle: &Cycle) -> bool {
 }
 
 /// Findings that a cycle took for related, as indexes into the ledger; one alone is a group of its own.
-pub fn related(report: &Report) -> Vec<Vec<usize>> {
+pub fn related(judged: Judged) -> Vec<Vec<usize>> {
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     // The latest cycle knows best where the lines are now.
-    for merged in report.cycles.iter().rev().map(|cycle| &cycle.merged) {
+    for merged in judged.cycles.iter().rev().map(|cycle| &cycle.merged) {
         for group in &merged.groups {
             let ids = ids(merged, group);
-            let known = report.ledger.iter().map(|line| line.finding.id.as_str()).enumerate();
+            let known = judged.ledger.iter().map(|line| line.finding.id.as_str()).enumerate();
             let known = known.filter(|(_, id)| ids.contains(id)).map(|(index, _)| index);
             groups.push(known.filter(|index| taken.insert(*index)).collect());
         }
     }
-    let alone = (0..report.ledger.len()).filter(|index| !taken.contains(index));
+    let alone = (0..judged.ledger.len()).filter(|index| !taken.contains(index));
     groups.extend(alone.map(|index| vec![index]));
     groups.retain(|group| !group.is_empty());
     groups.sort_by_key(|group| group.first().copied());

@@ -2,21 +2,21 @@
 
 use maud::{Markup, html};
 use signoff_term::fit::{count, span};
-use signoff_term::show::{Cycle, Report, ReviewLine};
+use signoff_term::show::{Cycle, ReviewLine};
 
 use super::convergence::{self, Change};
 use super::setting::Setting;
 use super::sign::{self, Tone};
 use super::text;
-use super::values::Cost;
+use super::values::{Cost, Judged};
 
 /// All cycles, the last one open.
-pub fn all(report: &Report, setting: Setting) -> Markup {
-    let changes = convergence::changes(report);
-    let last = report.cycles.len().saturating_sub(1);
+pub fn all(judged: Judged, setting: Setting) -> Markup {
+    let changes = convergence::changes(judged);
+    let last = judged.cycles.len().saturating_sub(1);
     html! {
         ol.cycles {
-            @for (index, (cycle, change)) in report.cycles.iter().zip(&changes).enumerate() {
+            @for (index, (cycle, change)) in judged.cycles.iter().zip(&changes).enumerate() {
                 li { (one(cycle, change, &setting.id(&format!("cycle-{index}")), index == last)) }
             }
         }

@@ -3,23 +3,24 @@
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_term::fit::cut;
-use signoff_term::show::{FindingLine, LedgerLine, Report, Seen, Settled};
+use signoff_term::show::{FindingLine, LedgerLine, Seen, Settled};
 
 use super::convergence;
 use super::diff::File;
 use super::setting::{Anchors, Setting};
 use super::sign::{self, Tone};
+use super::values::Judged;
 use super::{frame, text};
 
 /// How much of a finding its heading says.
 const HEADING: usize = 160;
 
 /// All of them; `files` is the diff they can point into.
-pub fn all(report: &Report, setting: Setting, files: &[File]) -> Markup {
-    let anchors = Anchors::of(&report.ledger, setting);
-    let one = |index: &usize| report.ledger.get(*index);
+pub fn all(judged: Judged, setting: Setting, files: &[File]) -> Markup {
+    let anchors = Anchors::of(judged.ledger, setting);
+    let one = |index: &usize| judged.ledger.get(*index);
     html! {
-        @for group in convergence::related(report) {
+        @for group in convergence::related(judged) {
             @if group.len() > 1 {
                 div.related role="group" aria-label="Related findings" {
                     p.hint { "Related: they are about the same lines." }

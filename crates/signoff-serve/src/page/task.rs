@@ -8,7 +8,7 @@ use signoff_term::fit::count;
 use super::diff::{self, File};
 use super::frame::{About, Framed};
 use super::setting::Setting;
-use super::values::{DiffText, Notice, TaskPage};
+use super::values::{DiffText, Judged, Notice, TaskPage};
 use super::{actions, attempts, chart, convergence, cycles, findings, question, sign, text};
 
 /// How many lines of a diff stand on the task's own page; a longer one has a page of its own.
@@ -32,7 +32,7 @@ pub fn page(page: &TaskPage, notice: Option<&Notice>) -> String {
 }
 
 /// A part under its heading, fetched anew when something changes.
-fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Markup {
+pub fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Markup {
     let (id, heading) = (setting.id(name), setting.id(&format!("{name}-title")));
     // In a file with many tasks the same names come again: there they are no landmarks.
     let named = setting.is_served.then_some(&heading);
@@ -105,11 +105,11 @@ pub fn told(page: &TaskPage, setting: Setting, files: &[File]) -> Markup {
         @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec, &setting.id("spec-all")))) }
         (section(setting, "findings", &title, html! {
             @if report.ledger.is_empty() { p.hint { "Nothing was found." } }
-            (findings::all(report, setting, files))
+            (findings::all(Judged::of(report), setting, files))
         }))
         (section(setting, "cycles", &count(report.cycles.len() as u64, "cycle"), html! {
             @if report.cycles.is_empty() { p.hint { "Nobody has reviewed it yet." } }
-            (cycles::all(report, setting))
+            (cycles::all(Judged::of(report), setting))
         }))
     }
 }
@@ -134,11 +134,11 @@ pub fn rest(page: &TaskPage, setting: Setting) -> Markup {
         @if !report.attempts.is_empty() {
             (section(setting, "figures", "Figures", html! {
                 div.charts {
-                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &convergence::changes(report))) }
+                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &convergence::changes(Judged::of(report)))) }
                     (chart::roles(&setting.id("roles"), &roles))
                 }
             }))
-            (section(setting, "attempts", "Attempts", attempts::table(report, setting)))
+            (section(setting, "attempts", "Attempts", attempts::table(&report.attempts, setting)))
         }
         @if !report.decisions.is_empty() {
             (section(setting, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
-use signoff_term::show::{Attempt, Report};
+use signoff_term::report::{Changes, Part, Standing};
+use signoff_term::show::{Attempt, Cycle, LedgerLine, Report};
 
 /// Something to be said at the head of a page, once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct TaskPage {
     pub spec: String,
     /// What changed on its branch; none where there is no branch, or where it cannot be told.
     pub diff: Option<DiffText>,
+    /// How much that is, or why it cannot be told; only a report has it.
+    pub changes: Option<Changes>,
     pub transcripts: Vec<Transcript>,
     /// What to type about it, as [`signoff_term::attention::next`] says.
     pub next: String,
@@ -160,5 +163,34 @@ pub struct ReportHead {
     pub project: String,
     /// The run, where the report is of one; its tasks are told in the order they are given.
     pub run: Option<RunRow>,
+    pub whole: Whole,
     pub made_at: Timestamp,
+}
+
+/// What a report tells besides its tasks.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Whole {
+    /// How the run stands.
+    pub standing: Option<Standing>,
+    /// The text that the run was asked for; empty where it works single tasks.
+    pub asked: String,
+    /// All its tasks together, where they come together.
+    pub changes: Option<Changes>,
+    /// Planning, looks at work under way, the final review.
+    pub parts: Vec<Part>,
+    /// What agents of each role used, in all of it.
+    pub roles: Vec<RoleFigures>,
+}
+
+/// What reviews said, and what became of that.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    pub cycles: &'a [Cycle],
+    pub ledger: &'a [LedgerLine],
+}
+
+impl<'a> Judged<'a> {
+    pub fn of(report: &'a Report) -> Self {
+        Self { cycles: &report.cycles, ledger: &report.ledger }
+    }
 }

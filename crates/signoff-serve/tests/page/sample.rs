@@ -7,7 +7,7 @@ use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 use signoff_serve::page::{
     AddPage, Cost, DiffText, Home, ReportHead, ReviewerFigures, RoleFigures, RunPage, StatsPage, TaskPage,
-    Transcript, TranscriptPage,
+    Transcript, TranscriptPage, Whole,
 };
 use signoff_term::show::{
     Attempt, Cycle, FindingLine, LedgerLine, NoteLine, PersonsDecision, Report, ReviewLine, Seen, Settled,
@@ -442,6 +442,7 @@ pub fn task() -> TaskPage {
             stat: "4 files changed, 8 insertions(+), 1 deletion(-)".into(),
             ..DiffText::default()
         }),
+        changes: None,
         transcripts: vec![Transcript {
             attempt: "a1".into(),
             tail: "Reading src/auth.rs\nRunning cargo test\nDone.\n".into(),
@@ -507,5 +508,5 @@ pub fn add() -> AddPage {
 }
 
 pub fn report_head() -> ReportHead {
-    ReportHead { project: "shop".into(), run: Some(run()), made_at: now() }
+    ReportHead { project: "shop".into(), run: Some(run()), whole: Whole::default(), made_at: now() }
 }

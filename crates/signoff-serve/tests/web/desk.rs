@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use signoff_serve::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage};
+use signoff_serve::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage, Whole};
 use signoff_serve::web::{Change, Desk, Done, Refused, Reported, Watcher, Why, Wish};
 
 /// What it was asked to do, and how it hears of changes.
@@ -60,7 +60,8 @@ impl Desk for Bare {
 
     fn report(&self, _of: Reported) -> Result<(ReportHead, Vec<TaskPage>), Refused> {
         let made_at = jiff::Timestamp::UNIX_EPOCH;
-        Ok((ReportHead { project: self.project(), run: None, made_at }, Vec::new()))
+        let head = ReportHead { project: self.project(), run: None, whole: Whole::default(), made_at };
+        Ok((head, Vec::new()))
     }
 
     fn fulfil(&self, wish: Wish) -> Result<Done, Refused> {

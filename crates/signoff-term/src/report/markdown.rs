@@ -3,7 +3,7 @@
 pub mod escape;
 mod page;
 
-use self::escape::{code, fenced, line, paragraphs};
+use self::escape::{code, fenced, line, ours, paragraphs};
 pub use self::page::LIMIT;
 use self::page::Page;
 use super::{Account, Part, TaskAccount};
@@ -25,6 +25,7 @@ pub fn markdown(account: &Account) -> String {
     page.put(&head(account));
     if account.about.kind == "run" {
         tasks(&mut page, account);
+        asked(&mut page, account);
     }
     findings(&mut page, account);
     for task in &account.tasks {
@@ -52,10 +53,10 @@ fn head(account: &Account) -> String {
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
         standing.mark(),
         line(&account.title(), 200),
-        line(&standing.text, 400),
+        ours(&standing.text, 400),
         count(totals.cycles, "review cycle"),
         totals.cost(),
-        line(&changed(account), 200),
+        ours(&changed(account), 200),
     )
 }
 
@@ -79,14 +80,21 @@ fn tasks(page: &mut Page, account: &Account) {
             row.id,
             line(&row.title, SENTENCE),
             task.standing.mark(),
-            line(&task.standing.text, 200),
+            ours(&task.standing.text, 400),
             row.review_cycle,
             row.cost_usd,
-            line(&task.changes.summary(), 100),
+            ours(&task.changes.summary(), 100),
         )
     };
     let head = "| Task | Title | Standing | Reviews | Cost | Changes |\n|--:|---|---|--:|--:|---|\n";
     page.list("tasks", (head, "\n"), account.tasks.iter().map(row));
+}
+
+/// What the run as a whole is to bring about.
+fn asked(page: &mut Page, account: &Account) {
+    let text = account.run.as_ref().and_then(|run| run.asked.as_deref()).unwrap_or_default();
+    let text = Some(paragraphs(text, TEXT, "")).filter(|text| !text.is_empty());
+    page.folded("what was asked", "What was asked", text);
 }
 
 /// All findings in one table, open ones first.

@@ -17,8 +17,15 @@ pub struct RunAccount {
     pub preset: String,
     /// The name of what it is to bring about; null where it works single tasks.
     pub specification: Option<String>,
+    /// The text of that, as it was when the run was started.
+    pub asked: Option<String>,
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
     pub status: String,
+    /// How it ended: `approved` if all its tasks were signed off and still are, else `attention`, `failed` or
+    /// `cancelled`; null until it has.
+    pub outcome: Option<&'static str>,
+    /// Whether somebody is at work on it.
+    pub driven: bool,
     pub standing: Standing,
     /// Where its tasks come together.
     pub branch: Option<String>,
@@ -30,10 +37,14 @@ pub struct RunAccount {
 }
 
 impl RunAccount {
-    /// `driven` tells whether somebody is at work on it.
-    pub fn of(row: RunRow, folded: &Folded, tasks: usize, driven: bool) -> Self {
+    /// `tasks` are how all of its tasks stand; `driven` tells whether somebody is at work on it.
+    pub fn of(row: RunRow, folded: &Folded, tasks: &[Standing], driven: bool) -> Self {
+        let outcome = standing::outcome(folded.view.stage(), tasks);
         Self {
-            standing: standing::of_run(&row, tasks, driven),
+            standing: standing::of_run(&row, outcome, tasks, driven),
+            asked: None,
+            outcome,
+            driven,
             id: row.id,
             preset: row.preset,
             specification: row.specification,
@@ -104,22 +115,11 @@ pub struct TaskAccount {
 impl TaskAccount {
     /// `driven` tells whether somebody is at work on its run.
     pub fn of(report: Report, asked: String, changes: Changes, driven: bool) -> Self {
-        let standing = standing::of_task(&report.task, driven);
+        let standing = standing::of_report(&report, driven);
         Self { asked, standing, report, changes }
     }
 
     pub fn row(&self) -> &TaskRow {
         &self.report.task
-    }
-
-    /// Everybody who reviewed it, each once.
-    pub fn reviewers(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for review in self.report.cycles.iter().flat_map(|cycle| &cycle.reviews) {
-            if !names.contains(&review.reviewer.as_str()) {
-                names.push(&review.reviewer);
-            }
-        }
-        names
     }
 }

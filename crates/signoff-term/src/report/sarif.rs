@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: a run for each task, a result for each finding, whatever became of it.
+//! SARIF 2.1.0: one run with a result for each finding, whatever became of it.
 //!
 //! What people refuted, deferred or put out of scope is suppressed with their words. What was fixed is absent, compared
 //! with what was there before, and passes: services that only list failures do not list it.
@@ -11,74 +11,119 @@ use signoff_core::review::{Finding, Severity};
 use super::{Account, Part, TaskAccount};
 use crate::show::{Cycle, FindingLine, LedgerLine};
 
-/// The whole account, with one line break at its end.
+/// The whole account, with one line break at its end. It is one SARIF run however many tasks there are: services take a
+/// few of them only.
 pub fn sarif(account: &Account) -> String {
-    let parts = account.parts.iter().map(|one| part(account, one));
-    document(whole(account).into_iter().chain(account.tasks.iter().map(task)).chain(parts).collect())
-}
-
-/// How a run as a whole ended: it may have failed before it had a task.
-fn whole(account: &Account) -> Option<Value> {
-    let of = account.run.as_ref().filter(|_| account.about.kind == "run")?;
-    let (id, title) = (format!("signoff/run-{}/", of.id), account.title());
-    let properties = json!({ "run": of.id, "preset": of.preset, "standing": of.standing.text });
-    let is_fine = of.standing.kind == "passed";
-    Some(run((&id, &title), (&[], &[]), (is_fine, &of.standing.text), properties))
-}
-
-fn task(task: &TaskAccount) -> Value {
-    let (row, report) = (task.row(), &task.report);
-    let id = format!("signoff/task-{}/", row.id);
-    let properties = json!({
-        "task": row.id,
-        "title": row.title,
-        "standing": task.standing.text,
-        "branch": row.branch,
-        "approvedCommit": report.approved_commit,
-    });
-    let is_fine = matches!(task.standing.kind, "passed" | "open") && !is_unheard(&report.cycles);
-    run((&id, &row.title), (&report.ledger, &report.cycles), (is_fine, &task.standing.text), properties)
-}
-
-fn part(account: &Account, part: &Part) -> Value {
-    let id = format!(
-        "signoff/run-{}/{}/",
-        account.run.as_ref().map_or(0, |run| run.id),
-        part.name.replace('/', "-")
-    );
-    let is_fine =
-        !matches!(part.outcome, None | Some("failed" | "stuck" | "cancelled")) && !is_unheard(&part.cycles);
-    let text = part.outcome.unwrap_or("unfinished");
-    run((&id, &part.name), (&part.ledger, &part.cycles), (is_fine, text), json!({ "part": part.name }))
-}
-
-fn run(
-    (id, description): (&str, &str),
-    (ledger, cycles): (&[LedgerLine], &[Cycle]),
-    (is_fine, standing): (bool, &str),
-    properties: Value,
-) -> Value {
-    let kinds = ledger.iter().map(|line| rule(&line.finding.kind));
+    let sources: Vec<Source> =
+        account.tasks.iter().map(task).chain(account.parts.iter().map(|one| part(account, one))).collect();
+    let kinds = sources.iter().flat_map(|source| source.ledger).map(|line| rule(&line.finding.kind));
+    let (id, title) = (category(account), account.title());
     // A service refuses a description without text.
-    let description = if description.trim().is_empty() { id } else { description };
-    json!({
+    let description = if title.trim().is_empty() { id.clone() } else { title };
+    document(vec![json!({
         "tool": tool(kinds),
         "automationDetails": { "id": id, "description": { "text": description } },
-        "invocations": [invocation(cycles, is_fine, standing)],
-        "results": ledger.iter().map(|line| result(line, cycles)).collect::<Vec<_>>(),
-        "properties": properties,
+        "invocations": [invocation(account, &sources)],
+        "results": sources.iter().flat_map(results).collect::<Vec<_>>(),
+        "properties": about(account),
+    })])
+}
+
+/// Where findings come from: a task, or what served the run as a whole.
+struct Source<'a> {
+    /// Tells findings of the same words apart that are about different work.
+    name: String,
+    /// Which it is, for the properties of a result.
+    of: (&'static str, Value),
+    ledger: &'a [LedgerLine],
+    cycles: &'a [Cycle],
+    standing: &'a str,
+    /// Whether it was judged to its end.
+    is_fine: bool,
+}
+
+fn task(task: &TaskAccount) -> Source<'_> {
+    let (row, report) = (task.row(), &task.report);
+    let is_judged = matches!(task.standing.kind, "passed" | "open") && report.voided.is_none();
+    Source {
+        name: format!("task-{}", row.id),
+        of: ("task", json!(row.id)),
+        ledger: &report.ledger,
+        cycles: &report.cycles,
+        standing: &task.standing.text,
+        is_fine: is_judged && !is_unheard(&report.cycles),
+    }
+}
+
+fn part<'a>(account: &Account, part: &'a Part) -> Source<'a> {
+    let run = account.run.as_ref().map_or(0, |run| run.id);
+    let is_judged = !matches!(part.outcome, None | Some("failed" | "stuck" | "cancelled"));
+    Source {
+        name: format!("run-{run}/{}", part.name.replace('/', "-")),
+        of: ("part", json!(part.name)),
+        ledger: &part.ledger,
+        cycles: &part.cycles,
+        standing: part.outcome.unwrap_or("unfinished"),
+        is_fine: is_judged && !is_unheard(&part.cycles),
+    }
+}
+
+fn category(account: &Account) -> String {
+    format!("signoff/{}-{}/", account.about.kind, account.about.id)
+}
+
+/// What is known of the whole.
+fn about(account: &Account) -> Value {
+    let of_run = account.run.as_ref().filter(|_| account.about.kind == "run");
+    match (of_run, account.tasks.first()) {
+        (Some(run), _) => json!({
+            "run": run.id,
+            "preset": run.preset,
+            "specification": run.specification,
+            "asked": run.asked,
+            "standing": run.standing.text,
+            "outcome": run.outcome,
+            "branch": run.branch,
+            "tasks": account.tasks.iter().map(about_task).collect::<Vec<_>>(),
+        }),
+        (None, Some(task)) => about_task(task),
+        (None, None) => json!({}),
+    }
+}
+
+fn about_task(task: &TaskAccount) -> Value {
+    let (row, report) = (task.row(), &task.report);
+    let approved = report.approved_commit.as_ref().filter(|_| report.voided.is_none());
+    json!({
+        "task": row.id,
+        "title": row.title,
+        "asked": task.asked,
+        "standing": task.standing.text,
+        "branch": row.branch,
+        "approvedCommit": approved,
+        "voided": report.voided,
     })
 }
 
 /// Work that was not judged to its end must not read as one without results.
-fn invocation(cycles: &[Cycle], is_fine: bool, standing: &str) -> Value {
-    let level = if is_fine { "note" } else { "error" };
-    let told = json!({ "level": level, "message": { "text": standing } });
-    let unheard = unheard(cycles).map(
-        |(reviewer, why)| json!({ "level": "error", "message": { "text": format!("{reviewer}: {why}") } }),
-    );
-    let notifications: Vec<Value> = std::iter::once(told).chain(unheard).collect();
-    json!({ "executionSuccessful": is_fine, "toolExecutionNotifications": notifications })
+fn invocation(account: &Account, sources: &[Source]) -> Value {
+    let is_whole = |kind: &str| account.about.kind != "run" || kind == "passed";
+    let standing = account.standing();
+    let is_fine = is_whole(standing.kind) && sources.iter().all(|source| source.is_fine);
+    let told = |is_fine: bool, text: String| json!({ "level": if is_fine { "note" } else { "error" }, "message": { "text": text } });
+    let mut all = vec![told(is_fine, standing.text.to_string())];
+    for source in sources {
+        // A report of a task begins with that.
+        if *source.standing != *standing.text {
+            all.push(told(source.is_fine, format!("{}: {}", source.name, source.standing)));
+        }
+        all.extend(unheard(source.cycles).map(|(reviewer, why)| told(false, format!("{reviewer}: {why}"))));
+    }
+    json!({ "executionSuccessful": is_fine, "toolExecutionNotifications": all })
+}
+
+fn results<'a>(source: &'a Source) -> impl Iterator<Item = Value> + 'a {
+    source.ledger.iter().map(|line| result(line, source))
 }
 
 /// Who was not understood in the last round.
@@ -92,9 +137,11 @@ fn is_unheard(cycles: &[Cycle]) -> bool {
     unheard(cycles).next().is_some()
 }
 
-fn result(line: &LedgerLine, cycles: &[Cycle]) -> Value {
+fn result(line: &LedgerLine, source: &Source) -> Value {
     let mut result = of_finding(&finding(&line.finding));
-    let is_new = line.seen.len() == 1 && is_last(line, cycles);
+    let fingerprint = format!("{}/{}", source.name, line.finding.id);
+    result.insert("partialFingerprints".into(), json!({ "signoff/v1": fingerprint }));
+    let is_new = line.seen.len() == 1 && is_last(line, source.cycles);
     let baseline = match line.state {
         "fixed" => "absent",
         _ if is_new => "new",
@@ -108,7 +155,7 @@ fn result(line: &LedgerLine, cycles: &[Cycle]) -> Value {
     if let Some(suppressed) = suppressed(line) {
         result.insert("suppressions".into(), suppressed);
     }
-    result.insert("properties".into(), properties(line));
+    result.insert("properties".into(), properties(line, source));
     Value::Object(result)
 }
 
@@ -129,8 +176,9 @@ fn suppressed(line: &LedgerLine) -> Option<Value> {
     Some(json!([{ "kind": "external", "status": "accepted", "justification": justification }]))
 }
 
-fn properties(line: &LedgerLine) -> Value {
+fn properties(line: &LedgerLine, source: &Source) -> Value {
     let mut all = Map::new();
+    all.insert(source.of.0.into(), source.of.1.clone());
     all.insert("sources".into(), json!(line.finding.sources));
     all.insert("state".into(), json!(line.state));
     all.insert("blocks".into(), json!(line.blocks));

@@ -4,29 +4,41 @@ use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
 use signoff_core::view::{RunRow, Status, TaskRow};
 
 use crate::fit::count;
+use crate::show::Report;
 use crate::words;
 
 /// Where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Standing {
-    /// `passed` was signed off, `open` has an end that somebody should look at, `broken` came to nothing, and
-    /// `unfinished` has no end yet.
-    #[schemars(extend("enum" = ["passed", "open", "broken", "unfinished"]))]
+    /// `passed` was signed off, `open` has an end that somebody should look at, `broken` came to nothing. Without an
+    /// end, `unfinished` is what somebody is at work on, and `left` what nobody is.
+    #[schemars(extend("enum" = ["passed", "open", "broken", "unfinished", "left"]))]
     pub kind: &'static str,
     /// The same for people.
     pub text: Cow<'static, str>,
 }
 
 /// Of what nobody has recorded anything about.
-pub static UNKNOWN: Standing = Standing { kind: "unfinished", text: Cow::Borrowed("Nothing was recorded") };
+pub static UNKNOWN: Standing = Standing { kind: "left", text: Cow::Borrowed("Nothing was recorded") };
 
 impl Standing {
     fn new(kind: &'static str, text: String) -> Self {
         Self { kind, text: Cow::Owned(text) }
+    }
+
+    /// Of what has no end; `driven` tells whether somebody is at work on it.
+    fn endless(driven: bool, text: String) -> Self {
+        Self::new(if driven { "unfinished" } else { "left" }, text)
+    }
+
+    /// Whether nothing more is to come.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.kind, "passed" | "open" | "broken")
     }
 
     /// The sign in front of it.
@@ -40,10 +52,19 @@ impl Standing {
     }
 }
 
+/// Of a task with all that is told of it: an approval of another commit than the branch's last one is none.
+pub fn of_report(report: &Report, driven: bool) -> Standing {
+    let standing = of_task(&report.task, driven);
+    match &report.voided {
+        Some(voided) => Standing::new("open", format!("{}; {voided}", standing.text)),
+        None => standing,
+    }
+}
+
 /// Of a task; `driven` tells whether somebody is at work on its run.
 pub fn of_task(task: &TaskRow, driven: bool) -> Standing {
     let id = task.id;
-    let unfinished = |text: String| Standing::new("unfinished", text);
+    let unfinished = |text: String| Standing::endless(driven, text);
     let at_work = |what: &str| {
         if driven {
             unfinished(format!("{what}; the work goes on"))
@@ -56,7 +77,11 @@ pub fn of_task(task: &TaskRow, driven: bool) -> Standing {
             unfinished(format!("Never started: `signoff work {id}` works it"))
         }
         Status::Pending => unfinished("Not started yet".to_owned()),
-        Status::Blocked => unfinished("Blocked by what it waits for".to_owned()),
+        // What was never begun waits for others; what was begun is signed off, and others of its group are not.
+        Status::Blocked if task.base.is_none() => unfinished("Blocked by what it waits for".to_owned()),
+        Status::Blocked => {
+            unfinished(format!("Signed off, but its group waits for somebody{}", resumed(task)))
+        }
         Status::Waiting => unfinished(format!("Waits for an answer: `signoff answer {id}`")),
         Status::Paused => at_work(&format!("Paused{}", because(task))),
         Status::InProgress => at_work(&format!("Unfinished{}", place(task))),
@@ -65,6 +90,10 @@ pub fn of_task(task: &TaskRow, driven: bool) -> Standing {
         Status::Stuck => Standing::new("broken", format!("Stuck{}", because(task))),
         Status::Cancelled => Standing::new("broken", "Cancelled".to_owned()),
     }
+}
+
+fn resumed(task: &TaskRow) -> String {
+    task.run_id.map(|run| format!(": `signoff run --resume {run}`")).unwrap_or_default()
 }
 
 fn completed(task: &TaskRow) -> Standing {
@@ -95,30 +124,61 @@ fn place(task: &TaskRow) -> String {
     format!("{phase}{cycle}")
 }
 
-/// Of a run with so many tasks.
-pub fn of_run(run: &RunRow, tasks: usize, driven: bool) -> Standing {
+/// How a run ended, whatever its tables call that; none before it has. An approval that does not hold any more counts
+/// for nothing.
+pub fn outcome(stage: &RunStage, tasks: &[Standing]) -> Option<&'static str> {
+    match stage {
+        RunStage::Done(RunOutcome::Approved) if tasks.iter().all(|task| task.kind == "passed") => {
+            Some("approved")
+        }
+        RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => Some("attention"),
+        RunStage::Done(RunOutcome::Failed) => Some("failed"),
+        RunStage::Done(RunOutcome::Cancelled) => Some("cancelled"),
+        RunStage::Queued
+        | RunStage::Preparing
+        | RunStage::Working { .. }
+        | RunStage::Blocked { .. }
+        | RunStage::Reviewing
+        | RunStage::Landing(_) => None,
+    }
+}
+
+/// Of a run with these tasks, which ended so.
+pub fn of_run(run: &RunRow, outcome: Option<&str>, tasks: &[Standing], driven: bool) -> Standing {
     let id = run.id;
-    let of = if tasks == 0 {
+    let of = if tasks.is_empty() {
         "without a task".to_owned()
     } else {
-        format!("with {}", count(tasks as u64, "task"))
+        format!("with {}", count(tasks.len() as u64, "task"))
     };
     match run.status.as_str() {
-        "completed" => Standing::new("passed", format!("Completed {of}")),
+        "completed" if outcome == Some("approved") => Standing::new("passed", format!("Completed {of}")),
+        "completed" => unsigned(&of, tasks),
         "cancelled" => Standing::new("broken", format!("Cancelled {of}")),
         "failed" if run.groups == Some(0) => Standing::new("broken", "Failed in planning".to_owned()),
         "failed" => Standing::new("broken", format!("Failed {of}")),
-        "blocked" => Standing::new(
-            "unfinished",
+        "blocked" => Standing::endless(
+            driven,
             format!("Blocked: somebody has to decide, then `signoff run --resume {id}`"),
         ),
-        _ if driven => Standing::new("unfinished", format!("At work ({}) {of}", run.stage)),
-        _ => Standing::new(
-            "unfinished",
+        _ if driven => Standing::endless(driven, format!("At work ({}) {of}", run.stage)),
+        _ => Standing::endless(
+            driven,
             format!(
                 "Left unfinished ({}) {of}, and nobody is at work: `signoff run --resume {id}` goes on",
                 run.stage
             ),
         ),
     }
+}
+
+/// Of a run that went through and was not signed off as a whole: it is as bad as the worst of its tasks.
+fn unsigned(of: &str, tasks: &[Standing]) -> Standing {
+    let others = tasks.iter().filter(|task| task.kind != "passed").count();
+    let kind = if tasks.iter().any(|task| task.kind == "broken") { "broken" } else { "open" };
+    let why = match others {
+        0 => "but the whole was not approved".to_owned(),
+        others => format!("{others} of them not signed off"),
+    };
+    Standing::new(kind, format!("Ended {of}, {why}"))
 }

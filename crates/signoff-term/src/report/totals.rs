@@ -75,7 +75,7 @@ impl Totals {
             shares.take(&part.attempts, &part.ledger, part.outcome.is_some());
         }
         for task in tasks {
-            shares.take(&task.report.attempts, &task.report.ledger, task.standing.kind != "unfinished");
+            shares.take(&task.report.attempts, &task.report.ledger, task.standing.has_ended());
         }
         let ledgers =
             parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));

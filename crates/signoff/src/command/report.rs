@@ -1,30 +1,27 @@
 //! `signoff report`: a run or a task in one file, to keep or to attach.
 
 mod changes;
+mod gathered;
+mod pages;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{QuestionRow, TaskRow};
-use signoff_engine::git::Repository;
-use signoff_store::Store;
-use signoff_term::report::{About, Account, Part, RunAccount, TaskAccount, html, junit, markdown, sarif};
-use signoff_term::show::Folded;
+use signoff_core::ids::{RunId, TaskId};
+use signoff_serve::page;
+use signoff_term::report::{junit, markdown, sarif};
 
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
 use crate::door::replace::replace;
 use crate::failure::{Exit, Failure};
-use crate::look::{artifacts, voided};
+pub use gathered::{Gathered, of_run, of_task};
 
 /// Write a report about a task or a run
 ///
 /// What was asked, found, fixed and left, by whom, at what cost. A number is a task, run-3 or --run 3 the run with that
 /// number. It may be unfinished, or have failed: the report says so. Markdown is made for the body of a pull request,
 /// junit and sarif for continuous integration, html and json hold all there is. It goes to stdout, or with --output to a
-/// file, which is then there as a whole or as it was.
+/// file, which is then there as a whole or as it was; - is stdout.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff report 29 | gh pr create --title \"Add login\" --body-file -\n  \
@@ -94,119 +91,44 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
                 .hint("leave one of them out"));
         }
     };
-    let account = match (args.subject, args.run) {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    output.map(check_directory).transpose()?;
+    let gathered = match (args.subject, args.run) {
         (_, Some(run)) | (Some(Subject::Run(RunId(run))), None) => of_run(RunId(run))?,
         (Some(Subject::Task(task)), None) => of_task(task)?,
         (None, None) => return Err(Failure::usage("a task or a run is missing")),
     };
-    let text = written(&account, format);
-    match &args.output {
+    let text = written(gathered, format);
+    match output {
         Some(path) => replace(path, &text)?,
         None => console.data(&text)?,
     }
     Ok(Exit::Done)
 }
 
-fn written(account: &Account, format: Format) -> String {
+/// A directory that is not there is a slip: none is made for a report.
+fn check_directory(path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    match directory {
+        Some(directory) if !directory.is_dir() => {
+            let shown = directory.display();
+            let failure = Failure::usage(format!("there is no directory {shown}"));
+            Err(failure.hint(format!("`mkdir -p {shown}` makes it; or name another file with --output")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn written(gathered: Gathered, format: Format) -> String {
+    let account = &gathered.account;
     match format {
-        Format::Html => html::html(account),
+        Format::Html => {
+            let (head, tasks) = gathered.pages();
+            page::report_file(&head, &tasks)
+        }
         Format::Markdown => markdown::markdown(account),
         Format::Json => account.json(),
         Format::Sarif => sarif::sarif(account),
         Format::Junit => junit::junit(account),
-    }
-}
-
-/// One task, with the looks at it while it was worked.
-fn of_task(task: TaskId) -> Result<Account, Failure> {
-    let desk = Desk::open(task)?;
-    let (row, _) = desk.seen(task)?;
-    let Some((run, loop_id)) = desk.store.loop_of(task)? else {
-        let held = Held::nothing(&desk)?;
-        let loop_id = signoff_engine::dispatcher::loop_id(task);
-        let tasks = vec![held.task(&desk, row, &loop_id)?];
-        return Ok(Account::of(About::task(task.0), made_at(), None, (Vec::new(), tasks)));
-    };
-    let held = Held::of(&desk, run)?;
-    let tasks = vec![held.task(&desk, row, &loop_id)?];
-    let parts = Part::all(&held.folded, Some(&loop_id));
-    let run = held.run(&desk, run, &[])?;
-    Ok(Account::of(About::task(task.0), made_at(), run, (parts, tasks)))
-}
-
-/// A run with all its tasks.
-fn of_run(run: RunId) -> Result<Account, Failure> {
-    let desk = Desk::find()?.ok_or_else(|| unknown_run(run, None))?;
-    if desk.store.run(run)?.is_none() {
-        let last = desk.store.last_run()?.map(|row| row.id);
-        return Err(unknown_run(run, last));
-    }
-    let held = Held::of(&desk, run)?;
-    let rows: Vec<TaskRow> = desk.tasks()?.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
-    let mut tasks = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let known = desk.store.loop_of(TaskId(row.id))?.filter(|(of, _)| *of == run);
-        let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
-        let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
-        tasks.push(held.task(&desk, row.clone(), &loop_id)?);
-    }
-    let parts = Part::all(&held.folded, None);
-    Ok(Account::of(About::run(run.0), made_at(), held.run(&desk, run, &rows)?, (parts, tasks)))
-}
-
-fn unknown_run(run: RunId, last: Option<RunId>) -> Failure {
-    let hint = match last {
-        Some(last) => {
-            format!("the last one is run {last}: `signoff report run-{last}`; a number alone is a task")
-        }
-        None => "there are no runs yet: `signoff work` works the tasks".to_owned(),
-    };
-    Failure::usage(format!("there is no run {run}")).hint(hint)
-}
-
-fn made_at() -> String {
-    door::now().to_string()
-}
-
-/// A run's log, read once.
-struct Held {
-    folded: Folded,
-    /// None where git cannot find it: a report tells what is known.
-    repository: Option<Repository>,
-    questions: Vec<QuestionRow>,
-    /// Whether somebody is at work on it.
-    driven: bool,
-}
-
-impl Held {
-    fn nothing(desk: &Desk) -> Result<Self, Failure> {
-        let (repository, questions) = (desk.repository().ok(), desk.store.questions()?);
-        Ok(Self { folded: Folded::default(), repository, questions, driven: false })
-    }
-
-    fn of(desk: &Desk, run: RunId) -> Result<Self, Failure> {
-        let driven = desk.store.is_held(run)?;
-        Ok(Self { folded: Folded::of(&desk.store.log(run)?), driven, ..Self::nothing(desk)? })
-    }
-
-    fn task(&self, desk: &Desk, row: TaskRow, loop_id: &LoopId) -> Result<TaskAccount, Failure> {
-        let task = TaskId(row.id);
-        let spec = desk.store.task_spec(task)?.unwrap_or_default();
-        let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
-        let changes = changes::of_task(self.repository.as_ref(), &row, self.folded.view.loop_state(loop_id));
-        let voided = voided(desk, &row);
-        let mut report = self.folded.report(row, loop_id, artifacts(desk, task));
-        report.voided = voided;
-        // People know a question by the number it has in the whole repository.
-        report.question = self.questions.iter().find(|one| one.task_id == Some(task.0)).cloned();
-        Ok(TaskAccount::of(report, asked, changes, self.driven))
-    }
-
-    fn run(&self, desk: &Desk, run: RunId, rows: &[TaskRow]) -> Result<Option<RunAccount>, Failure> {
-        let Some(row) = desk.store.run(run)? else { return Ok(None) };
-        let mut account = RunAccount::of(row.into(), &self.folded, rows.len(), self.driven);
-        let together = self.repository.as_ref().zip(account.branch.as_deref());
-        account.changes = together.and_then(|(repository, branch)| changes::of_run(repository, branch, rows));
-        Ok(Some(account))
     }
 }

@@ -47,8 +47,9 @@ fn since(text: &str) -> Result<Since, String> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let filter = Filter { since: args.since.map(begin).transpose()?, preset: args.preset.clone() };
-    let mut stats = Stats::new(filter);
     let desk = Desk::find()?;
+    let voided = desk.as_ref().map(look::all_voided).transpose()?.unwrap_or_default();
+    let mut stats = Stats::new(filter).without(voided);
     let presets = desk.map(|desk| fold(&desk, args, &mut stats)).transpose()?.unwrap_or_default();
     check_preset(args, presets)?;
     if console.json {

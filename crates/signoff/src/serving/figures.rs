@@ -1,8 +1,8 @@
 //! What all runs tell. Counting a run takes reading all of its log, so each is counted anew only when its log has grown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::ids::RunId;
+use signoff_core::ids::{RunId, TaskId};
 use signoff_serve::page::{Cost, ReviewerFigures, RoleFigures, StatsPage};
 use signoff_serve::web::Desk as _;
 use signoff_store::Store;
@@ -20,6 +20,8 @@ use crate::look;
 pub struct Figures {
     /// Of which store.
     of: Option<Same>,
+    /// The tasks whose approval was void then.
+    voided: BTreeSet<TaskId>,
     counted: BTreeMap<RunId, (u64, Stats)>,
 }
 
@@ -41,22 +43,23 @@ impl Serving {
 
 impl Figures {
     fn bring_up_to_date(&mut self, desk: &Desk) -> Result<(), Failure> {
-        let same = Same::of(desk.layout().root());
-        if self.of != same {
-            *self = Self { of: same, ..Self::default() };
+        let (of, voided) = (Same::of(desk.layout().root()), look::all_voided(desk)?);
+        if self.of != of || self.voided != voided {
+            *self = Self { of, voided, ..Self::default() };
         }
         for row in desk.store.runs()? {
             let last = desk.store.last_seq(row.id)?;
             if self.counted.get(&row.id).is_none_or(|(seq, _)| *seq != last) {
-                self.counted.insert(row.id, (last, counted(desk, row.id)?));
+                self.counted.insert(row.id, (last, counted(desk, row.id, &self.voided)?));
             }
         }
         Ok(())
     }
 }
 
-fn counted(desk: &Desk, run: RunId) -> Result<Stats, Failure> {
-    let (mut stats, mut folded) = (Stats::new(Filter::default()), Folded::default());
+fn counted(desk: &Desk, run: RunId, voided: &BTreeSet<TaskId>) -> Result<Stats, Failure> {
+    let mut stats = Stats::new(Filter::default()).without(voided.clone());
+    let mut folded = Folded::default();
     look::in_parts(&*desk.store, run, |part| folded.go_on_counting(part))?;
     stats.take_run(&folded);
     Ok(stats)

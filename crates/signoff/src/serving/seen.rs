@@ -12,9 +12,10 @@ use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, Transcript, Trans
 use signoff_serve::web::{Desk as _, Reported};
 use signoff_store::Store;
 use signoff_term::attention::{self, Scene};
-use signoff_term::show::{Attempt, Folded, Report};
+use signoff_term::show::{Attempt, Report};
 
 use super::Serving;
+use crate::command::report;
 use crate::command::status::driven;
 use crate::desk::Desk;
 use crate::door;
@@ -25,9 +26,6 @@ use crate::{look, settings};
 const GLIMPSE: u64 = 64 * 1024;
 const GLIMPSES: usize = 4;
 const TAIL: u64 = 1024 * 1024;
-
-/// Beyond so many tasks a report of a run does without diffs: each is a git of its own.
-const DIFFS: usize = 50;
 
 /// What all tasks of a repository stand among.
 struct Around {
@@ -95,6 +93,7 @@ impl Serving {
             project: self.project(),
             spec: desk.store.task_spec(task)?.map(|spec| spec.description).unwrap_or_default(),
             diff: None,
+            changes: None,
             transcripts: self.glimpses(desk, &report)?,
             next: around.next(&report.task),
             driven: around.is_driven(&report.task),
@@ -131,40 +130,13 @@ impl Serving {
         Ok(TranscriptPage { project, task, title, attempt: known, transcript })
     }
 
+    /// The same as `signoff report --format html` writes.
     pub(super) fn seen_report(&self, of: Reported) -> Result<(ReportHead, Vec<TaskPage>), Failure> {
-        let (project, made_at) = (self.project(), door::now());
-        match of {
-            Reported::Task(task) => {
-                Ok((ReportHead { project, run: None, made_at }, vec![self.seen_task(task)?]))
-            }
-            Reported::Run(run) => {
-                let desk = Desk::find()?.ok_or_else(|| unknown_run(run))?;
-                let head = ReportHead { project, run: Some(run_row(&desk, run)?), made_at };
-                Ok((head, self.pages_of_run(&desk, run)?))
-            }
-        }
-    }
-
-    /// The pages of all tasks of a run, whose log is read once, and never held as a whole.
-    fn pages_of_run(&self, desk: &Desk, run: u64) -> Result<Vec<TaskPage>, Failure> {
-        let mut folded = Folded::default();
-        look::in_parts(&*desk.store, RunId(run), |part| folded.go_on(part))?;
-        let around = Around::of(desk, desk.tasks()?)?;
-        let own: Vec<&TaskRow> = around.tasks.iter().filter(|task| task.run_id == Some(run)).collect();
-        let mut pages = Vec::new();
-        for row in &own {
-            let task = TaskId(row.id);
-            let own_loop = || signoff_engine::dispatcher::loop_id(task);
-            let loop_id = desk.store.loop_of(task)?.map_or_else(own_loop, |(_, loop_id)| loop_id);
-            let mut report = folded.report((*row).clone(), &loop_id, look::artifacts(desk, task));
-            report.voided = look::voided(desk, row);
-            let mut page = self.page(desk, report, &around)?;
-            if own.len() <= DIFFS {
-                page.diff = self.diffs.of(desk, row)?;
-            }
-            pages.push(page);
-        }
-        Ok(pages)
+        let gathered = match of {
+            Reported::Task(task) => report::of_task(TaskId(task))?,
+            Reported::Run(run) => report::of_run(RunId(run))?,
+        };
+        Ok(gathered.pages())
     }
 }
 

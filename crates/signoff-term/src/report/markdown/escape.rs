@@ -13,6 +13,18 @@ pub fn line(text: &str, columns: usize) -> String {
     escaped(&shorten(one_line(text), columns))
 }
 
+/// One line of ours, in which commands stand between backticks; all else in it is data.
+pub fn ours(text: &str, columns: usize) -> String {
+    let text = shorten(one_line(text), columns);
+    let parts: Vec<&str> = text.split('`').collect();
+    // A pair that was cut apart makes no code.
+    if parts.len() % 2 == 0 {
+        return escaped(&text);
+    }
+    let part = |(at, part): (usize, &&str)| if at % 2 == 0 { escaped(part) } else { code(part) };
+    parts.iter().enumerate().map(part).collect()
+}
+
 /// Paragraphs as they were written, at most so many bytes of them, each line behind the same indent.
 pub fn paragraphs(text: &str, most: usize, indent: &str) -> String {
     let (mut out, mut is_apart) = (String::new(), true);
