@@ -286,7 +286,8 @@ fn a_report_of_a_run() {
     Run 3 SPEC.md
     shop
     1 of 1 done
-    ✓ completed MAX_CYCLES_REACHED (2 cycles)
+    #29 Add user authentication
+    ! Not approved after 2 reviews: the review cycles are used up (cycles_exhausted)
     4 findings: 1 fixed, 1 refuted, 1 deferred, 1 open
     4 files changed, 8 insertions(+), 1 deletion(-)
     What was asked

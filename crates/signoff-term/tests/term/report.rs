@@ -181,10 +181,10 @@ fn an_approved_task_for_a_pull_request() {
 
 #[test]
 fn a_run_that_stopped_halfway_for_a_pull_request() {
-    insta::assert_snapshot!(markdown::markdown(&halfway()), @r"
+    insta::assert_snapshot!(markdown::markdown(&halfway()), @"
     ## … Run 3: docs/plan.md
 
-    **Left unfinished (working) with 3 tasks, and nobody is at work: \`signoff run --resume 3\` goes on**, reviewed by code, spec.
+    **Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on**, reviewed by code, spec.
 
     2 review cycles, findings: 2 open. $0.96, 6m 00s. 3 tasks.
 
@@ -326,17 +326,18 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 fn a_run_that_stopped_halfway_for_continuous_integration() {
     insta::assert_snapshot!(junit::junit(&halfway()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="signoff" tests="10" failures="1" errors="2" skipped="2" time="600.000">
-      <testsuite name="run 3" tests="1" failures="0" errors="0" skipped="1" time="360.000" timestamp="2026-01-29T10:00:10Z">
+    <testsuites name="signoff" tests="10" failures="1" errors="4" skipped="0" time="160.000">
+      <testsuite name="run 3" tests="1" failures="0" errors="1" skipped="0" time="0.000" timestamp="2026-01-29T10:00:10Z">
         <properties>
           <property name="preset" value="plan"/>
           <property name="status" value="running"/>
+          <property name="specification" value="docs/plan.md"/>
         </properties>
-        <testcase classname="signoff.run-3" name="end" time="360.000">
-          <skipped message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on"/>
+        <testcase classname="signoff.run-3" name="end" time="0.000">
+          <error message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on" type="unfinished"/>
         </testcase>
       </testsuite>
-      <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="100.000" timestamp="2026-01-29T10:00:00Z">
+      <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
         <properties>
           <property name="status" value="completed"/>
           <property name="cost_usd" value="0.36"/>
@@ -344,7 +345,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <property name="branch" value="signoff/task-29"/>
           <property name="approved_commit" value="c1"/>
         </properties>
-        <testcase classname="signoff.task-29" name="end" time="60.000">
+        <testcase classname="signoff.task-29" name="end" time="20.000">
           <system-out>Approved after 1 review</system-out>
         </testcase>
         <testcase classname="signoff.task-29.review" name="review 1 by code" time="20.000">
@@ -354,7 +355,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <system-out>approved</system-out>
         </testcase>
       </testsuite>
-      <testsuite name="task 30: Add logout" tests="5" failures="1" errors="2" skipped="0" time="140.000" timestamp="2026-01-29T10:00:00Z">
+      <testsuite name="task 30: Add logout" tests="5" failures="1" errors="2" skipped="0" time="100.000" timestamp="2026-01-29T10:00:00Z">
         <properties>
           <property name="status" value="failed"/>
           <property name="cost_usd" value="0.36"/>
@@ -362,7 +363,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <property name="reason" value="fixer_failed"/>
           <property name="branch" value="signoff/task-30"/>
         </properties>
-        <testcase classname="signoff.task-30" name="end" time="100.000">
+        <testcase classname="signoff.task-30" name="end" time="60.000">
           <error message="Failed: the fixer failed (fixer_failed)" type="failed"/>
         </testcase>
         <testcase classname="signoff.task-30.review" name="review 1 by code" time="20.000">
@@ -380,14 +381,14 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <system-out>open, below the bar</system-out>
         </testcase>
       </testsuite>
-      <testsuite name="task 31: Add tests" tests="1" failures="0" errors="0" skipped="1" time="0.000">
+      <testsuite name="task 31: Add tests" tests="1" failures="0" errors="1" skipped="0" time="0.000">
         <properties>
           <property name="status" value="pending"/>
           <property name="cost_usd" value="0.36"/>
           <property name="branch" value="signoff/task-31"/>
         </properties>
         <testcase classname="signoff.task-31" name="end" time="0.000">
-          <skipped message="Not started yet"/>
+          <error message="Not started yet" type="unfinished"/>
         </testcase>
       </testsuite>
     </testsuites>
@@ -398,16 +399,17 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
 fn an_approved_task_for_continuous_integration() {
     insta::assert_snapshot!(junit::junit(&told()), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="signoff" tests="5" failures="0" errors="0" skipped="1" time="180.000">
-      <testsuite name="task 29: Add user authentication" tests="5" failures="0" errors="0" skipped="1" time="180.000" timestamp="2026-01-29T10:00:00Z">
+    <testsuites name="signoff" tests="5" failures="0" errors="0" skipped="1" time="140.000">
+      <testsuite name="task 29: Add user authentication" tests="5" failures="0" errors="0" skipped="1" time="140.000" timestamp="2026-01-29T10:00:00Z">
         <properties>
           <property name="status" value="completed"/>
           <property name="cost_usd" value="0.36"/>
+          <property name="asked" value="Add user authentication With a form, and OAuth."/>
           <property name="verdict" value="APPROVED"/>
           <property name="branch" value="signoff/task-29"/>
           <property name="approved_commit" value="c2"/>
         </properties>
-        <testcase classname="signoff.task-29" name="end" time="140.000">
+        <testcase classname="signoff.task-29" name="end" time="100.000">
           <system-out>Approved after 2 reviews</system-out>
         </testcase>
         <testcase classname="signoff.task-29.review" name="review 2 by code" time="20.000">
@@ -486,7 +488,7 @@ fn an_approved_task_for_code_scanning() {
                 }
               ],
               "partialFingerprints": {
-                "signoff/v1": "f-3848bab3b9"
+                "signoff/v1": "task-29/f-3848bab3b9"
               },
               "baselineState": "unchanged",
               "suppressions": [
@@ -497,6 +499,7 @@ fn an_approved_task_for_code_scanning() {
                 }
               ],
               "properties": {
+                "task": 29,
                 "sources": [
                   "code"
                 ],
@@ -524,11 +527,12 @@ fn an_approved_task_for_code_scanning() {
                 }
               ],
               "partialFingerprints": {
-                "signoff/v1": "f-84289c36aa"
+                "signoff/v1": "task-29/f-84289c36aa"
               },
               "baselineState": "absent",
               "kind": "pass",
               "properties": {
+                "task": 29,
                 "sources": [
                   "spec"
                 ],
@@ -541,9 +545,11 @@ fn an_approved_task_for_code_scanning() {
           "properties": {
             "task": 29,
             "title": "Add user authentication",
+            "asked": "Add user authentication\n\nWith a form, and OAuth.",
             "standing": "Approved after 2 reviews",
             "branch": "signoff/task-29",
-            "approvedCommit": "c2"
+            "approvedCommit": "c2",
+            "voided": null
           }
         }
       ]
@@ -732,7 +738,7 @@ fn a_task_says_plainly_how_it_stands() {
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
     ✗ Stuck: the agent says it cannot go on (task_stuck)
-    … Blocked by what it waits for
+    … Signed off, but its group waits for somebody: `signoff run --resume 3`
     ✗ Cancelled
     ! Done, not reviewed
     ✓ Approved by a person
@@ -809,7 +815,14 @@ fn a_run_that_nobody_signed_off_passes_nowhere() {
         let (run, task) = (account.standing(), &account.tasks[0].standing);
         told.push(format!("{} {} {}\n  {} {}", run.mark(), run.kind, run.text, task.mark(), task.text));
     }
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @"
+    ! open Ended with 1 task, 1 of them not signed off
+      ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
+    ! open Ended with 1 task, 1 of them not signed off
+      ! Not approved after 1 review: something was committed after the review (changed_after_review); signoff/task-29 has moved to c9, which nobody reviewed: `signoff review 29`
+    ✗ broken Ended with 1 task, 1 of them not signed off
+      ✗ Cancelled
+    ");
 }
 
 #[test]
@@ -857,7 +870,10 @@ fn an_account_of_many_tasks_is_one_run_of_code_scanning() {
         .iter()
         .map(|one| format!("{} {}", one["properties"]["task"], one["partialFingerprints"]["signoff/v1"]))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    30 "task-30/f-a5616c7f75"
+    30 "task-30/f-39866e08c8"
+    "#);
 }
 
 #[test]

@@ -159,6 +159,10 @@ fn a_killed_run_says_that_nobody_is_at_work_and_one_under_way_that_somebody_is()
         &["nobody is at work: `signoff work 1` goes on"].map(|_| "nobody is at work"),
     );
     in_every_form(&project, &["run-1"], &["Left unfinished"]);
+    for of in ["1", "run-1"] {
+        let xml = project.run(&["report", of, "--format", "junit"]).stdout;
+        assert!(xml.contains("type=\"unfinished\"") && !xml.contains("<skipped"), "{xml}");
+    }
 }
 
 #[test]
@@ -228,7 +232,7 @@ fn a_run_of_groups_tells_its_planning_and_its_final_review() {
     project.commit("Specify");
     let worked = project.run(&["run", "SPEC.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    in_every_form(&project, &["run-1"], &["Planning SPEC.md", "Final review", "Log in"]);
+    in_every_form(&project, &["run-1"], &["Planning SPEC.md", "Final review", "Log in", "People log in."]);
 }
 
 #[test]
@@ -267,4 +271,119 @@ fn both_reviewers_are_named() {
     project.run(&["run", "plan.md"]);
     let markdown = project.run(&["report", "1"]).stdout;
     assert!(markdown.contains("**Approved after 1 review**, reviewed by code, spec."), "{markdown}");
+}
+
+#[test]
+fn a_run_that_nobody_signed_off_has_not_passed() {
+    let said = changes("it leaks");
+    let project =
+        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(&said)));
+    project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    in_every_form(&project, &["run-1"], &["Ended with 1 task, 1 of them not signed off"]);
+    let json = project.run(&["report", "run-1", "--json"]).json();
+    assert_eq!(
+        (&json["run"]["standing"]["kind"], &json["run"]["outcome"]),
+        (&"open".into(), &"attention".into())
+    );
+}
+
+#[test]
+fn what_was_committed_after_the_review_is_counted_and_told() {
+    let project = approved();
+    let worktree = ".signoff/worktrees/task-1";
+    project.env.write(&format!("{worktree}/late.txt"), "late\n");
+    project.git(&format!("-C {worktree} add late.txt"));
+    project.git(&format!("-C {worktree} commit -q -m Late"));
+    in_every_form(&project, &["1"], &["which nobody reviewed", "something was committed after the review"]);
+    in_every_form(&project, &["run-1"], &["which nobody reviewed", "1 of them not signed off"]);
+    let json = project.run(&["report", "1", "--json"]).json();
+    let changes = &json["tasks"][0]["changes"];
+    assert_eq!((&changes["files"], &changes["insertions"]), (&2.into(), &4.into()), "{changes:#}");
+    assert!(changes["note"].as_str().unwrap().contains("1 file changed, 3 insertions(+)"), "{changes:#}");
+    let stats = project.run(&["stats", "--json"]).json();
+    assert_eq!((&stats["tasks"]["approved"], &stats["tasks"]["not_approved"]), (&0.into(), &1.into()));
+}
+
+#[test]
+fn a_report_goes_to_stdout_or_into_a_directory_that_is_there() {
+    let project = approved();
+    insta::assert_snapshot!(project.run(&["report", "1", "--output", "no/such/report.md"]), @"
+    exit 2
+    --- stderr
+    error: there is no directory no/such
+    hint: `mkdir -p no/such` makes it; or name another file with --output
+    ");
+    let (plain, dash) = (project.run(&["report", "1"]), project.run(&["report", "1", "--output", "-"]));
+    assert_eq!(plain, dash);
+    assert!(!project.list(".").iter().any(|name| name == "-" || name == "no"));
+}
+
+/// Text as people read it, whatever form it is written in.
+fn read(text: &str) -> String {
+    let mut out = String::new();
+    let mut within = false;
+    for c in text.chars() {
+        match c {
+            '<' => within = true,
+            '>' => within = false,
+            _ if within || "\\*`\u{200b}".contains(c) => {}
+            _ => out.push(c),
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn markdown_and_html_hold_the_same_facts() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let script = script.rule(Rule::role("implement").write(FEATURE, "x\n"));
+        let script = script.rule(Rule::role("fix").append(FEATURE, "fixed\n"));
+        let spec =
+            Rule::role("review").reviewer("spec").cycle(1).say(&issue("spec", 1, "critical", "no OAuth"));
+        let code =
+            Rule::role("review").reviewer("code").cycle(1).say(&issue("code", 1, "critical", "it leaks"));
+        content(script.rule(spec).rule(code))
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep what is bought\n");
+    project.commit("Plan");
+    project.run(&["run", "plan.md"]);
+    let finding = project.run(&["show", "1", "--json"]).json()["ledger"][0]["finding"]["id"].clone();
+    project.run(&["dispute", finding.as_str().unwrap(), "--reason", "there is a lock"]);
+    let told = project.run(&["show", "1", "--json"]).json();
+    let mut facts: Vec<String> = [
+        "Store",
+        "Keep what is bought",
+        "What was asked",
+        "no OAuth",
+        "it leaks",
+        "Requirement",
+        "Support OAuth 2.0 login",
+        "Suggestion",
+        "Do it right",
+        "auth.txt:1",
+        "Attempts",
+        "Cost and time",
+        "1 file changed, 2 insertions(+)",
+    ]
+    .map(str::to_owned)
+    .into();
+    facts.push(
+        project.run(&["report", "run-1", "--json"]).json()["run"]["standing"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned(),
+    );
+    if told["decisions"].as_array().is_some_and(|all| !all.is_empty()) {
+        facts.extend(["Decisions of people".to_owned(), "there is a lock".to_owned()]);
+    }
+    facts.extend(
+        told["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
+    );
+    for format in ["markdown", "html"] {
+        let text = read(&project.run(&["report", "run-1", "--format", format]).stdout);
+        for fact in &facts {
+            assert!(text.contains(fact.as_str()), "{fact} is missing in {format}:\n{text}");
+        }
+    }
 }
