@@ -50,6 +50,15 @@ impl Transcript {
         Self { read, within: read > 0, ..Self::of(dir, kind) }
     }
 
+    /// Passes over what nobody has read yet, except for its last so many bytes: whoever shows it must keep up.
+    pub fn keep_up(&mut self, bytes: u64) {
+        let from = length(&self.path).saturating_sub(bytes);
+        if from > self.read {
+            (self.read, self.within) = (from, true);
+            self.line.clear();
+        }
+    }
+
     /// Whether something stands before what is read.
     pub fn is_cut(&self) -> bool {
         self.within
@@ -137,6 +146,18 @@ mod tests {
         let mut all = Transcript::tail(&dir, None, 1000);
         assert!(!all.is_cut());
         assert_eq!(all.more().expect("read"), ["first", "second", "third"]);
+    }
+
+    #[test]
+    fn whoever_falls_behind_goes_on_near_the_end() {
+        let (_place, dir) = written("first\n");
+        let mut transcript = Transcript::of(&dir, None);
+        assert_eq!(transcript.more().expect("read"), ["first"]);
+        std::fs::write(dir.stdout(), format!("first\n{}\nlast\n", "x".repeat(100_000))).expect("a file");
+        transcript.keep_up(100);
+        assert_eq!(transcript.more().expect("read"), ["last"]);
+        transcript.keep_up(100);
+        assert_eq!(transcript.more().expect("read"), [""; 0]);
     }
 
     #[test]

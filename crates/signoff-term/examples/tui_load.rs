@@ -59,7 +59,7 @@ fn shown(log: &[Recorded], keys: &[Press], seconds: u64) -> (Duration, u64) {
             }
         }
         if number == 1 {
-            keys.iter().for_each(|key| drop(tui.press(*key)));
+            keys.iter().for_each(|key| drop(tui.press(*key, Timestamp::UNIX_EPOCH)));
         }
         let now = facts.last().map_or(Timestamp::UNIX_EPOCH, |recorded| recorded.at);
         tui.wishes();

@@ -102,6 +102,21 @@ impl Dialogue {
         asked.map(|(question, _)| question)
     }
 
+    /// The loop whose question is shown.
+    pub fn asking(&self) -> Option<(RunId, &LoopId)> {
+        self.shown().map(|question| (question.run, &question.loop_id))
+    }
+
+    /// Whether a choice was made, which Enter would give as the answer.
+    pub fn has_chosen(&self) -> bool {
+        self.chosen.is_some()
+    }
+
+    /// How many questions wait for an answer.
+    pub fn waiting(&self) -> usize {
+        self.asked().count()
+    }
+
     fn shown(&self) -> Option<&Question> {
         self.asked().next()
     }

@@ -59,6 +59,8 @@ pub struct Tui {
     /// Interrupted: it comes to an end.
     ending: bool,
     dirty: bool,
+    /// When a key was last meant for the list.
+    listed_at: Option<Timestamp>,
     drawn_at: Option<Timestamp>,
 }
 
@@ -77,6 +79,7 @@ impl Tui {
             note: String::new(),
             ending: false,
             dirty: true,
+            listed_at: None,
             drawn_at: None,
         }
     }

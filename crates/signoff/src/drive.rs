@@ -35,7 +35,7 @@ use crate::console::{Console, Progress, say};
 use crate::desk::Bench;
 use crate::door;
 use crate::failure::{Exit, Failure};
-use crate::screen::{Answers, Clerk, Driving, Ends, Screen};
+use crate::screen::{Answers, Clerk, Driving, Ends, Queue, Screen};
 use crate::show::Shown;
 use notifying::Notifying;
 
@@ -68,7 +68,9 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let naming = naming(&*store, &wanted, jobs)?;
     let shop = shop(bench, jobs, (wanted.subject, wanted.base))?;
     let (answers, may_ask) = (Answers::default(), !console.no_ask && !wanted.drive.no_ask);
-    let screen = screen(console, shop.repository.root(), (&answers, may_ask));
+    let takes =
+        wanted.drive.only.is_empty() && wanted.opened.iter().any(|(_, facts)| facts.iter().any(picks));
+    let screen = screen(console, (shop.repository.root(), takes), (&answers, may_ask));
     let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
     let rings = screen.as_ref().map(Screen::terminal).or_else(|| notifying::terminal(console));
     let shown = Shown::new(console, naming, screen);
@@ -82,7 +84,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), drive, &mut shown);
         answers.go_to(dispatcher.door());
-        listen(dispatcher.door())?;
+        listen(dispatcher.door(), answers.clone())?;
         for lease in wanted.resumed {
             dispatcher.take_up(lease)?;
         }
@@ -102,15 +104,20 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     Ok(Came { bench: shop, store, summary })
 }
 
-/// The screen of this program's own work, where there is a terminal for it.
-fn screen(console: &Console, root: &Path, (answers, attended): (&Answers, bool)) -> Option<Screen> {
+/// The screen of this program's own work, where there is a terminal for it; with the queue, if tasks are taken from it.
+fn screen(
+    console: &Console,
+    (root, takes): (&Path, bool),
+    (answers, attended): (&Answers, bool),
+) -> Option<Screen> {
     // A command whose data is something else tells its progress in lines.
     if console.progress == Progress::Stderr {
         return None;
     }
     Screen::open(console, (Mode::Driving, Ends::Elsewhere), root, |teller| {
         let clerk = Clerk::new(root.to_owned(), &teller);
-        Box::new(Driving { answers: answers.clone(), attended, clerk })
+        let queue = takes.then(|| Queue::new(root.to_owned(), teller.clone()));
+        Box::new(Driving { answers: answers.clone(), attended, clerk, queue })
     })
 }
 
@@ -195,29 +202,18 @@ fn picks(fact: &Fact) -> bool {
     policy.arrangement == Arrangement::Slots
 }
 
-/// First Ctrl-C: finish what is at work. Second: stop the agents. Third: at once.
-fn listen(door: UnboundedSender<Input>) -> Result<(), EngineError> {
+/// What signals tell. A screen hears Ctrl-C as a key, which counts the same.
+fn listen(door: UnboundedSender<Input>, answers: Answers) -> Result<(), EngineError> {
     let broken = |error: std::io::Error| EngineError::Broken(error.to_string());
     let mut interrupts = signal(SignalKind::interrupt()).map_err(broken)?;
     let mut ends = signal(SignalKind::terminate()).map_err(broken)?;
     let mut hangups = signal(SignalKind::hangup()).map_err(broken)?;
     tokio::spawn(async move {
-        let mut heard = 0;
-        loop {
-            let interrupt = tokio::select! {
-                _ = interrupts.recv() => {
-                    heard += 1;
-                    match heard {
-                        1 => Interrupt::Finish,
-                        2 => Interrupt::Stop,
-                        _ => Interrupt::Kill,
-                    }
-                }
-                _ = ends.recv() => Interrupt::Stop,
-                _ = hangups.recv() => Interrupt::Stop,
-            };
-            if door.send(Input::Interrupted(interrupt)).is_err() {
-                return;
+        while !door.is_closed() {
+            tokio::select! {
+                _ = interrupts.recv() => answers.interrupt(),
+                _ = ends.recv() => drop(door.send(Input::Interrupted(Interrupt::Stop))),
+                _ = hangups.recv() => drop(door.send(Input::Interrupted(Interrupt::Stop))),
             }
         }
     });

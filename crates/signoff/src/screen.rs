@@ -9,12 +9,14 @@ mod drawing;
 mod driving;
 mod keys;
 mod press;
+mod queue;
 mod signals;
 mod terminal;
 
 pub use answers::Answers;
 pub use clerk::Clerk;
 pub use driving::Driving;
+pub use queue::{Queue, is_queued};
 pub use signals::Ends;
 
 use std::path::Path;
@@ -30,9 +32,14 @@ use signoff_engine::notify::Terminal;
 use signoff_term::tui::{Ink, Material, Mode, Tui, Wish};
 
 use self::drawing::Drawing;
-use self::signals::Told;
 use crate::console::Console;
 use crate::door;
+
+/// How many facts are handed over at once: between two such pieces a frame may be drawn.
+const PIECE: usize = 1000;
+
+/// How much of a line that an agent said is handed over: no screen shows more.
+const LINE: usize = 2000;
 
 /// What the drawing thread is told.
 enum News {
@@ -49,10 +56,13 @@ enum News {
     /// What time it is in what is shown.
     Time(Timestamp),
     Supply(Box<Material>),
+    /// The same, of which no more comes before it was taken in.
+    SupplySlowly(Box<Material>, Arc<()>),
     Note(String),
     Ending,
     Ring(Vec<u8>),
-    Told(Told),
+    /// There is a signal: those do not wait behind what agents say.
+    Signal,
     /// Nothing more will come.
     Over,
 }
@@ -86,12 +96,18 @@ pub struct Teller(Sender<News>);
 impl Teller {
     /// New facts, in order.
     pub fn facts(&self, facts: Vec<Recorded>) {
-        self.send(News::Facts(facts));
+        let mut rest = facts;
+        while rest.len() > PIECE {
+            let next = rest.split_off(PIECE);
+            self.send(News::Facts(std::mem::replace(&mut rest, next)));
+        }
+        self.send(News::Facts(rest));
     }
 
     /// A line of an agent. `unheard` is held until it is on the screen.
     pub fn said(&self, (run, loop_id): (RunId, &LoopId), attempt: AttemptId, line: &str, unheard: &Arc<()>) {
-        let (loop_id, line, unheard) = (loop_id.clone(), line.to_owned(), unheard.clone());
+        let line = line.chars().take(LINE).collect();
+        let (loop_id, unheard) = (loop_id.clone(), unheard.clone());
         self.send(News::Said { run, loop_id, attempt, line, unheard });
     }
 
@@ -108,6 +124,11 @@ impl Teller {
     /// What was wished for.
     pub fn supply(&self, material: Material) {
         self.send(News::Supply(Box::new(material)));
+    }
+
+    /// A piece of what was wished for. `unheard` is held until it was taken in.
+    pub fn supply_slowly(&self, material: Material, unheard: &Arc<()>) {
+        self.send(News::SupplySlowly(Box::new(material), unheard.clone()));
     }
 
     /// Something a person should know.
@@ -149,14 +170,15 @@ impl Screen {
         if !console.is_live() || !terminal::is_ours() {
             return None;
         }
-        let (tell, news) = mpsc::channel();
-        let (teller, signals) = (Teller(tell.clone()), tell);
+        let ((tell, news), (signals, told)) = (mpsc::channel(), mpsc::channel());
+        let (teller, wake) = (Teller(tell.clone()), tell);
         let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
         let mut tui = Tui::new(mode, ink);
         tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
-        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console);
+        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console, (ends, told));
         drawing.begin().ok()?;
-        signals::listen(ends, move |told| signals.send(News::Told(told)).is_ok()).ok()?;
+        let heard = move |one| signals.send(one).is_ok() && wake.send(News::Signal).is_ok();
+        signals::listen(ends, heard).ok()?;
         let drawing = std::thread::spawn(move || drawing.draw_until_told_off(&news));
         Some(Self { teller, drawing: Some(drawing) })
     }

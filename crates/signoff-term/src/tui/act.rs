@@ -1,5 +1,6 @@
 //! What keys do.
 
+use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::FindingId;
 
 use super::dialog::{About, Dialog, Reply};
@@ -12,9 +13,12 @@ use super::{Mode, Tui};
 use crate::dialogue::{Decided, Key};
 use crate::fit::cut;
 
+/// Keys that follow each other sooner were typed at one go.
+const AT_ONE_GO: SignedDuration = SignedDuration::from_millis(400);
+
 impl Tui {
-    /// Takes in a key, and gives what it asks for.
-    pub fn press(&mut self, key: Press) -> Vec<Wish> {
+    /// Takes in a key that was pressed at this time, and gives what it asks for.
+    pub fn press(&mut self, key: Press, now: Timestamp) -> Vec<Wish> {
         // What is on the screen is what keys are about.
         self.refresh();
         self.dirty = true;
@@ -24,15 +28,30 @@ impl Tui {
                 self.dialog = dialog;
                 Some(Wish::Interrupt)
             }
+            (_, Some(Dialog::Question)) if self.was_meant_for_the_list(now) => {
+                self.dialog = Some(Dialog::Question);
+                None
+            }
             (key, Some(Dialog::Question)) => self.answered(key),
             (key, Some(dialog)) => self.decided(dialog, key),
-            (key, None) => self.pressed(key),
+            (key, None) => {
+                self.listed_at = Some(now).filter(|_| self.opened.is_none());
+                self.pressed(key)
+            }
         }
         .into_iter()
         .collect();
         self.refresh();
         wishes.extend(self.wishes());
         wishes
+    }
+
+    /// Whether a key goes on with what was typed when a question came up: it must not answer that.
+    fn was_meant_for_the_list(&mut self, now: Timestamp) -> bool {
+        let soon = |at: Timestamp| now.duration_since(at).abs() < AT_ONE_GO;
+        let goes_on = self.listed_at.is_some_and(soon);
+        self.listed_at = Some(now).filter(|_| goes_on);
+        goes_on
     }
 
     fn decided(&mut self, mut dialog: Dialog, key: Press) -> Option<Wish> {
@@ -50,8 +69,20 @@ impl Tui {
             (Some(Step::Up), _) => Key::Up,
             (Some(Step::Down), _) => Key::Down,
             (None, Press::Char(digit @ '1'..='9')) => Key::Digit(digit as usize - '0' as usize),
+            (None, Press::Enter) if !self.dialogue.has_chosen() => {
+                self.look();
+                return None;
+            }
             (None, Press::Enter) => Key::Enter,
             (None, Press::Esc) => Key::Esc,
+            (None, Press::Char('?')) => {
+                self.dialog = Some(Dialog::Help { top: 0 });
+                return None;
+            }
+            (None, Press::Char('o')) => {
+                self.look();
+                return None;
+            }
             (Some(_) | None, _) => {
                 self.dialog = Some(Dialog::Question);
                 return None;
@@ -118,6 +149,19 @@ impl Tui {
         }
     }
 
+    /// Opens the loop that asks. Its question waits meanwhile, and nobody is told anything.
+    fn look(&mut self) {
+        let Some((run, loop_id)) = self.dialogue.asking() else { return };
+        let key = match loop_id.of_checkpoint() {
+            Some((of, _)) => RowKey::new(run, &of),
+            None => RowKey::new(run, loop_id),
+        };
+        let task = self.fold.row(&key).and_then(|row| row.task);
+        if self.opened.as_ref().is_none_or(|opened| opened.key != key) {
+            self.opened = Some(Opened::new(key, task));
+        }
+    }
+
     /// The loop that keys are about: the one that is open, or the one that is chosen.
     fn subject(&self) -> Option<(RowKey, About)> {
         let key = match &self.opened {
@@ -144,6 +188,8 @@ impl Tui {
         if self.ending {
             self.note("nobody is asked any more: the program is about to end");
         } else if self.dialogue.raise(key.as_ref().map(|key| (key.run, &key.loop_id))) {
+            // Whoever wants to be asked means the question.
+            self.listed_at = None;
             self.dialog = Some(Dialog::Question);
         } else {
             self.note("nothing is asked");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
 use signoff_core::view::{Overview, RunView, TaskRow};
@@ -25,6 +26,8 @@ struct Watched {
     /// It folds the log and tells it, both at once.
     lines: LineRenderer,
     overview: Option<Overview>,
+    /// When its last fact was recorded.
+    last: Option<Timestamp>,
     loops: BTreeMap<LoopId, Kept>,
 }
 
@@ -58,8 +61,10 @@ impl Fold {
         let run = self.runs.entry(recorded.run).or_insert_with(|| Watched {
             lines: LineRenderer::new(Naming::Always),
             overview: None,
+            last: None,
             loops: BTreeMap::new(),
         });
+        run.last = Some(recorded.at);
         let told = run.lines.take(recorded);
         match &recorded.fact {
             Fact::Task(..) => {}
@@ -165,6 +170,22 @@ impl Fold {
             .collect()
     }
 
+    /// The runs that have tasks: first those that need somebody or are at work, then those that are over, the latest first.
+    pub fn progress(&mut self, now: Timestamp) -> Vec<(Overview, Timestamp)> {
+        self.overviews();
+        let told = |run: &Watched| {
+            let overview = run.overview.clone().filter(|overview| overview.tasks.all() > 0)?;
+            let until = if is_over(&overview) { run.last.unwrap_or(now) } else { now };
+            Some((overview, until))
+        };
+        let mut runs: Vec<_> = self.runs.values().filter_map(told).collect();
+        runs.sort_by_key(|(run, until)| match is_over(run) {
+            false => (false, std::cmp::Reverse(None)),
+            true => (true, std::cmp::Reverse(Some(*until))),
+        });
+        runs
+    }
+
     pub fn view(&self, run: RunId) -> Option<&RunView> {
         self.runs.get(&run).map(|run| run.lines.view())
     }
@@ -187,6 +208,11 @@ impl Fold {
         let attempts = view.attempts(&key.loop_id).into_iter();
         attempts.map(|(attempt, launch, _)| (attempt, started(launch))).collect()
     }
+}
+
+/// Whether nothing more happens in a run.
+pub fn is_over(run: &Overview) -> bool {
+    matches!(run.stage, RunStage::Done(_))
 }
 
 /// `review by spec, claude`.

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use signoff_core::review::Usage;
 use signoff_core::view::{Counts, Overview};
 
-use super::fold::Fold;
+use super::fold::{Fold, is_over};
 use super::ink::Ink;
 use super::row::Rank;
 use super::sheet::{ends, span};
@@ -27,22 +27,32 @@ pub struct Banner<'a> {
 /// `signoff demo  5/12 done  $1.24  02:13        2 need you`.
 pub fn line(banner: &Banner<'_>, fold: &mut Fold, now: Timestamp, width: usize) -> Line<'static> {
     let ink = banner.ink;
+    let clock = clock(&fold.progress(now), now);
     let runs = fold.overviews();
-    let done: usize = runs.iter().map(|run| run.tasks.done).sum();
+    let done: usize = runs.iter().map(|run| through(&run.tasks)).sum();
     let all: usize = runs.iter().map(|run| run.tasks.all()).sum();
     let usage = runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage));
-    let since = runs.iter().filter_map(|run| run.since).min();
     let all = all + fold.queued();
     let parts = [
         if all > 0 { format!("{done}/{all} done") } else { "nothing to show yet".to_owned() },
         progress::cost(usage),
-        progress::clock(since, now),
+        clock,
         said(banner),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let name = format!("signoff {}", cut(banner.project, 40)).trim_end().to_owned();
     let left = vec![span(name, ink.bold()), Span::raw(format!("  {}", parts.join("  ")))];
     ends(left, vec![needs(fold, ink)], width)
+}
+
+/// How long what is at work has been; where nothing is, how long the last run was.
+fn clock(runs: &[(Overview, Timestamp)], now: Timestamp) -> String {
+    let open = runs.iter().filter(|(run, _)| !is_over(run)).filter_map(|(run, _)| run.since).min();
+    match (open, runs.first()) {
+        (Some(since), _) => progress::clock(Some(since), now),
+        (None, Some((last, until))) => progress::clock(last.since, *until),
+        (None, None) => String::new(),
+    }
 }
 
 fn said(banner: &Banner<'_>) -> String {
@@ -79,8 +89,21 @@ pub fn short(fold: &Fold) -> String {
     if told.is_empty() { "nothing to show yet".to_owned() } else { told.join(", ") }
 }
 
+/// A line for each run, as far as there is room; the last one counts those that there is none for: `+3 more`.
+pub fn runs(runs: &[(Overview, Timestamp)], lines: usize, ink: Ink, width: usize) -> Vec<Line<'static>> {
+    let more = match runs.len().saturating_sub(lines) {
+        0 => String::new(),
+        more => format!("  +{more} more"),
+    };
+    let told = |(y, (one, until)): (usize, &(Overview, Timestamp))| {
+        let right = if y + 1 == lines { more.clone() } else { String::new() };
+        ends(run(one, (ink, width), *until), vec![span(right, ink.faint())], width)
+    };
+    runs.iter().take(lines).enumerate().map(told).collect()
+}
+
 /// `run 3  ████████░░░░ 5/12  group 2/4  5 done, 3 at work  $1.24  02:13`.
-pub fn run(overview: &Overview, ink: Ink, now: Timestamp, width: usize) -> Line<'static> {
+fn run(overview: &Overview, (ink, width): (Ink, usize), until: Timestamp) -> Vec<Span<'static>> {
     let name = overview.run.map(|run| format!("run {run}  ")).unwrap_or_default();
     let (done, all) = (through(&overview.tasks), overview.tasks.all());
     let bar = BAR.min(width / 4);
@@ -90,18 +113,18 @@ pub fn run(overview: &Overview, ink: Ink, now: Timestamp, width: usize) -> Line<
         progress::stage(overview),
         progress::counts(&overview.tasks),
         progress::cost(overview.usage),
-        progress::clock(overview.since, now),
+        progress::clock(overview.since, until),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let left = vec![
+    vec![
         Span::raw(name),
         span("█".repeat(full), ink.good()),
         span("░".repeat(bar - full), ink.faint()),
         Span::raw(format!(" {}", parts.join("  "))),
-    ];
-    ends(left, Vec::new(), width)
+    ]
 }
 
+/// Whatever needs nothing more to be done: the same in the first line and in those of the runs.
 fn through(tasks: &Counts) -> usize {
     tasks.done + tasks.cancelled
 }

@@ -33,6 +33,17 @@ pub const OPEN: [Key; 9] = [
     ("q", "leave"),
 ];
 
+/// One loop in a replay, where nothing can be decided any more.
+pub const OPEN_REPLAY: [Key; 7] = [
+    ("?", "help"),
+    ("Esc", "back"),
+    ("1-5", "panes"),
+    ("↑↓", "scroll"),
+    ("Space", "pause"),
+    ("+ -", "speed"),
+    ("q", "leave"),
+];
+
 pub const CYCLES: [Key; 1] = [("[ ]", "older, newer")];
 pub const FINDINGS: [Key; 1] = [("x", "dispute")];
 pub const REPLAY: [Key; 6] = [
@@ -45,7 +56,23 @@ pub const REPLAY: [Key; 6] = [
 ];
 pub const CONFIRM: [Key; 2] = [("y", "yes"), ("n", "no")];
 pub const CHOOSE: [Key; 3] = [("↑↓", "choose"), ("Enter", "go on"), ("Esc", "back")];
-pub const QUESTION: [Key; 4] = [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("Esc", "later"), ("^C", "stop")];
+pub const QUESTION: [Key; 6] = [
+    ("↑↓ 1-9", "choose"),
+    ("Enter", "answer"),
+    ("o", "look at it"),
+    ("Esc", "later"),
+    ("?", "help"),
+    ("^C", "stop"),
+];
+/// Where nothing else is at work, nobody waits for an answer that is left for later.
+pub const LAST_QUESTION: [Key; 6] = [
+    ("↑↓ 1-9", "choose"),
+    ("Enter", "answer"),
+    ("o", "look at it"),
+    ("Esc", "later, and end"),
+    ("?", "help"),
+    ("^C", "stop"),
+];
 pub const TYPE: [Key; 2] = [("Enter", "send"), ("Esc", "back")];
 pub const HELP: [Key; 2] = [("Esc", "back"), ("↑↓", "scroll")];
 
@@ -88,7 +115,8 @@ pub const ALL: [(&str, &[Key]); 5] = [
         &[
             ("↑ ↓, 1-9", "choose an answer"),
             ("Enter", "give it"),
-            ("Esc", "leave it for later; a asks again"),
+            ("o", "look at the task first; a asks again, and going back does"),
+            ("Esc", "leave it for later; a asks again. The last one ends the work"),
         ],
     ),
     ("A replay", &[("Space", "pause, go on"), ("+ -", "faster, slower")]),

@@ -10,7 +10,7 @@ use super::head::{self, Banner};
 use super::keys::{self, Key};
 use super::list;
 use super::pane::{Opened, Pane};
-use super::row::Row;
+use super::row::{Rank, Row};
 use super::sheet::{Sheet, ends, span, styled};
 use super::{Mode, Tui};
 use crate::fit::cut;
@@ -72,15 +72,14 @@ impl Tui {
     /// The list of all loops.
     fn all(&mut self, sheet: &mut Sheet<'_>, now: Timestamp) {
         let (width, height, ink) = (sheet.width(), sheet.height(), self.ink);
-        let overviews = self.fold.overviews();
-        let shown: Vec<_> = overviews.into_iter().filter(|run| run.tasks.all() > 0).cloned().collect();
-        let plan = Plan::of(height, shown.len());
+        let runs = self.fold.progress(now);
+        let plan = Plan::of(height, runs.len());
         if plan.head == 1 {
             let line = self.head(now, width);
             sheet.line(0, &line);
         }
-        for (y, overview) in shown.iter().take(plan.runs).enumerate() {
-            sheet.line(1 + y, &head::run(overview, ink, now, width));
+        for (y, line) in head::runs(&runs, plan.runs, ink, width).iter().enumerate() {
+            sheet.line(1 + y, line);
         }
         let above = plan.head + plan.runs;
         let rows = height.saturating_sub(above + plan.detail + plan.foot);
@@ -142,23 +141,33 @@ impl Tui {
         sheet.line(last, &line);
     }
 
+    /// Whether the program ends if this question is left for later: it is the only one, and nothing else could go on.
+    fn is_last_question(&self) -> bool {
+        let goes_on = [Rank::Paused, Rank::AtWork, Rank::Waiting];
+        let alone = goes_on.into_iter().all(|rank| self.fold.rank(rank) == 0);
+        self.mode == Mode::Driving && self.dialogue.waiting() == 1 && alone
+    }
+
     /// The keys that mean something now.
     fn keys(&self) -> Vec<Key> {
         match (&self.dialog, &self.opened) {
+            (Some(Dialog::Question), _) if self.is_last_question() => keys::LAST_QUESTION.to_vec(),
             (Some(dialog), _) => dialog.keys().to_vec(),
-            (None, Some(opened)) => of_pane(opened),
+            (None, Some(opened)) => of_pane(opened, self.mode),
             (None, None) if self.mode == Mode::Replaying => keys::REPLAY.to_vec(),
             (None, None) => keys::LIST.to_vec(),
         }
     }
 }
 
-fn of_pane(opened: &Opened) -> Vec<Key> {
-    let mut keys = keys::OPEN.to_vec();
+/// What has happened cannot be decided any more: a replay has keys of its own.
+fn of_pane(opened: &Opened, mode: Mode) -> Vec<Key> {
+    let replay = mode == Mode::Replaying;
+    let mut keys = if replay { keys::OPEN_REPLAY.to_vec() } else { keys::OPEN.to_vec() };
     let own: &[Key] = match opened.pane {
         Pane::Reviews | Pane::Transcript => &keys::CYCLES,
-        Pane::Findings => &keys::FINDINGS,
-        Pane::Diff | Pane::Events => &[],
+        Pane::Findings if !replay => &keys::FINDINGS,
+        Pane::Findings | Pane::Diff | Pane::Events => &[],
     };
     keys.splice(3..3, own.iter().copied());
     keys

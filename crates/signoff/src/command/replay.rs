@@ -158,7 +158,7 @@ fn in_lines(log: &[Recorded], mut pacing: Pacing, console: &Console) -> Result<E
 }
 
 /// Whether lines say whose they are, as they did when it was worked.
-fn naming(log: &[Recorded]) -> Naming {
+pub fn naming(log: &[Recorded]) -> Naming {
     let several = log.iter().any(
         |recorded| matches!(&recorded.fact, Fact::Run(RunFact::Opened { policy, .. }) if policy.jobs > 1),
     );

@@ -8,11 +8,11 @@ use std::time::Duration;
 use signoff_core::ids::RunId;
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_term::json;
-use signoff_term::line::Naming;
 use signoff_term::tui::{Mode, Wish};
 
 use self::feed::Feed;
 pub use self::feed::known;
+use super::replay::naming;
 use crate::console::Console;
 use crate::drive::run_id;
 use crate::failure::{Exit, Failure};
@@ -118,7 +118,8 @@ fn moves_the_queue(recorded: &Recorded) -> bool {
 }
 
 fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Exit, Failure> {
-    let mut tale = Tale::new(Naming::WhenNeeded);
+    let mut news = if run.is_some() { feed.news()? } else { Vec::new() };
+    let mut tale = Tale::new(naming(&news));
     if run.is_none() {
         for (run, log) in feed.so_far()? {
             tale.catch_up(run, &log);
@@ -126,7 +127,8 @@ fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Ex
         console.note("Watching; Ctrl-C ends it");
     }
     loop {
-        for recorded in feed.news()? {
+        news.extend(feed.news()?);
+        for recorded in news.drain(..) {
             let lines = if console.json_events { vec![json::event(&recorded)] } else { tale.take(&recorded) };
             for line in lines {
                 if !console.line(&line)? {

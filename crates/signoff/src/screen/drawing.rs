@@ -4,12 +4,12 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group};
 use signoff_term::tui::{Press, Tui, Wish};
 
 use super::keys::{Heard, Keys};
-use super::signals::Told;
+use super::signals::{Ends, Told};
 use super::terminal::{self, Taken, Whose};
 use super::{Fulfil, Left, News};
 use crate::console::Console;
@@ -18,8 +18,12 @@ use crate::door;
 /// No two frames follow each other sooner.
 const FRAME: Duration = Duration::from_nanos(33_333_333);
 
-/// How much is taken in before a frame is drawn: what comes faster than that must not keep it from being drawn.
+/// How much is taken in before a frame is drawn: what comes faster than that must not keep it from being drawn, nor keys
+/// from being heard.
 const MOST: usize = 20_000;
+
+/// How long it may take.
+const LONGEST: SignedDuration = SignedDuration::from_millis(20);
 
 /// What the drawing thread owns.
 pub struct Drawing {
@@ -27,6 +31,9 @@ pub struct Drawing {
     fulfil: Box<dyn Fulfil>,
     console: Console,
     keys: Keys,
+    /// Who ends by signals, and the signals.
+    ends: Ends,
+    signals: Receiver<Told>,
     /// None while the terminal is another's, or was given back for good.
     taken: Option<Taken>,
     /// The person left it, or it is gone: it is not taken again.
@@ -43,12 +50,19 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    pub fn new(tui: Tui, fulfil: Box<dyn Fulfil>, console: Console) -> Self {
+    pub fn new(
+        tui: Tui,
+        fulfil: Box<dyn Fulfil>,
+        console: Console,
+        (ends, signals): (Ends, Receiver<Told>),
+    ) -> Self {
         Self {
             tui,
             fulfil,
             console,
             keys: Keys::default(),
+            ends,
+            signals,
             taken: None,
             left: false,
             stopped: false,
@@ -105,7 +119,7 @@ impl Drawing {
             kill_process_group(getpgrp(), Signal::TSTP).ok();
             return;
         }
-        let wishes = self.tui.press(key);
+        let wishes = self.tui.press(key, door::now());
         self.fulfil(wishes);
     }
 
@@ -113,9 +127,10 @@ impl Drawing {
         for wish in wishes {
             match wish {
                 Wish::Quit => self.leave(Left::Quit),
-                // As the terminal would have done it: whoever listens to the signal decides.
-                Wish::Interrupt => kill_process_group(getpgrp(), Signal::INT).unwrap_or_default(),
-                Wish::Answer { .. }
+                Wish::Interrupt if self.ends == Ends::Here => self.leave(Left::Interrupted),
+                // Not by a signal: two that come at once would be one.
+                Wish::Interrupt
+                | Wish::Answer { .. }
                 | Wish::Later { .. }
                 | Wish::Retry(_)
                 | Wish::Cancel(_)
@@ -152,7 +167,12 @@ impl Drawing {
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
+        let begun = door::now();
         for _ in 0..MOST {
+            self.hear_signals();
+            if door::now().duration_since(begun).abs() > LONGEST {
+                return true;
+            }
             match news.try_recv() {
                 Ok(next) => {
                     if !self.take(next) {
@@ -166,11 +186,27 @@ impl Drawing {
         true
     }
 
+    fn hear_signals(&mut self) {
+        while let Ok(told) = self.signals.try_recv() {
+            match told {
+                Told::End => self.leave(Left::Interrupted),
+                Told::Stop => self.stop(),
+                Told::GoOn => self.go_on(),
+                Told::Resized => self.anew = true,
+            }
+        }
+    }
+
     /// False if it is the last.
     fn take(&mut self, news: News) -> bool {
         match news {
             // Nobody will see it.
-            News::Facts(_) | News::Queue(_) | News::Supply(_) | News::Note(_) | News::Said { .. }
+            News::Facts(_)
+            | News::Queue(_)
+            | News::Supply(_)
+            | News::SupplySlowly(..)
+            | News::Note(_)
+            | News::Said { .. }
                 if self.left => {}
             News::Facts(facts) => self.tui.catch_up(&facts),
             News::Said { run, loop_id, attempt, line, unheard: _heard } => {
@@ -179,13 +215,11 @@ impl Drawing {
             News::Queue(tasks) => self.tui.queue(tasks),
             News::Time(time) => self.time = Some(time),
             News::Supply(material) => self.tui.supply(*material),
+            News::SupplySlowly(material, _heard) => self.tui.supply(*material),
             News::Note(note) => self.tui.note(&note),
             News::Ending => self.tui.ending(),
             News::Ring(bytes) => terminal::ring(&bytes),
-            News::Told(Told::End) => self.leave(Left::Interrupted),
-            News::Told(Told::Stop) => self.stop(),
-            News::Told(Told::GoOn) => self.go_on(),
-            News::Told(Told::Resized) => self.anew = true,
+            News::Signal => self.hear_signals(),
             News::Over => return false,
         }
         true

@@ -2,7 +2,7 @@
 
 use signoff_term::tui::Wish;
 
-use super::{Answers, Clerk, Fulfil, Left};
+use super::{Answers, Clerk, Fulfil, Left, Queue};
 use crate::console::say;
 
 /// Answers go to the dispatcher at once; everything else takes the way that it takes from another program.
@@ -11,6 +11,8 @@ pub struct Driving {
     /// Whether the person may be asked.
     pub attended: bool,
     pub clerk: Clerk,
+    /// Where tasks are taken from the queue.
+    pub queue: Option<Queue>,
 }
 
 impl Fulfil for Driving {
@@ -24,8 +26,8 @@ impl Fulfil for Driving {
                 say(&format!("Left for later: {how}\n"));
                 self.answers.later((run, loop_id), question);
             }
+            Wish::Interrupt => self.answers.interrupt(),
             Wish::Quit
-            | Wish::Interrupt
             | Wish::Retry(_)
             | Wish::Cancel(_)
             | Wish::Edit { .. }
@@ -46,6 +48,8 @@ impl Fulfil for Driving {
     /// The work goes on as lines, which ask nobody.
     fn left(&mut self, _left: Left) {
         self.answers.attended(false);
+        // Nobody looks at it any more.
+        drop(self.queue.take());
     }
 }
 

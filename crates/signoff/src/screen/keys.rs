@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signoff_term::tui::Press;
 
-use super::press::presses;
+use super::press::{ESCAPE, presses};
 
 /// How long the rest of a key may be on its way: an escape alone is a key of its own.
 const REST: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ pub enum Heard {
     Gone,
 }
 
-/// A keyboard, and the beginning of a character whose end is still to come.
+/// A keyboard, and the beginning of a key or a character whose end is still to come.
 #[derive(Debug, Default)]
 pub struct Keys(Vec<u8>);
 
@@ -31,15 +31,16 @@ impl Keys {
     /// Waits so long for a key. The terminal must be ours: others are stopped when they read from it.
     pub fn wait(&mut self, longest: Duration) -> Heard {
         let stdin = io::stdin();
-        if !is_more(&stdin, longest) {
+        let begun = self.0.first() == Some(&ESCAPE);
+        let over = !is_more(&stdin, if begun { REST } else { longest });
+        if over && !begun {
             return Heard::Keys(Vec::new());
         }
-        let Some(typed) = some(&stdin) else { return Heard::Gone };
-        self.0.extend(typed);
-        if self.0.last() == Some(&0x1b) && is_more(&stdin, REST) {
-            self.0.extend(some(&stdin).unwrap_or_default());
+        if !over {
+            let Some(typed) = some(&stdin) else { return Heard::Gone };
+            self.0.extend(typed);
         }
-        let (found, left) = presses(&std::mem::take(&mut self.0));
+        let (found, left) = presses(&std::mem::take(&mut self.0), over);
         self.0 = left;
         Heard::Keys(found)
     }

@@ -3,13 +3,18 @@
 use signoff_term::tui::Press;
 
 /// What begins a key of several bytes.
-const ESCAPE: u8 = 0x1b;
+pub const ESCAPE: u8 = 0x1b;
 
-/// The keys in what was typed, and what is left at its end: the beginning of a character.
-pub fn presses(bytes: &[u8]) -> (Vec<Press>, Vec<u8>) {
+/// No key takes more bytes than this.
+const LONGEST: usize = 32;
+
+/// The keys in what was typed, and what is left at its end: the beginning of a character or of a key. `over` says that
+/// nothing comes after it: an escape alone is a key then, and the beginning of one is none.
+pub fn presses(bytes: &[u8], over: bool) -> (Vec<Press>, Vec<u8>) {
     let (mut found, mut rest) = (Vec::new(), bytes);
     while let Some((&first, more)) = rest.split_first() {
         let (press, left) = match first {
+            ESCAPE if !over && is_begun(more) => return (found, rest.to_owned()),
             ESCAPE => escaped(more),
             0x00..0x20 | 0x7f => (control(first), more),
             0x20.. => match character(rest) {
@@ -34,6 +39,20 @@ fn control(byte: u8) -> Option<Press> {
     }
 }
 
+/// Whether the end of a key is still to come after its escape.
+fn is_begun(rest: &[u8]) -> bool {
+    match rest {
+        [] | [b'O'] => true,
+        [b'[', sequence @ ..] => sequence.len() < LONGEST && !sequence.iter().any(|byte| is_last(*byte)),
+        _ => false,
+    }
+}
+
+/// Whether a byte ends a sequence.
+fn is_last(byte: u8) -> bool {
+    (0x40..=0x7e).contains(&byte)
+}
+
 /// What follows an escape. One alone is a key of its own.
 fn escaped(rest: &[u8]) -> (Option<Press>, &[u8]) {
     match rest {
@@ -45,7 +64,7 @@ fn escaped(rest: &[u8]) -> (Option<Press>, &[u8]) {
 
 /// `5~`, `A`, `1;5C`: numbers, and a last byte that names the key with them.
 fn sequence_of(rest: &[u8]) -> (Option<Press>, &[u8]) {
-    let length = rest.iter().position(|byte| (0x40..=0x7e).contains(byte));
+    let length = rest.iter().position(|byte| is_last(*byte));
     let Some((numbers, [last, left @ ..])) = length.and_then(|length| rest.split_at_checked(length)) else {
         return (None, &[]);
     };
@@ -88,7 +107,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<Press> {
-        presses(text.as_bytes()).0
+        presses(text.as_bytes(), true).0
     }
 
     #[test]
@@ -108,10 +127,24 @@ mod tests {
         assert_eq!(all("\x1b[200~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);
     }
 
+    /// However the bytes of keys come, they are the same keys.
+    #[test]
+    fn a_key_may_come_in_pieces() {
+        let typed = b"\x1b[A\x1b[1;5Bq\x1bOC\x1b[6~j";
+        for at in 0..typed.len() {
+            let (mut found, mut left) = presses(&typed[..at], false);
+            left.extend(&typed[at..]);
+            found.extend(presses(&left, false).0);
+            assert_eq!(found, presses(typed, false).0, "cut at {at}");
+        }
+        assert_eq!(presses(b"j\x1b", false), (vec![Press::Char('j')], vec![0x1b]));
+        assert_eq!(presses(b"\x1b[1;", true), (Vec::new(), Vec::new()));
+    }
+
     #[test]
     fn a_character_may_come_in_pieces() {
-        let (found, left) = presses(&"aü".as_bytes()[..2]);
+        let (found, left) = presses(&"aü".as_bytes()[..2], false);
         assert_eq!((found, left), (vec![Press::Char('a')], vec![0xc3]));
-        assert_eq!(presses(&[0xff, b'a']).0, [Press::Char('a')]);
+        assert_eq!(presses(&[0xff, b'a'], false).0, [Press::Char('a')]);
     }
 }

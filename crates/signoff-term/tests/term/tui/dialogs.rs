@@ -33,7 +33,11 @@ fn quiet() -> Scene {
 fn a_question_is_answered() {
     let mut scene = Scene::new(judged());
     shown("question", &mut scene);
-    assert_eq!(scene.press(&ENTER), [], "nothing is chosen before a key chose it");
+    assert_eq!(
+        decided(scene.press(&[Press::Enter, Press::Esc])),
+        [],
+        "nothing is chosen before a key chose it"
+    );
     let wishes = scene.press(&[Press::Down, Press::Enter]);
     let [Wish::Answer { loop_id, choice, .. }] = wishes.as_slice() else { panic!("{wishes:?}") };
     assert_eq!((loop_id.as_str(), *choice), ("task-29", Choice::Continue));
@@ -64,6 +68,56 @@ fn a_question_waits_for_who_looks_at_something() {
     assert!(!scene.text(SMALL).contains(" Question "));
     scene.press(&[Press::Esc]);
     assert!(scene.text(SMALL).contains(" Question "));
+}
+
+#[test]
+fn whoever_is_asked_may_look_first() {
+    for key in [Press::Enter, Press::Char('o')] {
+        let mut scene = Scene::new(judged());
+        assert_eq!(decided(scene.press(&[key])), [], "nobody is told that it is left");
+        let shown = scene.text(SMALL);
+        assert!(shown.contains("1 Reviews") && !shown.contains(" Question "), "{shown}");
+        scene.press(&[Press::Char('a')]);
+        assert!(scene.text(SMALL).contains(" Question "), "asked for");
+        scene.press(&[Press::Char('o')]);
+        assert!(!scene.text(SMALL).contains(" Question "), "looked at once more");
+        scene.press(&[Press::Esc]);
+        assert!(scene.text(SMALL).contains(" Question "), "it comes back with the list");
+    }
+    let mut scene = Scene::new(judged());
+    scene.press(&[Press::Char('?')]);
+    assert!(scene.text(SMALL).contains(" Keys "));
+    scene.press(&[Press::Esc]);
+    assert!(scene.text(SMALL).contains(" Question "));
+}
+
+#[test]
+fn the_last_question_says_that_leaving_it_ends_the_work() {
+    let last = |scene: &mut Scene| scene.text(SMALL).lines().last().unwrap_or_default().to_owned();
+    assert!(last(&mut Scene::new(judged())).contains("Esc later, and end"));
+    assert!(!last(&mut Scene::new(judged()).beside(&super::scene::busy())).contains("and end"));
+    assert!(!last(&mut Scene::shown(judged(), Mode::Watching, Ink::Color)).contains("and end"));
+}
+
+/// Whoever goes down the list when a question comes up does not answer it.
+#[test]
+fn keys_meant_for_the_list_answer_no_question() {
+    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let round = |story: Story| story.works().objects("spec", &[wrong]).approves("code");
+    let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
+    let later = |milliseconds| jiff::SignedDuration::from_millis(milliseconds);
+    let begun = scene.now();
+    scene.tui.press(Press::Down, begun);
+    let mut scene = scene.then(round);
+    assert!(scene.text(SMALL).contains(" Question "));
+    let (down, enter) = (Press::Down, Press::Enter);
+    for (key, at) in [(down, 100), (enter, 300), (Press::Char('1'), 600), (Press::Esc, 900)] {
+        assert_eq!(scene.tui.press(key, begun + later(at)), [], "{key:?}");
+        assert!(scene.text(SMALL).contains(" Question "));
+    }
+    scene.tui.press(down, begun + later(2000));
+    let wishes = scene.tui.press(enter, begun + later(2010));
+    assert!(matches!(wishes.as_slice(), [Wish::Answer { .. }]), "{wishes:?}");
 }
 
 #[test]

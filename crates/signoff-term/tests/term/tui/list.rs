@@ -137,6 +137,66 @@ fn a_replay_says_how_it_goes_and_asks_nothing() {
 }
 
 #[test]
+fn a_replay_shows_no_keys_that_decide() {
+    let mut scene = Scene::shown(judged(), Mode::Replaying, Ink::Color);
+    scene.press(&[Press::Enter, Press::Char('2')]);
+    insta::assert_snapshot!(
+        scene.text(SMALL).lines().last().unwrap(),
+        @"? help  Esc back  1-5 panes  ↑↓ scroll  Space pause  + - speed  q leave"
+    );
+}
+
+/// The only task of a run, done; or cancelled.
+fn over(cancelled: bool) -> Story {
+    let story = Story::task(reviewed("task"));
+    if cancelled {
+        return story.then(signoff_core::machine::Event::Cancelled { by: "ada".to_owned() });
+    }
+    let story = story.works().approves("general");
+    assert!(matches!(story.view.stage(), signoff_core::group::RunStage::Done(_)));
+    story
+}
+
+#[test]
+fn the_clocks_of_what_is_over_stand_still() {
+    let mut scene = Scene::shown(over(false), Mode::Watching, Ink::Plain);
+    let clocks = |shown: &str| -> Vec<String> {
+        let of = |line: &str| line.split("  ").find(|part| part.contains(':')).unwrap_or("none").to_owned();
+        shown.lines().take(2).map(of).collect()
+    };
+    let now = clocks(&scene.text(LARGE));
+    let then = scene.now() + jiff::SignedDuration::from_hours(5);
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(200, 60)).unwrap();
+    terminal.draw(|frame| scene.tui.draw(frame, then)).unwrap();
+    assert_eq!(clocks(&super::scene::text(terminal.backend().buffer())), now);
+}
+
+#[test]
+fn what_is_cancelled_counts_the_same_everywhere() {
+    let mut scene = Scene::shown(over(true), Mode::Watching, Ink::Plain);
+    let shown = scene.text(SMALL);
+    let lines: Vec<_> = shown.lines().take(2).collect();
+    assert!(lines.iter().all(|line| line.contains("1/1")), "{lines:?}");
+}
+
+#[test]
+fn runs_at_work_stand_before_those_that_are_over() {
+    let mut scene = Scene::shown(over(false), Mode::Watching, Ink::Plain);
+    for run in 10..20 {
+        for recorded in &over(false).log {
+            scene.tui.take(&signoff_core::wire::Recorded { run: RunId(run), ..recorded.clone() });
+        }
+    }
+    for recorded in &busy().log {
+        scene.tui.take(&signoff_core::wire::Recorded { run: RunId(30), ..recorded.clone() });
+    }
+    let shown = scene.text(SMALL);
+    let lines: Vec<_> = shown.lines().skip(1).take(4).collect();
+    assert!(lines[0].starts_with("run 30 "), "{shown}");
+    assert!(lines[3].ends_with("  +8 more"), "{shown}");
+}
+
+#[test]
 fn who_interrupts_is_told_what_follows() {
     let mut scene = Scene::new(judged());
     assert_eq!(scene.press(&[Press::Ctrl('c')]), [Wish::Interrupt]);

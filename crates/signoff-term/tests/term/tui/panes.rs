@@ -85,8 +85,9 @@ fn live_lines_stand_in_until_a_transcript_is_there() {
     let story = Story::task(reviewed("task"));
     let mut tui = signoff_term::tui::Tui::new(Mode::Watching, Ink::Color);
     tui.catch_up(&story.log);
-    tui.press(Press::Enter);
-    let wishes = tui.press(Press::Char('4'));
+    let now = story.view.last_at.expect("a fact");
+    tui.press(Press::Enter, now);
+    let wishes = tui.press(Press::Char('4'), now);
     assert!(wishes.contains(&Wish::Transcript { run: RunId(3), loop_id: id(29), attempt: AttemptId(1) }));
     tui.said(RunId(3), &id(29), AttemptId(1), "Reading src/auth.rs");
     let mut scene = Scene { tui, story };

@@ -55,8 +55,9 @@ impl Scene {
     /// Presses keys, and fulfils what is wished for as far as it can be told from the log.
     pub fn press(&mut self, keys: &[Press]) -> Vec<Wish> {
         let mut wishes = Vec::new();
+        let now = self.now();
         for key in keys {
-            let new = self.tui.press(*key);
+            let new = self.tui.press(*key, now);
             new.iter().for_each(|wish| self.fulfil(wish));
             wishes.extend(new);
         }

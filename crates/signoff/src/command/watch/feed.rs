@@ -1,23 +1,25 @@
 //! What there is to watch: facts, the queue, and what agents say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::view::{RunView, Status, TaskRow};
+use signoff_core::view::{RunView, TaskRow};
 use signoff_core::wire::{QUEUE, Recorded};
 use signoff_engine::transcript::Transcript;
 use signoff_store::Store;
+use signoff_term::attention::{Scene, Sorted};
 
+use crate::command::status::driven;
 use crate::desk::Desk;
 use crate::door;
 use crate::failure::Failure;
 use crate::follow::Follow;
 use crate::look::{self, Kinds};
-use crate::screen::Teller;
+use crate::screen::{Teller, is_queued};
 
 /// How often agents are listened to.
 const LISTENING: SignedDuration = SignedDuration::from_millis(300);
@@ -51,7 +53,10 @@ struct Open {
 impl Open {
     fn new(desk: Desk, run: Option<RunId>) -> Result<Self, Failure> {
         let before = run.map_or(Ok(Vec::new()), |run| desk.store.log(run))?;
-        let seen = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
+        let mut seen: BTreeMap<_, _> = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
+        if run.is_none() {
+            seen.extend(troubled(&desk)?.into_iter().map(|run| (run, 0)));
+        }
         let follow = Follow::new(desk.store.clone(), seen)?;
         let kinds = Kinds::of(&desk);
         Ok(Self { desk, follow, kinds, views: BTreeMap::new(), before, queue: None })
@@ -103,9 +108,8 @@ impl Feed {
         let Some(open) = self.open.as_mut().filter(|open| moved || open.queue.is_none()) else {
             return Ok(None);
         };
-        let queued = |row: &TaskRow| row.run_id.is_none() && row.status == Status::Pending;
         let tasks = if self.run.is_some() { Vec::new() } else { open.desk.store.tasks()? };
-        let tasks: Vec<TaskRow> = tasks.into_iter().filter(queued).collect();
+        let tasks: Vec<TaskRow> = tasks.into_iter().filter(is_queued).collect();
         let same = open.queue.as_ref() == Some(&tasks);
         open.queue = Some(tasks.clone());
         Ok((!same).then_some(tasks))
@@ -135,6 +139,8 @@ impl Feed {
                 let kind = view.and_then(|view| open.kinds.kind(view, loop_id, *attempt));
                 Transcript::tail(&dir, kind, TAIL)
             });
+            // Of what is said faster than anybody reads, the end is enough.
+            transcript.keep_up(TAIL);
             // What cannot be read is not shown; it may be written later.
             let lines = transcript.more().unwrap_or_default();
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
@@ -142,6 +148,14 @@ impl Feed {
             }
         }
     }
+}
+
+/// The runs of the tasks that somebody has to do something about, also where nothing more happens in them.
+fn troubled(desk: &Desk) -> Result<BTreeSet<RunId>, Failure> {
+    let (tasks, runs) = (desk.tasks()?, desk.runs()?);
+    let driven = driven(&*desk.store, &tasks, &runs)?;
+    let sorted = Sorted::of(&Scene { tasks: &tasks, runs: &runs, driven: &driven });
+    Ok(sorted.troubled.iter().filter_map(|task| task.run_id).map(RunId).collect())
 }
 
 /// The attempts under way, of all runs.

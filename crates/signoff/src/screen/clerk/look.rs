@@ -1,6 +1,7 @@
 //! What the screen shows of one task: reports, diffs, what an agent says.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ struct Followed {
     transcript: Transcript,
     /// Nobody writes to it any more.
     over: bool,
+    /// Held by the piece that is on its way to the screen.
+    unheard: Arc<()>,
 }
 
 /// Looks things up until nobody wishes for any more.
@@ -112,25 +115,25 @@ fn follow(desk: &Desk, of: (RunId, LoopId, AttemptId)) -> Result<Followed, Failu
     let over = !look::under_way(&view, loop_id).contains(attempt);
     let dir = look::attempt(desk, (*run, loop_id), *attempt);
     let transcript = Transcript::tail(&dir, kinds.kind(&view, loop_id, *attempt), SHOWN);
-    Ok(Followed { of, transcript, over })
+    Ok(Followed { of, transcript, over, unheard: Arc::default() })
 }
 
-/// False if there is nothing more to come.
+/// Tells the next piece, if the last one was taken in. False if there is nothing more to come.
 fn tell_more(followed: &mut Followed, teller: &Teller) -> bool {
-    loop {
-        // What cannot be read cannot be shown; it may be written later.
-        let mut lines = followed.transcript.more().unwrap_or_default();
-        let last = lines.is_empty();
-        if last && followed.over {
-            lines = followed.transcript.rest();
-        }
-        if !lines.is_empty() {
-            let (run, loop_id, attempt) = followed.of.clone();
-            let text = lines.iter().map(|line| format!("{line}\n")).collect();
-            teller.supply(Material::Transcript { run, loop_id, attempt, text });
-        }
-        if last {
-            return !followed.over;
-        }
+    if Arc::strong_count(&followed.unheard) > 1 {
+        return true;
     }
+    followed.transcript.keep_up(SHOWN);
+    // What cannot be read cannot be shown; it may be written later.
+    let mut lines = followed.transcript.more().unwrap_or_default();
+    let last = lines.is_empty();
+    if last && followed.over {
+        lines = followed.transcript.rest();
+    }
+    if !lines.is_empty() {
+        let (run, loop_id, attempt) = followed.of.clone();
+        let text = lines.iter().map(|line| format!("{line}\n")).collect();
+        teller.supply_slowly(Material::Transcript { run, loop_id, attempt, text }, &followed.unheard);
+    }
+    !(last && followed.over)
 }
