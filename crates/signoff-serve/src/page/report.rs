@@ -57,7 +57,7 @@ fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
             ul.rows { @for (key, page) in (1..).zip(tasks) { (in_a_line(page, key)) } }
         }
         @if !whole.asked.trim().is_empty() {
-            section { h2 { "What was asked" } (text::prose(&whole.asked)) }
+            section { h2 { "What was asked" } (text::prose(&whole.asked, "asked")) }
         }
     }
 }
