@@ -232,8 +232,8 @@ fn a_question_rings_the_terminal_unless_it_is_to_be_quiet() {
         let terminal = project.env.terminal(words);
         terminal.finish_and_rings()
     };
-    assert_eq!(rung(&["work", "--plain", "--no-ask"]), 1);
-    assert_eq!(rung(&["work", "--plain", "--no-ask", "--quiet"]), 0);
+    assert_eq!(rung(&["work", "--plain"]), 1);
+    assert_eq!(rung(&["work", "--plain", "--quiet"]), 0);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn who_left_the_screen_still_hears_the_bell() {
     terminal.send("q");
     terminal.wait_for("Leave the screen?");
     terminal.send("y");
-    terminal.wait_until("lines", |screen| screen.contains("[1/1] Implementing..."));
+    terminal.wait_until("lines", |screen| screen.contains("/1] Implementing..."));
     assert_eq!(terminal.rings(), 0);
     fs::write(&gate, "").expect("a written file");
     assert_eq!(terminal.finish_and_rings(), 1);
@@ -261,6 +261,5 @@ fn who_left_the_screen_still_hears_the_bell() {
 fn the_screen_rings_when_it_asks() {
     let project = project("");
     let terminal = project.env.terminal(&["work"]);
-    terminal.wait_for("One more fix and review");
     terminal.wait_until_it_rings();
 }
