@@ -64,8 +64,9 @@ struct Drawn {
 #[derive(Default)]
 struct Rings {
     count: usize,
-    /// Within such a sequence; none outside of it, and whether the last byte was an escape.
+    /// Within such a sequence.
     inside: bool,
+    /// The last byte was an escape.
     escaped: bool,
 }
 
@@ -199,6 +200,17 @@ impl Terminal {
     /// How often it rang.
     pub fn rings(&self) -> usize {
         self.seen.drawn().rings.count
+    }
+
+    /// Waits until it rings.
+    ///
+    /// # Panics
+    /// If it has not rung when the program has ended, or after a minute.
+    pub fn wait_until_it_rings(&self) {
+        let silent = |drawn: &mut Drawn| !drawn.is_over && drawn.rings.count == 0;
+        let waited = self.seen.news.wait_timeout_while(self.seen.drawn(), PATIENCE, silent);
+        let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(drawn.rings.count > 0, "it did not ring\n{}", drawn.screen());
     }
 
     /// Waits for the end of the program: how often it rang.

@@ -232,24 +232,34 @@ fn a_question_rings_the_terminal_unless_it_is_to_be_quiet() {
         let terminal = project.env.terminal(words);
         terminal.finish_and_rings()
     };
-    assert_eq!(rung(&["work", "--plain", "--no-ask"]), 1);
-    assert_eq!(rung(&["work", "--plain", "--no-ask", "--quiet"]), 0);
+    assert_eq!(rung(&["work", "--plain"]), 1);
+    assert_eq!(rung(&["work", "--plain", "--quiet"]), 0);
 }
 
 #[test]
 fn who_left_the_screen_still_hears_the_bell() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = project("");
+    let gate = project.state().with_file_name("go-on");
+    let waits = Rule::role("implement").write(FEATURE, "login\n").say("Reading it.\n");
+    project.set_agent(|script| {
         script
-            .rule(Rule::role("implement").wait_for("go").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(waits.wait_for(&gate.display().to_string()))
             .rule(Rule::role("review").say(&changes("missing input validation")))
     });
-    project.configure(ASKS);
-    project.run(&["add", "Log in", "-a"]);
     let terminal = project.env.terminal(&["work"]);
-    terminal.wait_for("WORK");
+    terminal.wait_for("Reading it.");
     terminal.send("q");
-    terminal.wait_until("the screen is left", |screen| !screen.contains("WORK"));
+    terminal.wait_for("Leave the screen?");
+    terminal.send("y");
+    terminal.wait_until("lines", |screen| screen.contains("/1] Implementing..."));
     assert_eq!(terminal.rings(), 0);
-    fs::write(project.state().join("go"), "").expect("a written file");
+    fs::write(&gate, "").expect("a written file");
     assert_eq!(terminal.finish_and_rings(), 1);
+}
+
+#[test]
+fn the_screen_rings_when_it_asks() {
+    let project = project("");
+    let terminal = project.env.terminal(&["work"]);
+    terminal.wait_until_it_rings();
 }
