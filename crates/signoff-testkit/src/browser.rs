@@ -185,9 +185,10 @@ impl Browser {
     }
 }
 
-/// Looks at an expression now and at every change, and tells when it was true first; null when the time is up.
+/// Looks at an expression now and at every change (it is read once: later the policy of the page forbids it), and tells when it was true first; null when the time is up.
 const WAIT: &str = "((expression, patience, done) => {
-    const holds = () => { try { return Function('return (' + expression + ')')(); } catch { return false; } };
+    const said = Function('return (' + expression + ')');
+    const holds = () => { try { return said(); } catch { return false; } };
     const end = (value) => { observer.disconnect(); clearTimeout(timer); done(value); };
     const look = () => { if (holds()) end(Date.now()); };
     const observer = new MutationObserver(look);
