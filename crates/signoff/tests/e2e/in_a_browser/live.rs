@@ -131,7 +131,7 @@ fn what_is_half_typed_survives_an_update() {
     let (served, browser) = visit(&project, Window::DESK);
     browser.open(&address(&served, "/tasks/1"));
     let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
-    let id = |index: usize| ledger[index]["finding"]["id"].as_str().expect("an id").to_owned();
+    let id = |index: usize| ledger[index]["id"].as_str().expect("an id").to_owned();
     let (typed, other) = (id(0), id(1));
     let field = format!("#t1-{typed}-reason");
     browser.click(&format!("#t1-{typed}-dispute > summary"));
