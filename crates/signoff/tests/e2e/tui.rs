@@ -256,6 +256,32 @@ fn a_replay_prints_what_was_printed() {
     assert!(events.lines().all(|line| line.starts_with("{\"version\":1,\"run_id\":1,\"seq\":")), "{events}");
 }
 
+/// Nothing is open any more, but somebody has to do something.
+#[test]
+fn what_failed_in_a_run_that_is_over_is_watched() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(3)));
+    project.run(&["add", "Log in", "-a"]);
+    project.run(&["work", "--plain"]);
+    let terminal = project.env.terminal(&["watch"]);
+    let screen = terminal.wait_for("1 needs you");
+    assert!(screen.lines().any(|line| line.contains("STUCK") && line.contains("Log in")), "{screen}");
+    terminal.send("q");
+    left(terminal, 0);
+}
+
+/// What is still in the queue counts too.
+#[test]
+fn work_shows_the_queue() {
+    let (project, let_go) = waiting();
+    project.run(&["add", "Log out", "-a"]);
+    project.run(&["add", "Sign up", "-a"]);
+    let terminal = project.env.terminal(&["work"]);
+    terminal.wait_until("all three", |screen| screen.contains("0/3 done") && screen.contains("Sign up"));
+    let_go();
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+}
+
 #[test]
 fn a_replay_on_the_screen_stays_until_it_is_left() {
     let (project, _) = worked();
