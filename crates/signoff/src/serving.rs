@@ -67,6 +67,10 @@ impl web::Desk for Serving {
         wishes::fulfil(wish)
     }
 
+    fn reviews(&self) -> bool {
+        wishes::reviews(&self.root)
+    }
+
     fn watcher(&self) -> Box<dyn Watcher> {
         Box::new(Eyes::new(&self.root))
     }

@@ -22,6 +22,9 @@ pub trait Desk: Send + Sync + 'static {
     /// What a report of one task, or of a run with all its tasks, is made of.
     fn report(&self, of: Reported) -> Result<(ReportHead, Vec<TaskPage>), Refused>;
 
+    /// Whether a new task is reviewed until it is approved, unless its person says otherwise.
+    fn reviews(&self) -> bool;
+
     /// Does what a person wishes. What it gives is safe on the disk.
     fn fulfil(&self, wish: Wish) -> Result<Done, Refused>;
 

@@ -51,8 +51,8 @@ pub async fn stats(State(site): At) -> Shown {
 }
 
 pub async fn add(State(site): At, uri: Uri) -> Shown {
-    let project = site.look(|desk| Ok(desk.project())).await?;
-    let page = AddPage { project, ..AddPage::default() };
+    let (project, auto_review) = site.look(|desk| Ok((desk.project(), desk.reviews()))).await?;
+    let page = AddPage { project, auto_review, ..AddPage::default() };
     shown(page::add(&page, notice(&site, &uri).as_ref()))
 }
 

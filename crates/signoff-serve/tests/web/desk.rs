@@ -41,6 +41,10 @@ impl Desk for Bare {
         Ok(Home { project: self.project(), tasks, runs, questions, driven, all, now })
     }
 
+    fn reviews(&self) -> bool {
+        false
+    }
+
     fn run(&self, _run: u64) -> Result<RunPage, Refused> {
         nothing()
     }

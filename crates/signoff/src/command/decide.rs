@@ -50,15 +50,17 @@ impl Taken {
 /// Records a decision, or hands it to whoever drives the run.
 pub fn decide(desk: &Desk, run: RunId, loop_id: &LoopId, wish: Command) -> Result<Taken, Failure> {
     match try_acquire(&*desk.store, run)? {
-        Some(lease) => {
-            let board = Board::of(run, &desk.store.log(run)?);
-            let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
-            let facts = facts(&board, loop_id, wish, by_hand)?;
-            desk.store.append(&lease, clock::now(), &facts)?;
-            Ok(Taken::Recorded { note: clear_apart(desk, &lease, loop_id)? })
-        }
+        Some(lease) => record(desk, &lease, loop_id, wish),
         None => hand_over(desk, run, loop_id, &wish),
     }
+}
+
+fn record(desk: &Desk, lease: &Lease, loop_id: &LoopId, wish: Command) -> Result<Taken, Failure> {
+    let board = Board::of(lease.run(), &desk.store.log(lease.run())?);
+    let by_hand = if goes_on(&wish) { by_hand(desk, &board, loop_id)? } else { None };
+    let facts = facts(&board, loop_id, wish, by_hand)?;
+    desk.store.append(lease, clock::now(), &facts)?;
+    Ok(Taken::Recorded { note: clear_apart(desk, lease, loop_id)? })
 }
 
 /// Takes away what fixers had beside the loop's worktree, where it goes on without it; tells where it is kept what they
@@ -153,16 +155,23 @@ fn comes_too_late(board: &Board, worked: &Worked) -> Failure {
         .hint(format!("`signoff add` adds it again{}", by_hand.unwrap_or_default()))
 }
 
-/// Waits for the other program's answer; it looks for wishes several times a second.
+/// Waits for the other program's answer; it looks for wishes several times a second. One that ended meanwhile without an
+/// answer left the run to whoever comes.
 fn hand_over(desk: &Desk, run: RunId, loop_id: &LoopId, wish: &Command) -> Result<Taken, Failure> {
     let request = desk.store.post(run, loop_id, wish)?;
     for _ in 0..PATIENCE {
-        match desk.store.answer(request)? {
-            Some(Ok(())) => return Ok(Taken::HandedOver),
-            Some(Err(refusal)) => {
+        let left = try_acquire(&*desk.store, run)?;
+        match (desk.store.answer(request)?, left) {
+            (Some(Ok(())), _) => return Ok(Taken::HandedOver),
+            (Some(Err(refusal)), _) => {
                 return Err(Failure::usage(refusal).hint("`signoff show ID` shows where the task stands"));
             }
-            None => door::wait_a_moment(),
+            (None, Some(lease)) => {
+                let taken = record(desk, &lease, loop_id, wish.clone());
+                desk.store.settle(request, taken.as_ref().err().map(Failure::message))?;
+                return taken;
+            }
+            (None, None) => door::wait_a_moment(),
         }
     }
     Err(Failure::failed("the signoff that works on it did not answer")

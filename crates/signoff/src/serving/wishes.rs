@@ -1,5 +1,7 @@
 //! What people do on the page, done as the commands of the same names do it.
 
+use std::path::Path;
+
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_serve::web::{Done, NewTask, Refused, Why, Wish};
@@ -12,6 +14,7 @@ use crate::command::{add, answer, cancel, dispute, edit, retry};
 use crate::desk::{Bench, Desk};
 use crate::door;
 use crate::failure::Failure;
+use crate::settings;
 
 /// Does it.
 pub fn fulfil(wish: Wish) -> Result<Done, Refused> {
@@ -105,6 +108,14 @@ fn added(new: NewTask) -> Result<Done, Failure> {
     })
 }
 
+/// Whether a task that says nothing about it is reviewed: how the form for a new one is ticked.
+pub fn reviews(root: &Path) -> bool {
+    let expected =
+        settings::load(Some(root)).and_then(|settings| Ok(settings.expected(&TaskSpec::default())?));
+    // What is wrong with the settings is told when the task is added.
+    expected.is_ok_and(|expected| expected.auto_review)
+}
+
 fn spec(new: NewTask) -> Result<TaskSpec, Failure> {
     let kind = match new.kind.as_str() {
         "" => TaskType::default(),
@@ -120,7 +131,7 @@ fn spec(new: NewTask) -> Result<TaskSpec, Failure> {
     }
     Ok(TaskSpec {
         kind,
-        auto_review: new.auto_review.then_some(true),
+        auto_review: Some(new.auto_review),
         max_review_cycles: new.max_cycles,
         depends_on: new.depends_on.into_iter().map(TaskId).collect(),
         ..TaskSpec::of(&new.text)

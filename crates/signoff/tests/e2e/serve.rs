@@ -164,6 +164,20 @@ fn without_a_store_there_is_an_empty_page_and_the_first_task_makes_one() {
 }
 
 #[test]
+fn the_form_for_a_task_is_ticked_as_the_settings_say_and_unticking_it_counts() {
+    let project = Project::with_agent(PROGRAM, |script| script);
+    let page = Served::start(&project);
+    let is_ticked = |body: &str| body.contains("value=\"true\" checked");
+    assert!(!is_ticked(&page.get("/add").body));
+    project.configure("[defaults]\nauto_review = true\n");
+    assert!(is_ticked(&page.get("/add").body), "{}", page.get("/add").body);
+    page.submit("/tasks", "text=Greet&auto_review=true");
+    page.submit("/tasks", "text=Sketch");
+    let reviewed = |task: &str| project.run(&["show", task, "--json"]).json()["task"]["auto_review"].clone();
+    assert_eq!((reviewed("1"), reviewed("2")), (true.into(), false.into()));
+}
+
+#[test]
 fn an_answer_resumes_the_loop_of_the_one_at_work() {
     let script = |script: Script| {
         script
