@@ -222,7 +222,8 @@ fn an_address_with_a_password_is_refused_and_never_shown() {
             let shown = project.run(words).to_string();
             assert!(!shown.contains("s3cret"), "{words:?}\n{shown}");
         }
-        assert!(project.run(&["notify"]).stderr.contains("signoff.toml:5: "));
+        let refused = project.run(&["notify"]);
+        assert!(refused.stderr.contains("signoff.toml:5") && refused.code == Some(2), "{refused}");
     }
 }
 
