@@ -182,9 +182,10 @@ fn what_agents_write_calls_nobody_in_slack() {
         ..message(Occasion::Stuck)
     };
     assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
-    insta::assert_snapshot!(format!("{:#}", server.requests()[0].json()), @r#"
+    let sent = format!("{:#}", server.requests()[0].json()).replace('\u{200b}', "<ZWSP>");
+    insta::assert_snapshot!(sent, @r#"
     {
-      "text": "⛔ &lt;!channel&gt; *bold* &amp; &lt;@​U1&gt;: &lt;!here|now&gt; &lt;https:​//evil.example|click&gt;",
+      "text": "⛔ &lt;!channel&gt; *bold* &amp; &lt;@<ZWSP>U1&gt;: &lt;!here|now&gt; &lt;https:<ZWSP>//evil.example|click&gt;",
       "blocks": [
         {
           "type": "section",

@@ -11,7 +11,7 @@ fn words(line: &str) -> Vec<String> {
 
 /// A word with everything volatile taken out.
 fn stable(word: &str) -> String {
-    let core = word.trim_matches(|c: char| "(),;\"".contains(c));
+    let core = word.trim_matches(|c: char| "(),;.\"".contains(c));
     if is_time(core) || is_duration(core) {
         return word.replace(core, "~");
     }
