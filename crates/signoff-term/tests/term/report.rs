@@ -891,7 +891,7 @@ fn what_somebody_is_at_work_on_is_skipped_and_what_nobody_is_at_work_on_is_an_er
     for (driven, expected) in [(true, "skipped"), (false, "error")] {
         let story = Story::task(reviewed("task"));
         let report = Report::of(row(29, "Add login", Status::InProgress), &story.log, &id(29), Vec::new());
-        assert_eq!(of_report(&report, driven).has_ended(), false);
+        assert!(!of_report(&report, driven).has_ended());
         let task = TaskAccount::of(report, "Add login".to_owned(), Changes::default(), driven);
         let account = Account::of(About::task(29), String::new(), None, (Vec::new(), vec![task]));
         let xml = junit::junit(&account);

@@ -348,7 +348,7 @@ fn markdown_and_html_hold_the_same_facts() {
     project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep what is bought\n");
     project.commit("Plan");
     project.run(&["run", "plan.md"]);
-    let finding = project.run(&["show", "1", "--json"]).json()["ledger"][0]["finding"]["id"].clone();
+    let finding = project.run(&["show", "1", "--json"]).json()["ledger"][0]["id"].clone();
     project.run(&["dispute", finding.as_str().unwrap(), "--reason", "there is a lock"]);
     let told = project.run(&["show", "1", "--json"]).json();
     let mut facts: Vec<String> = [

@@ -18,10 +18,10 @@ pub fn ours(text: &str, columns: usize) -> String {
     let text = shorten(one_line(text), columns);
     let parts: Vec<&str> = text.split('`').collect();
     // A pair that was cut apart makes no code.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(&text);
     }
-    let part = |(at, part): (usize, &&str)| if at % 2 == 0 { escaped(part) } else { code(part) };
+    let part = |(at, part): (usize, &&str)| if at.is_multiple_of(2) { escaped(part) } else { code(part) };
     parts.iter().enumerate().map(part).collect()
 }
 
