@@ -206,6 +206,7 @@ axe.run(document, { resultTypes: ['violations'] }).then(
     (error) => done(String(error)));";
 
 /// Starts ChromeDriver on a free port.
+#[expect(clippy::disallowed_methods, reason = "a test's own browser")]
 fn driver() -> (Child, u16) {
     let mut driver = Command::new("chromedriver")
         .arg("--port=0")
