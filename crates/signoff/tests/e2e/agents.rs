@@ -281,6 +281,17 @@ fn who_does_not_speak_the_protocol_is_told_so() {
     ");
 }
 
+/// A trial happens elsewhere, in an empty repository; the program is the checkout's all the same.
+#[test]
+fn a_program_of_the_repository_is_tried_whatever_its_kind() {
+    let env = test_env();
+    let settings = "[agents.acp]\nkind = \"acp\"\ncommand = [\"./tools/words\"]\n\n[agents.own]\nkind = \"command\"\n\
+                    command = [\"./tools/words\"]\n";
+    env.write("tools/words", "#!/bin/sh\necho Hello\n");
+    configured(&env, settings);
+    insta::assert_snapshot!(shell(&env, "chmod +x tools/words; signoff agents --check"), @"");
+}
+
 /// A program of an npm package, which is run by `node`.
 fn packaged(env: &TestEnv, wants: &str) {
     let package =
