@@ -289,7 +289,16 @@ fn a_program_of_the_repository_is_tried_whatever_its_kind() {
                     command = [\"./tools/words\"]\n";
     env.write("tools/words", "#!/bin/sh\necho Hello\n");
     configured(&env, settings);
-    insta::assert_snapshot!(shell(&env, "chmod +x tools/words; signoff agents --check"), @"");
+    insta::assert_snapshot!(shell(&env, "chmod +x tools/words; signoff agents --check"), @"
+    exit 1
+    --- stdout
+    ✗ acp: [ROOT]/work/./tools/words, login cannot be told
+        does not work: it does not speak the Agent Client Protocol: Hello (N s, 0 tokens in, 0 out)
+        hint: `[agents.acp] command` names the program, with the words by which it speaks the protocol
+    ✓ own: kind command, [ROOT]/work/./tools/words, login cannot be told
+        works: Hello (N s, 0 tokens in, 0 out)
+    ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
+    ");
 }
 
 /// A program of an npm package, which is run by `node`.
