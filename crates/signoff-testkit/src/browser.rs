@@ -19,6 +19,9 @@ use tokio::runtime::Runtime;
 /// How long something in a page is waited for before the test has failed.
 const PATIENCE_MS: u64 = 30_000;
 
+/// How many pages may follow each other while something is waited for.
+const PAGES: usize = 5;
+
 /// A browser of its own, with nothing in it.
 pub struct Browser {
     driver: Child,
@@ -159,7 +162,10 @@ impl Browser {
     /// If it is not within half a minute.
     pub fn wait_until(&self, expression: &str) -> Value {
         let script = format!("{WAIT}(() => ({expression}), {PATIENCE_MS}, arguments[0]);");
-        let seen = self.run_until_called(&script, vec![]);
+        // Whoever waits in a page is gone with it: then the next one is waited in, which is there at once.
+        let waited = (0..PAGES)
+            .find_map(|_| self.runtime.block_on(self.client().execute_async(&script, Vec::new())).ok());
+        let seen = waited.unwrap_or_default();
         assert!(!seen.is_null(), "waited in vain for {expression}\n{}", self.text("body"));
         seen
     }
