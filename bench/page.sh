@@ -1,10 +1,10 @@
 #!/bin/sh
 # How quickly the page is there, of a run of a thousand tasks and a hundred thousand facts; again while 64 loops are at
-# work; and what `signoff serve` uses of the memory.
+# work, each with an agent that prints a hundred lines a second; and what `signoff serve` uses of the memory.
 #
 #   bench/page.sh [SIGNOFF]      the program to measure; target/release/signoff by default
 #
-# Prints a table; ends with 1 if a row is over its limit. Needs curl.
+# Prints a table; ends with 1 if a row is over its limit. Needs curl and python3.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 signoff=${1:-$here/target/release/signoff}
@@ -56,24 +56,16 @@ row "a file of the page" "$(visit /assets/style.css)" 10 ms
 row "a task" "$(visit "/tasks/$((${TASKS:-1000} / 2))")" 200 ms
 row "the numbers of all runs, once counted" "$(visit /stats)" 200 ms
 
-# Whoever wants reports keeps nobody from the overview.
-readers=
-for _ in $(seq 8); do
-    curl -s -o /dev/null -b "$place/cookies" "$base/runs/1/report.html" &
-    readers="$readers $!"
-done
-row "the overview while eight reports are made" "$(visit /)" 250 ms
-for one in $readers; do kill "$one" 2>/dev/null || true; wait "$one" 2>/dev/null || true; done
-
 # Sixty-four loops, each with an agent that says something a hundred times a second.
-cat >"$place/agent.sh" <<'AGENT'
-#!/bin/sh
-cat >/dev/null
-i=0
-while [ $i -lt 1000 ]; do echo "line $i"; i=$((i + 1)); sleep 0.01; done
+cat >"$place/agent.py" <<'AGENT'
+import sys, time
+sys.stdin.read()
+begin = time.monotonic()
+for line in range(6000):
+    print(f"reading src/module_{line}.rs, which is about the {line}th thing", flush=True)
+    time.sleep(max(0.0, begin + (line + 1) / 100 - time.monotonic()))
 AGENT
-chmod +x "$place/agent.sh"
-printf 'sandbox = false\n[agents.quick]\nkind = "command"\ncommand = ["%s"]\n' "$place/agent.sh" >signoff.toml
+printf 'sandbox = false\n[agents.talker]\nkind = "command"\ncommand = ["python3", "%s"]\n' "$place/agent.py" >signoff.toml
 for number in $(seq 64); do "$signoff" add --quiet "Loop $number" >/dev/null; done
 "$signoff" work -j 64 --quiet >/dev/null 2>&1 &
 worker=$!
@@ -84,4 +76,16 @@ row "the overview while 64 loops work" "$(visit /)" 100 ms
 row "a task while 64 loops work" "$(visit "/tasks/$((${TASKS:-1000} / 2))")" 200 ms
 row "the numbers while 64 loops work" "$(visit /stats)" 500 ms
 row "the most memory that signoff serve used" "$(memory)" 100 MB
+for one in $worker; do kill "$one" 2>/dev/null || true; wait "$one" 2>/dev/null || true; done
+worker=
+
+# Whoever wants reports keeps nobody from the overview.
+readers=
+for _ in $(seq 8); do
+    curl -s -o /dev/null -b "$place/cookies" "$base/runs/1/report.html" &
+    readers="$readers $!"
+done
+row "the overview while eight reports are made" "$(visit /)" 250 ms
+for one in $readers; do kill "$one" 2>/dev/null || true; wait "$one" 2>/dev/null || true; done
+row "the most memory then: the whole run is in each of them" "$(memory)" 250 MB
 exit $over

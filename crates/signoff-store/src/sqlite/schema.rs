@@ -9,15 +9,19 @@ use super::left_behind::LeftBehind;
 use crate::book::{Book as _, Counter};
 use crate::{StoreError, journal};
 
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
     include_str!("../../migrations/sqlite/0004_run_stage.sql"),
     include_str!("../../migrations/sqlite/0005_estimated_cost.sql"),
+    include_str!("../../migrations/sqlite/0006_events_by_loop.sql"),
 ];
 
 const KNOWN: u32 = STEPS.len() as u32;
+
+/// The last step that added columns to what is told from the log.
+const LAST_COLUMNS: u32 = 5;
 
 /// Takes the steps that are missing. Where none is, this is one look at the file's first page.
 pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {
@@ -37,7 +41,7 @@ pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles)
     let found = version(&transaction)?;
     let missing = STEPS.get(found as usize..).unwrap_or_default();
     missing.iter().try_for_each(|sql| transaction.execute_batch(sql)).map_err(fault::of)?;
-    if found > 0 && !missing.is_empty() {
+    if found > 0 && found < LAST_COLUMNS {
         // New columns are empty until the log has been told again.
         journal::rebuild(&mut Pages(&transaction))?;
     }

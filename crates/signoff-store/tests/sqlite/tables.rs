@@ -108,8 +108,9 @@ fn a_column_that_is_new_is_told_from_the_log() {
     let of_loops: String = ["loops", "loop_reviews"]
         .map(|table| format!("ALTER TABLE {table} DROP COLUMN cost_is_estimated;"))
         .concat();
-    let older =
-        format!("DROP INDEX tasks_by_tracker; {of_tasks} {of_runs} {of_loops} PRAGMA user_version = 1");
+    let older = format!(
+        "DROP INDEX tasks_by_tracker; DROP INDEX events_by_loop; {of_tasks} {of_runs} {of_loops} PRAGMA user_version = 1"
+    );
     place.sql().execute_batch(&older).unwrap();
     let store = place.open();
     assert_eq!(store.last_run().unwrap().unwrap().stage, "preparing");

@@ -194,8 +194,7 @@ impl Fold {
     pub fn elapsed(&self, key: &RowKey, now: Timestamp) -> String {
         let kept = self.runs.get(&key.run).and_then(|run| run.loops.get(&key.loop_id));
         let Some((kept, row)) = kept.zip(self.rows.get(key)) else { return String::new() };
-        let ended = matches!(row.rank, Rank::Done | Rank::Stuck);
-        progress::clock(kept.begun, if ended { kept.last.unwrap_or(now) } else { now })
+        progress::clock(kept.begun, if row.rank.is_over() { kept.last.unwrap_or(now) } else { now })
     }
 
     pub fn events(&self, key: &RowKey) -> Option<&VecDeque<String>> {

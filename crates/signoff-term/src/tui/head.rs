@@ -79,6 +79,7 @@ pub fn short(fold: &Fold) -> String {
     let told = [
         (Rank::Asking, "ask"),
         (Rank::Stuck, "stuck"),
+        (Rank::Unsettled, "unsettled"),
         (Rank::Paused, "paused"),
         (Rank::AtWork, "at work"),
         (Rank::Waiting, "wait"),

@@ -37,6 +37,8 @@ impl RowKey {
 pub enum Rank {
     Asking,
     Stuck,
+    /// At its end, and not signed off.
+    Unsettled,
     Paused,
     AtWork,
     Waiting,
@@ -44,8 +46,8 @@ pub enum Rank {
 }
 
 impl Rank {
-    fn of(badge: Badge) -> Self {
-        match badge {
+    fn of(view: &LoopView) -> Self {
+        match view.badge {
             Badge::Ask => Self::Asking,
             Badge::Stuck => Self::Stuck,
             Badge::Paused => Self::Paused,
@@ -53,6 +55,7 @@ impl Rank {
                 Self::AtWork
             }
             Badge::Wait => Self::Waiting,
+            Badge::Done if is_unsettled(view) => Self::Unsettled,
             Badge::Done => Self::Done,
         }
     }
@@ -60,6 +63,16 @@ impl Rank {
     pub fn needs_a_person(self) -> bool {
         self <= Self::Paused
     }
+
+    /// Whether nothing more happens to it by itself.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Stuck | Self::Unsettled | Self::Done)
+    }
+}
+
+/// Whether a loop came to its end without having been signed off.
+fn is_unsettled(view: &LoopView) -> bool {
+    matches!(view.outcome, Some("exhausted" | "discussion" | "completed_with_issues"))
 }
 
 /// The words of one row, ready to be cut to any width.
@@ -88,7 +101,7 @@ impl Row {
             None => words::subject(view),
         };
         Self {
-            rank: Rank::of(view.badge),
+            rank: Rank::of(view),
             task: view.task,
             badge: view.badge,
             word: progress::badge(view),

@@ -77,17 +77,6 @@ impl Story {
         this
     }
 
-    /// The same once more.
-    pub fn again(&self) -> Self {
-        Self {
-            log: self.log.clone(),
-            view: self.view.clone(),
-            loop_id: self.loop_id.clone(),
-            heads: self.heads,
-            launched: self.launched.clone(),
-        }
-    }
-
     /// One task under a preset, begun.
     pub fn task(policy: Policy) -> Self {
         Self::of(policy).plan(&[&[(29, "Add user authentication")]]).starts(29)

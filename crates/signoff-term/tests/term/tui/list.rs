@@ -38,15 +38,8 @@ fn at_the_smallest_sizes_the_most_important_is_left() {
     insta::assert_snapshot!("list_smallest", shown.join("\n\n"));
 }
 
-/// The row of one task, as it is listed.
-fn row(story: Story, size: (u16, u16)) -> String {
-    let mut scene = Scene::shown(story, Mode::Replaying, Ink::Plain);
-    let shown = scene.text(size);
-    shown.lines().find(|line| line.starts_with("> ")).unwrap_or("no row").trim_end().to_owned()
-}
-
 #[test]
-fn every_badge_has_its_row() {
+fn every_badge_has_its_screen() {
     let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
     let told = || Story::task(reviewed("loops"));
     let stories = [
@@ -65,12 +58,13 @@ fn every_badge_has_its_row() {
         ),
         (Badge::Stuck, told().gives_up("no way")),
     ];
-    let mut rows = Vec::new();
     for (badge, story) in stories {
         assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(badge));
-        rows.extend([row(Story::again(&story), SMALL), row(story, LARGE)]);
+        let name = badge.word().to_lowercase();
+        let mut scene = Scene::shown(story, Mode::Replaying, Ink::Plain);
+        insta::assert_snapshot!(format!("badge_{name}_80x24"), scene.text(SMALL));
+        insta::assert_snapshot!(format!("badge_{name}_200x60"), scene.text(LARGE));
     }
-    insta::assert_snapshot!("badges", rows.join("\n"));
 }
 
 #[test]
@@ -204,4 +198,24 @@ fn who_interrupts_is_told_what_follows() {
     let shown = scene.text(SMALL);
     insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");
     assert!(!shown.contains("Question"), "nobody is asked any more");
+}
+
+#[test]
+fn what_ended_without_sign_off_needs_somebody() {
+    let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
+    let mut story = Story::task(reviewed("task"));
+    while !story.jobs().is_empty() {
+        story = story.works().objects("general", &[wrong]);
+    }
+    let mut scene = Scene::shown(story, Mode::Watching, Ink::Plain);
+    let shown = scene.text(SMALL);
+    let first = shown.lines().next().unwrap();
+    assert!(first.ends_with("! 1 needs you"), "{shown}");
+    insta::assert_snapshot!(shown.lines().find(|line| line.starts_with("> ")).unwrap(), @"> DONE    #29 Add user authentica…  review 3/3  04:00  $0.72  MAX_CYCLES_REACHE…");
+    insta::assert_snapshot!(scene.text((20, 2)), @"
+    1 unsettled
+    > DONE    #29 Add u…
+    ");
+    let signed = Scene::shown(over(false), Mode::Watching, Ink::Plain).text(SMALL);
+    assert!(signed.lines().next().unwrap().ends_with("nothing needs you"), "{signed}");
 }

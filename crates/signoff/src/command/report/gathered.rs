@@ -11,7 +11,7 @@ use super::changes::{self, Counting};
 use crate::desk::Desk;
 use crate::door;
 use crate::failure::Failure;
-use crate::look::{Kept, voided};
+use crate::look::{Kept, in_parts, voided};
 
 /// An account, and what a page says besides.
 pub struct Gathered {
@@ -110,9 +110,12 @@ impl Held {
     }
 
     fn of(desk: &Desk, run: RunId) -> Result<Self, Failure> {
-        let (driven, log) = (desk.store.is_held(run)?, desk.store.log(run)?);
-        let (asked, folded) = (asked(&log), Folded::of(&log));
-        Ok(Self { folded, asked, driven, ..Self::nothing(desk)? })
+        let mut this = Self { driven: desk.store.is_held(run)?, ..Self::nothing(desk)? };
+        in_parts(&*desk.store, run, |part| {
+            this.asked = this.asked.take().or_else(|| asked(part));
+            this.folded.go_on(part);
+        })?;
+        Ok(this)
     }
 
     fn task(&mut self, desk: &Desk, row: TaskRow, loop_id: &LoopId) -> Result<TaskAccount, Failure> {
