@@ -133,6 +133,17 @@ pub enum RunOutcome {
     Cancelled,
 }
 
+impl RunOutcome {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Attention => "attention",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -295,6 +306,19 @@ impl RunStage {
             Self::Reviewing => "reviewing",
             Self::Landing(_) => "landing",
             Self::Done(_) => "done",
+        }
+    }
+
+    /// How it ended; none before it has.
+    pub fn outcome(&self) -> Option<RunOutcome> {
+        match self {
+            Self::Done(outcome) => Some(*outcome),
+            Self::Queued
+            | Self::Preparing
+            | Self::Working { .. }
+            | Self::Blocked { .. }
+            | Self::Reviewing
+            | Self::Landing(_) => None,
         }
     }
 

@@ -78,25 +78,8 @@ pub struct RunReport {
 impl RunReport {
     pub fn of(run: Option<(u64, &RunStage)>, tasks: Vec<TaskRow>, questions: Vec<QuestionRow>) -> Self {
         let stage = run.map(|(_, stage)| stage.word());
-        let outcome = run.and_then(|(_, stage)| match stage {
-            RunStage::Done(outcome) => Some(outcome_word(*outcome)),
-            RunStage::Queued
-            | RunStage::Preparing
-            | RunStage::Working { .. }
-            | RunStage::Blocked { .. }
-            | RunStage::Reviewing
-            | RunStage::Landing(_) => None,
-        });
+        let outcome = run.and_then(|(_, stage)| stage.outcome()).map(RunOutcome::word);
         Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
-    }
-}
-
-fn outcome_word(outcome: RunOutcome) -> &'static str {
-    match outcome {
-        RunOutcome::Approved => "approved",
-        RunOutcome::Attention => "attention",
-        RunOutcome::Failed => "failed",
-        RunOutcome::Cancelled => "cancelled",
     }
 }
 

@@ -133,18 +133,7 @@ fn of_run(told: &Notification) -> (String, String) {
 }
 
 fn outcome(row: Option<&LoopView>, stage: &RunStage) -> Option<String> {
-    let of_run = || match stage {
-        RunStage::Done(RunOutcome::Approved) => Some("approved"),
-        RunStage::Done(RunOutcome::Attention) => Some("attention"),
-        RunStage::Done(RunOutcome::Failed) => Some("failed"),
-        RunStage::Done(RunOutcome::Cancelled) => Some("cancelled"),
-        RunStage::Queued
-        | RunStage::Preparing
-        | RunStage::Working { .. }
-        | RunStage::Blocked { .. }
-        | RunStage::Reviewing
-        | RunStage::Landing(_) => None,
-    };
+    let of_run = || stage.outcome().map(RunOutcome::word);
     row.map_or_else(of_run, |row| row.outcome).map(str::to_owned)
 }
 

@@ -30,7 +30,7 @@ use crate::dialogue::Dialogue;
 
 pub use ink::Ink;
 pub use press::Press;
-pub use wish::{Material, Pace, Wish};
+pub use wish::{Decision, Errand, Material, Pace, Tempo, Wish};
 
 /// Why the screen is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -127,20 +127,10 @@ fn place(task: &TaskRow) -> String {
 /// How a run ended, whatever its tables call that; none before it has. An approval that does not hold any more counts
 /// for nothing.
 pub fn outcome(stage: &RunStage, tasks: &[Standing]) -> Option<&'static str> {
-    match stage {
-        RunStage::Done(RunOutcome::Approved) if tasks.iter().all(|task| task.kind == "passed") => {
-            Some("approved")
-        }
-        RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => Some("attention"),
-        RunStage::Done(RunOutcome::Failed) => Some("failed"),
-        RunStage::Done(RunOutcome::Cancelled) => Some("cancelled"),
-        RunStage::Queued
-        | RunStage::Preparing
-        | RunStage::Working { .. }
-        | RunStage::Blocked { .. }
-        | RunStage::Reviewing
-        | RunStage::Landing(_) => None,
-    }
+    let holds = tasks.iter().all(|task| task.kind == "passed");
+    let outcome = stage.outcome()?;
+    let told = if outcome == RunOutcome::Approved && !holds { RunOutcome::Attention } else { outcome };
+    Some(told.word())
 }
 
 /// Of a run with these tasks, which ended so.

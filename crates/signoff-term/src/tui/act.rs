@@ -8,7 +8,7 @@ use super::list::Step;
 use super::pane::{Opened, Pane};
 use super::press::Press;
 use super::row::RowKey;
-use super::wish::Wish;
+use super::wish::{Tempo, Wish};
 use super::{Mode, Tui};
 use crate::dialogue::{Decided, Key};
 use crate::fit::cut;
@@ -89,12 +89,11 @@ impl Tui {
             }
         };
         match self.dialogue.press(key) {
-            Some(Decided::Answer { run, loop_id, question, choice }) => {
-                Some(Wish::Answer { run, loop_id, question, choice })
-            }
-            Some(Decided::Later { run, loop_id, question, how }) => {
-                self.note(&format!("left for later: press a, or type {how}"));
-                Some(Wish::Later { run, loop_id, question, how })
+            Some(decided) => {
+                if let Decided::Later { how, .. } = &decided {
+                    self.note(&format!("left for later: press a, or type {how}"));
+                }
+                Some(Wish::Settle(decided))
             }
             None => {
                 self.dialog = Some(Dialog::Question);
@@ -108,9 +107,9 @@ impl Tui {
             (Press::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
             (Press::Char('q'), Mode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
             (Press::Char('q'), _) => return Some(Wish::Quit),
-            (Press::Char(' '), Mode::Replaying) => return Some(Wish::PauseReplay),
-            (Press::Char('+' | '='), Mode::Replaying) => return Some(Wish::Faster),
-            (Press::Char('-'), Mode::Replaying) => return Some(Wish::Slower),
+            (Press::Char(' '), Mode::Replaying) => return Some(Wish::Replay(Tempo::Pause)),
+            (Press::Char('+' | '='), Mode::Replaying) => return Some(Wish::Replay(Tempo::Faster)),
+            (Press::Char('-'), Mode::Replaying) => return Some(Wish::Replay(Tempo::Slower)),
             (Press::Char('a' | 'r' | 'c' | 'e' | 'x'), Mode::Replaying) => {
                 self.note("a replay only shows what has happened");
             }

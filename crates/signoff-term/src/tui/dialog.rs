@@ -11,7 +11,7 @@ use super::keys::{self, Key};
 use super::list::Step;
 use super::press::Press;
 use super::sheet::{Sheet, narrow, span};
-use super::wish::Wish;
+use super::wish::{Decision, Wish};
 use crate::fit::{columns, cut, pad, wrap};
 
 /// How wide a dialogue is at most.
@@ -68,8 +68,8 @@ impl Dialog {
     pub fn press(&mut self, key: Press) -> Reply {
         match self {
             Self::Question => Reply::Stays,
-            Self::Retry(about) => confirmed(key, Wish::Retry(about.task)),
-            Self::Cancel(about) => confirmed(key, Wish::Cancel(about.task)),
+            Self::Retry(about) => confirmed(key, Wish::Decide(about.task, Decision::Retry)),
+            Self::Cancel(about) => confirmed(key, Wish::Decide(about.task, Decision::Cancel)),
             Self::Quit => confirmed(key, Wish::Quit),
             Self::Help { top } => helped(top, key),
             Self::Edit { about, chosen, reason } => edited(about.task, chosen, reason, key),
@@ -77,9 +77,10 @@ impl Dialog {
                 let (task, finding) = (about.task, finding.clone());
                 match typed(reason, key) {
                     Typed::Sent if reason.trim().is_empty() => Reply::Refuses("say why it is wrong"),
-                    Typed::Sent => {
-                        Reply::Closes(Some(Wish::Dispute { task, finding, reason: reason.trim().to_owned() }))
-                    }
+                    Typed::Sent => Reply::Closes(Some(Wish::Decide(
+                        task,
+                        Decision::Dispute { finding, reason: reason.trim().to_owned() },
+                    ))),
                     Typed::Left => Reply::Closes(None),
                     Typed::On => Reply::Stays,
                 }
@@ -160,7 +161,7 @@ fn edited(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>,
         match typed(text, key) {
             Typed::Sent => {
                 let (verdict, reason) = (FinalWord::ALL[at.min(last)], text.trim().to_owned());
-                return Reply::Closes(Some(Wish::Edit { task, verdict, reason }));
+                return Reply::Closes(Some(Wish::Decide(task, Decision::Edit { verdict, reason })));
             }
             Typed::Left => *reason = None,
             Typed::On => {}

@@ -19,7 +19,7 @@ use super::ink::Ink;
 use super::list::Step;
 use super::row::RowKey;
 use super::sheet::{Sheet, span};
-use super::wish::{Material, Wish};
+use super::wish::{Errand, Material, Wish};
 use crate::fit::cut;
 use crate::show::{LedgerLine, Report};
 
@@ -120,10 +120,10 @@ impl Opened {
         let mut wishes = Vec::new();
         if let Some(task) = self.task {
             if self.report_need.wish() {
-                wishes.push(Wish::Report(task));
+                wishes.push(Wish::Look(Errand::Report(task)));
             }
             if self.pane == Pane::Diff && self.diff_need.wish() {
-                wishes.push(Wish::Diff(task));
+                wishes.push(Wish::Look(Errand::Diff(task)));
             }
         }
         if self.pane == Pane::Transcript {
@@ -132,7 +132,7 @@ impl Opened {
             if let Some(attempt) = wanted.filter(|attempt| self.transcript.attempt != Some(*attempt)) {
                 self.transcript = Transcript::of(attempt);
                 let RowKey { run, loop_id } = self.key.clone();
-                wishes.push(Wish::Transcript { run, loop_id, attempt });
+                wishes.push(Wish::Look(Errand::Transcript { run, loop_id, attempt }));
             }
         }
         wishes

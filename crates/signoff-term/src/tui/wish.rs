@@ -1,8 +1,9 @@
 //! What the screen asks of whoever shows it, and what it is given.
 
-use signoff_core::ids::{AttemptId, FindingId, LoopId, QuestionId, RunId, TaskId};
-use signoff_core::machine::{Choice, FinalWord};
+use signoff_core::ids::{AttemptId, FindingId, LoopId, RunId, TaskId};
+use signoff_core::machine::FinalWord;
 
+use crate::dialogue::Decided;
 use crate::show::Report;
 
 /// What a person wants, or what the screen needs to go on.
@@ -12,47 +13,43 @@ pub enum Wish {
     Quit,
     /// Ctrl-C: come to an end; the second one stops the agents.
     Interrupt,
-    Answer {
-        run: RunId,
-        loop_id: LoopId,
-        /// The loop's own number of it.
-        question: QuestionId,
-        choice: Choice,
-    },
-    /// A question is left for later. It stays open; this is how it can be answered.
-    Later {
-        run: RunId,
-        loop_id: LoopId,
-        question: QuestionId,
-        how: String,
-    },
-    Retry(TaskId),
-    Cancel(TaskId),
-    Edit {
-        task: TaskId,
-        verdict: FinalWord,
-        reason: String,
-    },
-    Dispute {
-        task: TaskId,
-        finding: FindingId,
-        reason: String,
-    },
-    /// Fulfilled by [`Material::Report`].
+    /// A question is answered, or left for later.
+    Settle(Decided),
+    Decide(TaskId, Decision),
+    Look(Errand),
+    Replay(Tempo),
+}
+
+/// What a person decides about a task without being asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    Retry,
+    Cancel,
+    Edit { verdict: FinalWord, reason: String },
+    Dispute { finding: FindingId, reason: String },
+}
+
+/// What the screen has to be given before it can be shown: fulfilled by the [`Material`] of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Errand {
     Report(TaskId),
-    /// Fulfilled by [`Material::Diff`].
     Diff(TaskId),
-    /// What an agent said so far, and whatever it says from now on: fulfilled by [`Material::Transcript`], piece by piece.
-    /// It replaces an earlier wish for another one.
+    /// What an agent said so far, and whatever it says from now on, piece by piece. It replaces an earlier wish for another
+    /// one.
     Transcript {
         run: RunId,
         loop_id: LoopId,
         attempt: AttemptId,
     },
-    /// A replay goes faster.
+}
+
+/// How a replay is to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tempo {
     Faster,
     Slower,
-    PauseReplay,
+    /// Stand still, or go on.
+    Pause,
 }
 
 /// What was wished for. What nobody wishes for any more is passed over.

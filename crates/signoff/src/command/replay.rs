@@ -6,12 +6,12 @@ mod scene;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use signoff_core::ids::RunId;
+use signoff_core::ids::{RunId, TaskId};
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 use signoff_store::Store;
 use signoff_term::json;
 use signoff_term::line::Naming;
-use signoff_term::tui::{Material, Mode, Wish};
+use signoff_term::tui::{Errand, Material, Mode, Tempo, Wish};
 
 use self::pace::{Pacing, Speed, speed};
 use self::scene::Scene;
@@ -66,7 +66,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 /// What comes from the screen.
 enum Told {
-    Wish(Wish),
+    Report(TaskId),
+    Tempo(Tempo),
     Left(Left),
 }
 
@@ -78,21 +79,14 @@ struct Replaying {
 
 impl Fulfil for Replaying {
     fn fulfil(&mut self, wish: Wish) {
-        match &wish {
-            Wish::Report(_) | Wish::Faster | Wish::Slower | Wish::PauseReplay => {
-                self.told.send(Told::Wish(wish)).ok();
-            }
-            Wish::Diff(_) | Wish::Transcript { .. } => self.clerk.fulfil(wish),
+        let told = match wish {
+            Wish::Look(Errand::Report(task)) => Told::Report(task),
+            Wish::Replay(tempo) => Told::Tempo(tempo),
+            Wish::Look(Errand::Diff(_) | Errand::Transcript { .. }) => return self.clerk.fulfil(wish),
             // What has happened cannot be decided any more.
-            Wish::Quit
-            | Wish::Interrupt
-            | Wish::Answer { .. }
-            | Wish::Later { .. }
-            | Wish::Retry(_)
-            | Wish::Cancel(_)
-            | Wish::Edit { .. }
-            | Wish::Dispute { .. } => {}
-        }
+            Wish::Quit | Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) => return,
+        };
+        self.told.send(told).ok();
     }
 
     fn seen(&mut self, _seen: bool) {}
@@ -124,13 +118,13 @@ fn on_screen(
         pacing.time().into_iter().for_each(|time| teller.time(time));
         match told.recv_timeout(MOMENT) {
             Ok(Told::Left(left)) => return Ok(exit(left)),
-            Ok(Told::Wish(Wish::Report(task))) => {
+            Ok(Told::Report(task)) => {
                 if let Some(report) = scene.report(task, shown)? {
                     teller.supply(Material::Report { task, report: Box::new(report) });
                 }
             }
-            Ok(Told::Wish(wish)) => {
-                pacing.change(&wish);
+            Ok(Told::Tempo(tempo)) => {
+                pacing.change(tempo);
                 teller.supply(Material::Pace(pacing.told(shown == scene.log.len())));
             }
             Err(RecvTimeoutError::Timeout) => {}

@@ -6,14 +6,15 @@ mod look;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 
-use signoff_term::tui::Wish;
+use signoff_term::tui::{Errand, Wish};
 
+use self::decide::Heard;
 use super::Teller;
 
 /// Two threads, each with a door of its own to the store.
 pub struct Clerk {
-    looks: Sender<Wish>,
-    decisions: Sender<Wish>,
+    looks: Sender<Errand>,
+    decisions: Sender<Heard>,
 }
 
 impl Clerk {
@@ -29,19 +30,11 @@ impl Clerk {
 
     /// Takes a wish; what comes of it is told to the screen.
     pub fn fulfil(&self, wish: Wish) {
-        match &wish {
-            Wish::Report(_) | Wish::Diff(_) | Wish::Transcript { .. } => self.looks.send(wish).ok(),
-            Wish::Answer { .. }
-            | Wish::Retry(_)
-            | Wish::Cancel(_)
-            | Wish::Edit { .. }
-            | Wish::Dispute { .. } => self.decisions.send(wish).ok(),
-            Wish::Quit
-            | Wish::Interrupt
-            | Wish::Later { .. }
-            | Wish::Faster
-            | Wish::Slower
-            | Wish::PauseReplay => None,
+        match wish {
+            Wish::Look(errand) => self.looks.send(errand).ok(),
+            Wish::Settle(decided) => self.decisions.send(Heard::Settled(decided)).ok(),
+            Wish::Decide(task, decision) => self.decisions.send(Heard::About(task, decision)).ok(),
+            Wish::Quit | Wish::Interrupt | Wish::Replay(_) => None,
         };
     }
 }

@@ -129,19 +129,9 @@ impl Drawing {
                 Wish::Quit => self.leave(Left::Quit),
                 Wish::Interrupt if self.ends == Ends::Here => self.leave(Left::Interrupted),
                 // Not by a signal: two that come at once would be one.
-                Wish::Interrupt
-                | Wish::Answer { .. }
-                | Wish::Later { .. }
-                | Wish::Retry(_)
-                | Wish::Cancel(_)
-                | Wish::Edit { .. }
-                | Wish::Dispute { .. }
-                | Wish::Report(_)
-                | Wish::Diff(_)
-                | Wish::Transcript { .. }
-                | Wish::Faster
-                | Wish::Slower
-                | Wish::PauseReplay => self.fulfil.fulfil(wish),
+                Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) | Wish::Look(_) | Wish::Replay(_) => {
+                    self.fulfil.fulfil(wish)
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the screen wishes for while this program works.
 
+use signoff_term::dialogue::Decided;
 use signoff_term::tui::Wish;
 
 use super::{Answers, Clerk, Fulfil, Left, Queue};
@@ -18,26 +19,16 @@ pub struct Driving {
 impl Fulfil for Driving {
     fn fulfil(&mut self, wish: Wish) {
         match wish {
-            Wish::Answer { run, loop_id, question, choice } => {
+            Wish::Settle(Decided::Answer { run, loop_id, question, choice }) => {
                 self.answers.answer((run, loop_id), question, choice);
             }
-            Wish::Later { run, loop_id, question, how } => {
+            Wish::Settle(Decided::Later { run, loop_id, question, how }) => {
                 // To be read when the screen is left.
                 say(&format!("Left for later: {how}\n"));
                 self.answers.later((run, loop_id), question);
             }
             Wish::Interrupt => self.answers.interrupt(),
-            Wish::Quit
-            | Wish::Retry(_)
-            | Wish::Cancel(_)
-            | Wish::Edit { .. }
-            | Wish::Dispute { .. }
-            | Wish::Report(_)
-            | Wish::Diff(_)
-            | Wish::Transcript { .. }
-            | Wish::Faster
-            | Wish::Slower
-            | Wish::PauseReplay => self.clerk.fulfil(wish),
+            Wish::Quit | Wish::Decide(..) | Wish::Look(_) | Wish::Replay(_) => self.clerk.fulfil(wish),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use signoff_core::ids::TaskId;
 use signoff_core::machine::{Choice, FinalWord};
-use signoff_term::tui::{Ink, Mode, Press, Wish};
+use signoff_term::dialogue::Decided;
+use signoff_term::tui::{Decision, Ink, Mode, Press, Wish};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
 use crate::story::{Story, reviewed};
@@ -11,7 +12,7 @@ const ENTER: [Press; 1] = [Press::Enter];
 
 /// The wishes that are no errands of the screen itself.
 fn decided(wishes: Vec<Wish>) -> Vec<Wish> {
-    let errand = |wish: &Wish| matches!(wish, Wish::Report(_) | Wish::Diff(_) | Wish::Transcript { .. });
+    let errand = |wish: &Wish| matches!(wish, Wish::Look(_));
     wishes.into_iter().filter(|wish| !errand(wish)).collect()
 }
 
@@ -39,7 +40,9 @@ fn a_question_is_answered() {
         "nothing is chosen before a key chose it"
     );
     let wishes = scene.press(&[Press::Down, Press::Enter]);
-    let [Wish::Answer { loop_id, choice, .. }] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Wish::Settle(Decided::Answer { loop_id, choice, .. })] = wishes.as_slice() else {
+        panic!("{wishes:?}")
+    };
     assert_eq!((loop_id.as_str(), *choice), ("task-29", Choice::Continue));
     assert!(!scene.text(SMALL).contains("Question"), "it is settled until facts come");
 }
@@ -117,7 +120,7 @@ fn keys_meant_for_the_list_answer_no_question() {
     }
     scene.tui.press(down, begun + later(2000));
     let wishes = scene.tui.press(enter, begun + later(2010));
-    assert!(matches!(wishes.as_slice(), [Wish::Answer { .. }]), "{wishes:?}");
+    assert!(matches!(wishes.as_slice(), [Wish::Settle(Decided::Answer { .. })]), "{wishes:?}");
 }
 
 #[test]
@@ -126,10 +129,13 @@ fn retry_and_cancel_are_confirmed() {
     assert_eq!(scene.press(&[Press::Char('r')]), []);
     shown("retry", &mut scene);
     assert_eq!(scene.press(&[Press::Enter, Press::Char('n'), Press::Char('y')]), [], "no is no");
-    assert_eq!(scene.press(&[Press::Char('r'), Press::Char('y')]), [Wish::Retry(TaskId(29))]);
+    assert_eq!(
+        scene.press(&[Press::Char('r'), Press::Char('y')]),
+        [Wish::Decide(TaskId(29), Decision::Retry)]
+    );
     scene.press(&[Press::Char('c')]);
     shown("cancel", &mut scene);
-    assert_eq!(scene.press(&[Press::Char('y')]), [Wish::Cancel(TaskId(29))]);
+    assert_eq!(scene.press(&[Press::Char('y')]), [Wish::Decide(TaskId(29), Decision::Cancel)]);
 }
 
 #[test]
@@ -142,7 +148,10 @@ fn a_verdict_is_edited() {
     scene.press(&[Press::Backspace]);
     shown("edit_reason", &mut scene);
     let (task, reason) = (TaskId(29), "Seen on 3 machines".to_owned());
-    assert_eq!(scene.press(&ENTER), [Wish::Edit { task, verdict: FinalWord::Approved, reason }]);
+    assert_eq!(
+        scene.press(&ENTER),
+        [Wish::Decide(task, Decision::Edit { verdict: FinalWord::Approved, reason })]
+    );
 }
 
 #[test]
@@ -156,7 +165,9 @@ fn a_finding_is_disputed() {
     assert!(scene.text(SMALL).contains("say why it is wrong"));
     scene.type_in("it is spelled so");
     let wishes = decided(scene.press(&ENTER));
-    let [Wish::Dispute { task, finding, reason }] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let [Wish::Decide(task, Decision::Dispute { finding, reason })] = wishes.as_slice() else {
+        panic!("{wishes:?}")
+    };
     assert!(finding.as_str().starts_with("f-"));
     assert_eq!((*task, reason.as_str()), (TaskId(29), "it is spelled so"));
 }

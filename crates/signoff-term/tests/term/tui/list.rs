@@ -2,7 +2,7 @@
 
 use signoff_core::ids::{AttemptId, RunId};
 use signoff_core::view::Badge;
-use signoff_term::tui::{Ink, Material, Mode, Pace, Press, Wish};
+use signoff_term::tui::{Ink, Material, Mode, Pace, Press, Tempo, Wish};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, busy, checking, judged, queued, spawning};
 use crate::story::{Story, id, reviewed};
@@ -126,7 +126,7 @@ fn a_replay_says_how_it_goes_and_asks_nothing() {
     let mut scene = Scene::shown(judged(), Mode::Replaying, Ink::Color);
     scene.tui.supply(Material::Pace(Pace { speed: "4×".into(), paused: true, ended: false }));
     let wishes = scene.press(&[Press::Char(' '), Press::Char('+'), Press::Char('-'), Press::Char('c')]);
-    assert_eq!(wishes, [Wish::PauseReplay, Wish::Faster, Wish::Slower]);
+    assert_eq!(wishes, [Tempo::Pause, Tempo::Faster, Tempo::Slower].map(Wish::Replay));
     insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
 }
 

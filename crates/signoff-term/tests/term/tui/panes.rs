@@ -1,7 +1,7 @@
 //! One loop, opened.
 
 use signoff_core::ids::{AttemptId, RunId, TaskId};
-use signoff_term::tui::{Ink, Material, Mode, Press, Wish};
+use signoff_term::tui::{Errand, Ink, Material, Mode, Press, Wish};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
 use crate::story::{Story, id, reviewed};
@@ -61,7 +61,7 @@ fn a_transcript_follows_its_end_unless_somebody_scrolled() {
     let mut scene = opened('4');
     shown("transcript", &mut scene);
     let attempt = match scene.press(&[Press::Char('[')]).as_slice() {
-        [Wish::Transcript { attempt, .. }] => *attempt,
+        [Wish::Look(Errand::Transcript { attempt, .. })] => *attempt,
         wishes => panic!("{wishes:?}"),
     };
     let more = |scene: &mut Scene, text: String| {
@@ -88,7 +88,11 @@ fn live_lines_stand_in_until_a_transcript_is_there() {
     let now = story.view.last_at.expect("a fact");
     tui.press(Press::Enter, now);
     let wishes = tui.press(Press::Char('4'), now);
-    assert!(wishes.contains(&Wish::Transcript { run: RunId(3), loop_id: id(29), attempt: AttemptId(1) }));
+    assert!(wishes.contains(&Wish::Look(Errand::Transcript {
+        run: RunId(3),
+        loop_id: id(29),
+        attempt: AttemptId(1)
+    })));
     tui.said(RunId(3), &id(29), AttemptId(1), "Reading src/auth.rs");
     let mut scene = Scene { tui, story };
     assert!(scene.text(SMALL).lines().nth(3).unwrap().contains("Reading src/auth.rs"));
@@ -106,7 +110,7 @@ fn a_new_fact_asks_for_a_new_report_once() {
     let known = scene.story.log.len();
     scene.story = scene.story.person(signoff_core::machine::Choice::Stop);
     scene.story.log[known..].iter().for_each(|recorded| scene.tui.take(recorded));
-    assert_eq!(scene.tui.wishes(), [Wish::Report(TaskId(29))]);
+    assert_eq!(scene.tui.wishes(), [Wish::Look(Errand::Report(TaskId(29)))]);
     assert_eq!(scene.tui.wishes(), [], "it is under way");
 }
 

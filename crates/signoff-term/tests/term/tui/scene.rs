@@ -12,7 +12,7 @@ use signoff_core::view::{Badge, RunView, Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_core::workflow::PRESETS;
 use signoff_term::show::Report;
-use signoff_term::tui::{Ink, Material, Mode, Press, Tui, Wish};
+use signoff_term::tui::{Errand, Ink, Material, Mode, Press, Tui, Wish};
 
 use crate::rows::row;
 use crate::story::{Story, id, note, review, reviewed};
@@ -70,30 +70,20 @@ impl Scene {
 
     fn fulfil(&mut self, wish: &Wish) {
         match wish {
-            Wish::Report(task) => {
+            Wish::Look(Errand::Report(task)) => {
                 let report = Box::new(report(&self.story, *task));
                 self.tui.supply(Material::Report { task: *task, report });
             }
-            Wish::Diff(task) => {
+            Wish::Look(Errand::Diff(task)) => {
                 let (patch, stat) = (PATCH.to_owned(), STAT.to_owned());
                 self.tui.supply(Material::Diff { task: *task, patch, stat });
             }
-            Wish::Transcript { run, loop_id, attempt } => {
+            Wish::Look(Errand::Transcript { run, loop_id, attempt }) => {
                 let (run, loop_id, attempt) = (*run, loop_id.clone(), *attempt);
                 let text = format!("I am {attempt}.\n{TRANSCRIPT}");
                 self.tui.supply(Material::Transcript { run, loop_id, attempt, text });
             }
-            Wish::Quit
-            | Wish::Interrupt
-            | Wish::Answer { .. }
-            | Wish::Later { .. }
-            | Wish::Retry(_)
-            | Wish::Cancel(_)
-            | Wish::Edit { .. }
-            | Wish::Dispute { .. }
-            | Wish::Faster
-            | Wish::Slower
-            | Wish::PauseReplay => {}
+            Wish::Quit | Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) | Wish::Replay(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::wire::Recorded;
-use signoff_term::tui::{Pace, Wish};
+use signoff_term::tui::{Pace, Tempo};
 
 /// Nothing is waited for longer where nobody said how fast it should go.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -106,24 +106,13 @@ impl Pacing {
     }
 
     /// Takes in what a person wants.
-    pub fn change(&mut self, wish: &Wish) {
-        match wish {
-            Wish::Faster if self.speed * 2.0 > FASTEST => self.speed = f64::INFINITY,
-            Wish::Faster => self.speed *= 2.0,
-            Wish::Slower if self.speed.is_infinite() => self.speed = FASTEST,
-            Wish::Slower => self.speed = (self.speed / 2.0).max(SLOWEST),
-            Wish::PauseReplay => self.paused = !self.paused,
-            Wish::Quit
-            | Wish::Interrupt
-            | Wish::Answer { .. }
-            | Wish::Later { .. }
-            | Wish::Retry(_)
-            | Wish::Cancel(_)
-            | Wish::Edit { .. }
-            | Wish::Dispute { .. }
-            | Wish::Report(_)
-            | Wish::Diff(_)
-            | Wish::Transcript { .. } => {}
+    pub fn change(&mut self, tempo: Tempo) {
+        match tempo {
+            Tempo::Faster if self.speed * 2.0 > FASTEST => self.speed = f64::INFINITY,
+            Tempo::Faster => self.speed *= 2.0,
+            Tempo::Slower if self.speed.is_infinite() => self.speed = FASTEST,
+            Tempo::Slower => self.speed = (self.speed / 2.0).max(SLOWEST),
+            Tempo::Pause => self.paused = !self.paused,
         }
     }
 
@@ -178,9 +167,9 @@ mod tests {
         let mut pacing = Pacing::new(speed("max").ok());
         assert_eq!(shown(&mut pacing, &log(&[0, 10, 10_000]), 0..1), [3]);
         let mut pacing = Pacing::new(speed("1").ok());
-        pacing.change(&Wish::PauseReplay);
+        pacing.change(Tempo::Pause);
         assert_eq!(shown(&mut pacing, &log(&[0, 1]), 0..3), [0, 0, 0]);
-        pacing.change(&Wish::PauseReplay);
+        pacing.change(Tempo::Pause);
         assert_eq!(shown(&mut pacing, &log(&[0, 2]), 3..6), [1, 2, 2]);
     }
 
@@ -189,11 +178,11 @@ mod tests {
         let mut pacing = Pacing::new(None);
         let told = |pacing: &Pacing| pacing.told(false).speed;
         assert_eq!(told(&pacing), "10×");
-        pacing.change(&Wish::Faster);
+        pacing.change(Tempo::Faster);
         assert_eq!(told(&pacing), "20×");
-        (0..20).for_each(|_| pacing.change(&Wish::Faster));
+        (0..20).for_each(|_| pacing.change(Tempo::Faster));
         assert_eq!(told(&pacing), "max");
-        (0..40).for_each(|_| pacing.change(&Wish::Slower));
+        (0..40).for_each(|_| pacing.change(Tempo::Slower));
         assert_eq!(told(&pacing), "0.1×");
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_engine::git::Repository;
 use signoff_engine::transcript::Transcript;
-use signoff_term::tui::{Material, Wish};
+use signoff_term::tui::{Errand, Material};
 
 use super::Teller;
 use crate::command::diff::changed;
@@ -34,18 +34,18 @@ struct Followed {
 }
 
 /// Looks things up until nobody wishes for any more.
-pub fn until_told_off(root: &Path, wishes: &Receiver<Wish>, teller: &Teller) {
+pub fn until_told_off(root: &Path, errands: &Receiver<Errand>, teller: &Teller) {
     let mut followed = None;
     loop {
         let first = if followed.is_some() {
-            wishes.recv_timeout(MOMENT)
+            errands.recv_timeout(MOMENT)
         } else {
-            wishes.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            errands.recv().map_err(|_| RecvTimeoutError::Disconnected)
         };
         match first {
             Ok(first) => {
-                for wish in without_repetition(first, wishes) {
-                    if let Err(failure) = fulfil(root, wish, teller, &mut followed) {
+                for errand in without_repetition(first, errands) {
+                    if let Err(failure) = fulfil(root, errand, teller, &mut followed) {
                         teller.note(&failure.in_a_line());
                     }
                 }
@@ -60,44 +60,38 @@ pub fn until_told_off(root: &Path, wishes: &Receiver<Wish>, teller: &Teller) {
 }
 
 /// What was wished for several times meanwhile is wished for once.
-fn without_repetition(first: Wish, wishes: &Receiver<Wish>) -> Vec<Wish> {
+fn without_repetition(first: Errand, errands: &Receiver<Errand>) -> Vec<Errand> {
     let mut all = vec![first];
-    for wish in wishes.try_iter() {
-        if !all.contains(&wish) {
-            all.push(wish);
+    for errand in errands.try_iter() {
+        if !all.contains(&errand) {
+            all.push(errand);
         }
     }
     all
 }
 
-fn fulfil(root: &Path, wish: Wish, teller: &Teller, followed: &mut Option<Followed>) -> Result<(), Failure> {
+fn fulfil(
+    root: &Path,
+    errand: Errand,
+    teller: &Teller,
+    followed: &mut Option<Followed>,
+) -> Result<(), Failure> {
     let Some(desk) = Desk::at(root.to_owned())? else { return Ok(()) };
-    match wish {
-        Wish::Report(task) => {
+    match errand {
+        Errand::Report(task) => {
             let (report, _) = look::task(&desk, task)?;
             teller.supply(Material::Report { task, report: Box::new(report) });
         }
-        Wish::Diff(task) => {
+        Errand::Diff(task) => {
             let diff = diff(&desk, task);
             let nothing = Material::Diff { task, patch: String::new(), stat: String::new() };
             // Whoever waits for it need not wait for ever.
             teller.supply(diff.as_ref().ok().cloned().unwrap_or(nothing));
             diff?;
         }
-        Wish::Transcript { run, loop_id, attempt } => {
+        Errand::Transcript { run, loop_id, attempt } => {
             *followed = Some(follow(&desk, (run, loop_id, attempt))?);
         }
-        Wish::Quit
-        | Wish::Interrupt
-        | Wish::Answer { .. }
-        | Wish::Later { .. }
-        | Wish::Retry(_)
-        | Wish::Cancel(_)
-        | Wish::Edit { .. }
-        | Wish::Dispute { .. }
-        | Wish::Faster
-        | Wish::Slower
-        | Wish::PauseReplay => {}
     }
     Ok(())
 }
