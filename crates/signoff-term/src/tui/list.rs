@@ -50,6 +50,19 @@ impl Step {
     pub fn of(key: Press) -> Option<Self> {
         STEPS.iter().find(|(known, _)| *known == key).map(|(_, step)| *step)
     }
+
+    /// The line that it leads to, with so many on a page; beyond the last one where there are fewer.
+    pub fn from(self, at: usize, page: usize) -> usize {
+        let page = page.max(1);
+        match self {
+            Self::Up => at.saturating_sub(1),
+            Self::Down => at + 1,
+            Self::PageUp => at.saturating_sub(page),
+            Self::PageDown => at + page,
+            Self::First => 0,
+            Self::Last => usize::MAX,
+        }
+    }
 }
 
 impl List {
@@ -71,16 +84,8 @@ impl List {
     }
 
     pub fn step(&mut self, step: Step, fold: &Fold) {
-        let (at, page) = (self.position(fold), self.page.max(1));
         let last = fold.order().len().saturating_sub(1);
-        let to = match step {
-            Step::Up => at.saturating_sub(1),
-            Step::Down => at + 1,
-            Step::PageUp => at.saturating_sub(page),
-            Step::PageDown => at + page,
-            Step::First => 0,
-            Step::Last => last,
-        };
+        let to = step.from(self.position(fold), self.page);
         self.chosen = fold.order().get(to.min(last)).cloned();
     }
 

@@ -60,15 +60,7 @@ impl Tail {
     }
 
     pub fn step(&mut self, step: Step) {
-        let (at, page) = (self.top.unwrap_or(self.first), self.page.max(1));
-        let to = match step {
-            Step::Up => at.saturating_sub(1),
-            Step::Down => at + 1,
-            Step::PageUp => at.saturating_sub(page),
-            Step::PageDown => at + page,
-            Step::First => 0,
-            Step::Last => usize::MAX,
-        };
+        let to = step.from(self.top.unwrap_or(self.first), self.page);
         let at_the_end = to.saturating_add(self.page) >= self.lines;
         self.top = (!at_the_end).then_some(to);
     }
