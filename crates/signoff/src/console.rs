@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
-use signoff_core::merge::render::plain_text::escaped_json;
+use signoff_core::merge::render::plain_text::{escaped_json, misleads};
 
 use crate::door;
 use crate::failure::Failure;
@@ -195,7 +195,7 @@ fn is_kept(stream: Stream, bytes: &[u8]) -> bool {
     kept.as_mut().map(|kept| kept.push((stream, bytes.to_owned()))).is_some()
 }
 
-/// Without the characters that steer a terminal or reorder what it shows.
+/// Without the characters that steer a terminal or mislead whoever reads it.
 pub fn plain_text(text: &str) -> Cow<'_, str> {
     if text.chars().any(steers) {
         Cow::Owned(text.chars().filter(|&char| !steers(char)).collect())
@@ -205,9 +205,7 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
 }
 
 fn steers(char: char) -> bool {
-    let reorders =
-        matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
-    reorders || (char.is_control() && char != '\n' && char != '\t')
+    misleads(char) || (char.is_control() && char != '\n' && char != '\t')
 }
 
 /// A reader that has seen enough (`signoff … | head`) is no failure. False if there is none any more.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::{Format, SourceTask, State, TaskFile};
+use crate::merge::render::plain_text::misleads;
 
 /// What was understood of a file, as text for a terminal. Nothing the file contains gets through as a
 /// control character.
@@ -108,8 +109,7 @@ fn line(out: &mut String, text: &str) {
 /// Text on one line, with control characters and those that turn the writing direction spelled out.
 fn plain(text: &str) -> String {
     let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        c.is_control() || misleads(c) || matches!(c, '\u{200c}' | '\u{200d}')
     };
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use signoff_core::merge::render::plain_text::misleads;
 use signoff_core::notify::Message;
 
 use super::{Surroundings, Undelivered};
@@ -40,8 +41,7 @@ fn sequence(message: &Message, in_tmux: bool) -> Vec<u8> {
 
 /// Nothing in it steers a terminal.
 fn plain(text: &str) -> String {
-    let reorders = |char: char| matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|char| !char.is_control() && !reorders(*char)).take(LONGEST).collect()
+    text.chars().filter(|char| !char.is_control() && !misleads(*char)).take(LONGEST).collect()
 }
 
 fn send(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Result<(), Undelivered> {

@@ -186,47 +186,51 @@ fn roles_table(roles: &[RoleFigures]) -> Markup {
 pub fn reviewers(id: &str, reviewers: &[ReviewerFigures]) -> Markup {
     let all: Vec<Bar> = reviewers.iter().map(reviewer).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
-    let picture = html! {
-        (bars(&all, 4.0))
-        (legend(&[("upheld", "c-fixed"), ("refuted", "c-refuted"), ("open", "c-new")], below))
-    };
+    let picture = html! { (bars(&all, 4.0)) (legend(&FATES, below)) };
     let says = reviewers.iter().map(|one| {
-        let name = cut(&one.name, 40);
-        format!(
-            "{name}: {} raised, {} upheld, {} refuted, {} open",
-            one.raised, one.upheld, one.refuted, one.open
-        )
+        let fates = fates(one).into_iter().zip(FATES);
+        let fates: String = fates.map(|(number, (word, _))| format!(", {number} {word}")).collect();
+        format!("{}: {} raised{fates}", cut(&one.name, 40), one.raised())
     });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), reviewers_table(reviewers));
     Figure { id, title: "Findings by reviewer", says, height: below + 14.0, picture, table }.shown()
 }
 
+/// What can become of a finding, with the colour of each.
+const FATES: [(&str, &str); 5] = [
+    ("upheld", "c-fixed"),
+    ("refuted", "c-refuted"),
+    ("out of scope", "c-aside"),
+    ("open", "c-new"),
+    ("in progress", "c-carried"),
+];
+
+fn fates(one: &ReviewerFigures) -> [u64; 5] {
+    [one.upheld, one.refuted, one.out_of_scope, one.open, one.pending]
+}
+
 fn reviewer(one: &ReviewerFigures) -> Bar {
-    let parts =
-        vec![(one.upheld as f64, "c-fixed"), (one.refuted as f64, "c-refuted"), (one.open as f64, "c-new")];
-    Bar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised, sign::dollars(one.cost)) }
+    let parts = fates(one).into_iter().zip(FATES);
+    let parts = parts.map(|(number, (_, colour))| (number as f64, colour)).collect();
+    Bar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised(), sign::dollars(one.cost)) }
 }
 
 fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
-    let share = |one: &ReviewerFigures| match one.raised {
+    let share = |one: &ReviewerFigures| match one.settled() {
         0 => "–".to_owned(),
-        raised => format!("{:.0} %", 100.0 * one.upheld as f64 / raised as f64),
+        settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
     };
+    let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "In progress", "Precision", "Cost"];
     html! {
         table.figures {
-            thead {
-                tr {
-                    @for name in ["Reviewer", "Raised", "Upheld", "Refuted", "Open", "Upheld of raised", "Cost"] {
-                        th scope="col" { (name) }
-                    }
-                }
-            }
+            thead { tr { @for name in names { th scope="col" { (name) } } } }
             tbody {
                 @for one in reviewers {
                     tr {
                         th scope="row" { bdi { (cut(&one.name, 40)) } }
-                        @for number in [one.raised, one.upheld, one.refuted, one.open] { td.number { (number) } }
+                        td.number { (one.raised()) }
+                        @for number in fates(one) { td.number { (number) } }
                         td.number { (share(one)) } td.number { (sign::dollars(one.cost)) }
                     }
                 }

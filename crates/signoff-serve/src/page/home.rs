@@ -227,7 +227,7 @@ fn run_list(page: &Home) -> Markup {
             @if !runs.is_empty() {
                 h2 { "Runs" (number_of(runs.len())) }
                 ul.rows {
-                    @for run in runs.iter().take(RUNS) { (run_row(run, counted.get(&run.id))) }
+                    @for run in runs.iter().take(RUNS) { (run_row(run, counted.get(&run.id), page.driven.contains(&run.id))) }
                 }
                 @if rest > 0 { p.hint { "… and " (rest) " earlier ones" } }
             }
@@ -235,7 +235,7 @@ fn run_list(page: &Home) -> Markup {
     }
 }
 
-fn run_row(run: &RunRow, counted: Option<&Counted>) -> Markup {
+fn run_row(run: &RunRow, counted: Option<&Counted>, driven: bool) -> Markup {
     let status = runs::status(run);
     html! {
         li.row {
@@ -243,7 +243,7 @@ fn run_row(run: &RunRow, counted: Option<&Counted>) -> Markup {
             a.title href={ "/runs/" (run.id) } {
                 span.id { "run " (run.id) } " " (text::line(run.specification.as_deref().unwrap_or(&run.preset)))
             }
-            span.standing { @if let Some(counted) = counted { (counted.words()) } }
+            span.standing { @if let Some(counted) = counted { (counted.words(driven)) } }
             span.facts { @if run.cost_usd > 0.0 { span { (sign::dollars(super::run::cost(run))) } } }
             @if let Some(counted) = counted { (counted.bar()) }
         }

@@ -37,10 +37,10 @@ impl Counted {
         self.done + self.at_work + self.waiting + self.paused + self.stopped + self.to_come
     }
 
-    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`.
-    pub fn words(&self) -> String {
+    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`; what nobody works on now is begun.
+    pub fn words(&self, driven: bool) -> String {
         let more = [
-            (self.at_work, "at work"),
+            (self.at_work, if driven { "at work" } else { "begun" }),
             (self.waiting, "waiting for an answer"),
             (self.paused, "paused"),
             (self.stopped, "stopped"),

@@ -51,7 +51,7 @@ fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
     let whole = &head.whole;
     html! {
         @if let Some(standing) = &whole.standing { (stands(standing)) }
-        @if let Some(run) = &head.run { (run::facts(run, &rows)) }
+        @if let Some(run) = &head.run { (run::facts(run, &rows, tasks.iter().any(|page| page.driven))) }
         @if let Some(changes) = &whole.changes { (changed(changes)) }
         @if tasks.len() > 1 {
             ul.rows { @for (key, page) in (1..).zip(tasks) { (in_a_line(page, key)) } }

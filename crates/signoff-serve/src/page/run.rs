@@ -55,16 +55,16 @@ fn head(page: &RunPage) -> Markup {
                 @if run.groups.is_some() { (text::line(&told.standing)) }
             }
             @for next in &told.next { p.next { (text::line(next)) } }
-            (facts(run, &page.tasks))
+            (facts(run, &page.tasks, page.driven))
         }
     }
 }
 
 /// What there is to know of a run besides its tasks.
-pub fn facts(run: &RunRow, tasks: &[TaskRow]) -> Markup {
+pub fn facts(run: &RunRow, tasks: &[TaskRow], driven: bool) -> Markup {
     let counted = Counted::of(tasks);
     html! {
-        div.progress { (counted.bar()) p { (counted.words()) } }
+        div.progress { (counted.bar()) p { (counted.words(driven)) } }
         dl.facts {
             div { dt { "Preset" } dd { (text::line(&run.preset)) } }
             @if let Some((group, all)) = run.group.zip(run.groups) { div { dt { "Group" } dd { (group) " of " (all) } } }

@@ -122,11 +122,25 @@ pub struct StatsPage {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReviewerFigures {
     pub name: String,
-    pub raised: u64,
     pub upheld: u64,
     pub refuted: u64,
+    pub out_of_scope: u64,
+    /// Nobody ever decided about it, and its loop is over.
     pub open: u64,
+    /// What is still being worked on.
+    pub pending: u64,
     pub cost: Cost,
+}
+
+impl ReviewerFigures {
+    /// What can be judged by now.
+    pub fn settled(&self) -> u64 {
+        self.upheld + self.refuted + self.out_of_scope + self.open
+    }
+
+    pub fn raised(&self) -> u64 {
+        self.settled() + self.pending
+    }
 }
 
 /// What agents of one role used.

@@ -469,12 +469,13 @@ pub fn transcript() -> TranscriptPage {
 
 pub fn stats() -> StatsPage {
     let cost = |usd| Cost { usd, is_estimated: false };
-    let reviewer = |name: &str, [upheld, refuted, open]: [u64; 3], usd| ReviewerFigures {
+    let reviewer = |name: &str, [upheld, refuted, open, pending]: [u64; 4], usd| ReviewerFigures {
         name: name.to_owned(),
-        raised: upheld + refuted + open,
         upheld,
         refuted,
+        out_of_scope: refuted / 2,
         open,
+        pending,
         cost: cost(usd),
     };
     let role = |role: &str, attempts, minutes: u64, usd| RoleFigures {
@@ -486,9 +487,9 @@ pub fn stats() -> StatsPage {
     StatsPage {
         project: "shop".into(),
         reviewers: vec![
-            reviewer("spec", [14, 1, 2], 3.2),
-            reviewer("code", [31, 6, 4], 5.9),
-            reviewer("security", [3, 2, 0], 2.4),
+            reviewer("spec", [14, 1, 2, 0], 3.2),
+            reviewer("code", [31, 6, 4, 3], 5.9),
+            reviewer("security", [3, 2, 0, 0], 2.4),
         ],
         roles: vec![
             role("implement", 24, 190, 14.1),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::heard::{Trouble, TroubleKind};
@@ -16,6 +16,9 @@ use signoff_core::wire::{Launch, LoopFact, Recorded};
 use super::shape::usd;
 use crate::fit::{SENTENCE, cut};
 use crate::words;
+
+/// How an attempt ends whose program is gone.
+const LOST: &str = "lost";
 
 /// One start of one agent, or of something the program does itself.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -67,6 +70,8 @@ pub struct Attempt {
 #[derive(Default)]
 pub(super) struct Times {
     started: Option<Timestamp>,
+    /// When it was last heard of, by itself.
+    heard: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
     failure: Option<Failure>,
     notes: Vec<String>,
@@ -97,9 +102,11 @@ pub(super) fn note(all: &mut BTreeMap<AttemptId, Times>, recorded: &Recorded, fa
             all.entry(*attempt).or_default().started = Some(recorded.at);
         }
         LoopFact::Session { attempt, session } => {
-            all.entry(*attempt).or_default().session = Some(session.clone());
+            let times = all.entry(*attempt).or_default();
+            (times.session, times.heard) = (Some(session.clone()), Some(recorded.at));
         }
         LoopFact::Noted { attempt, note } => all.entry(*attempt).or_default().notes.push(note.clone()),
+        LoopFact::Said { attempt, .. } => all.entry(*attempt).or_default().heard = Some(recorded.at),
         LoopFact::Moved(event) => {
             let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event)) else { return };
             // A late report of an attempt that was given up changes nothing.
@@ -114,16 +121,23 @@ pub(super) fn note(all: &mut BTreeMap<AttemptId, Times>, recorded: &Recorded, fa
         | LoopFact::Placed { .. }
         | LoopFact::CheckpointReviewed { .. }
         | LoopFact::Answered { .. }
-        | LoopFact::Used { .. }
-        | LoopFact::Said { .. } => {}
+        | LoopFact::Used { .. } => {}
+    }
+}
+
+impl Times {
+    /// How long it took. What was lost with its program ended when it was last heard of, not when somebody noticed.
+    fn passed(&self) -> Option<SignedDuration> {
+        let (noticed, outcome, _) = self.ended.as_ref()?;
+        let ended = if *outcome == LOST { self.heard.or(self.started)? } else { *noticed };
+        Some(ended.duration_since(self.started?))
     }
 }
 
 impl Attempt {
     fn of(attempt: AttemptId, launch: &Launch, usage: Usage, times: &Times) -> Self {
         let ended = times.ended.as_ref();
-        let passed = times.started.zip(ended).map(|(started, (ended, ..))| ended.duration_since(started));
-        let passed = passed.and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
+        let passed = times.passed().and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
         Self {
             id: attempt.to_string(),
             role: launch.role.clone(),
@@ -198,7 +212,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         },
         Event::AttemptFailed { failure, .. } => (failed(failure), Some(words::failure(failure))),
         Event::AttemptLost { loss, .. } => match loss {
-            Loss::Crashed => ("lost", None),
+            Loss::Crashed => (LOST, None),
             Loss::Interrupted => ("interrupted", None),
             Loss::SessionGone => ("session_gone", None),
         },

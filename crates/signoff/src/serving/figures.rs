@@ -85,10 +85,11 @@ fn stop(stop: &StopReason) -> (String, u64) {
 fn reviewer(one: &ByReviewer) -> ReviewerFigures {
     ReviewerFigures {
         name: one.reviewer.clone(),
-        raised: one.raised,
         upheld: one.upheld,
         refuted: one.refuted,
-        open: one.open + one.pending,
+        out_of_scope: one.out_of_scope,
+        open: one.open,
+        pending: one.pending,
         cost: Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated },
     }
 }

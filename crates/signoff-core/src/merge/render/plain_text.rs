@@ -1,7 +1,7 @@
 //! Text of unknown origin, made fit for a terminal.
 
 /// Keeps line breaks and tabs; every other control character, and everything that reorders text on the
-/// screen, is replaced by something that can be seen.
+/// screen or hides in it, is replaced by something that can be seen.
 pub fn visible(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(visible_char).collect()
 }
@@ -17,17 +17,27 @@ fn visible_char(c: char) -> char {
         // The picture of each control character: ␛ for escape.
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\x7f' => '\u{2421}',
-        '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
+        '\u{80}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
+        _ if misleads(c) => char::REPLACEMENT_CHARACTER,
         _ => c,
     }
+}
+
+/// Whether a character shows text in another order than it is written, or is there without being seen. Those that join
+/// letters and pictures are part of honest writing.
+pub fn misleads(c: char) -> bool {
+    let reorders =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hides = matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    reorders || hides
 }
 
 /// A JSON document whose strings say with `\\u` what a terminal would obey: only strings can hold such
 /// characters, so the document stays the same.
 pub fn escaped_json(json: &str) -> String {
-    escaped(json, |c| format!("\\u{:04x}", u32::from(c)))
+    let units = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    escaped(json, units)
 }
 
 /// The same for XML, with character references. Only text and attributes can hold such characters.
@@ -47,9 +57,9 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     escaped
 }
 
-/// Characters that JSON and XML allow as they are, and that steer a terminal or reorder what it shows.
+/// Characters that JSON and XML allow as they are, and that steer a terminal or mislead whoever reads it.
 fn steers(c: char) -> bool {
-    matches!(c, '\x7f'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\x7f'..='\u{9f}') || misleads(c)
 }
 
 #[cfg(test)]
@@ -66,5 +76,16 @@ mod tests {
         insta::assert_snapshot!(escaped_json("\"\u{9b}2J\u{202e}x\u{200f}é\""), @r#""\u009b2J\u202ex\u200fé""#);
         insta::assert_snapshot!(escaped_xml("<a>\u{9b}2J\u{202e}x\u{7f}é</a>"), @r#"<a>&#x9B;2J&#x202E;x&#x7F;é</a>"#);
         insta::assert_snapshot!(one_line(" a\r\n\n b\tc "), @"a b c");
+    }
+
+    #[test]
+    fn what_hides_is_seen_and_what_joins_is_left() {
+        let hidden = "a\u{200b}b\u{feff}c\u{2028}d\u{61c}e\u{200f}f\u{e0041}g";
+        insta::assert_snapshot!(visible(hidden), @"a�b�c�d�e�f�g");
+        let json = escaped_json(&serde_json::Value::from(hidden).to_string());
+        insta::assert_snapshot!(json, @r#""a\u200bb\ufeffc\u2028d\u061ce\u200ff\udb40\udc41g""#);
+        assert_eq!(serde_json::from_str::<String>(&json).expect("a string"), hidden);
+        let honest = "👩\u{200d}💻 می\u{200c}خواهم";
+        assert_eq!(visible(honest), honest);
     }
 }
