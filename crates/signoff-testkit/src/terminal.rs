@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use pty_process::Size;
 use pty_process::blocking::{self, Pty};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{Action, LocalModes, tcflow, tcgetattr};
 
 use crate::TestEnv;
 
@@ -56,6 +58,8 @@ struct Drawn {
     parser: vt100::Parser,
     /// Nobody holds the terminal any more.
     is_over: bool,
+    /// Nobody looks at it any more: it is to be let go.
+    is_left: bool,
     /// How often it rang.
     rings: Rings,
 }
@@ -135,12 +139,16 @@ impl Terminal {
         let child = command.spawn(pts).expect("a started program");
         let parser = vt100::Parser::new(at_least_one(lines), at_least_one(columns), REMEMBERED);
         let seen = Arc::new(Seen {
-            drawn: Mutex::new(Drawn { parser, is_over: false, rings: Rings::default() }),
+            drawn: Mutex::new(Drawn { parser, is_over: false, is_left: false, rings: Rings::default() }),
             news: Condvar::new(),
         });
         let pty = Arc::new(pty);
         let (from, to) = (pty.clone(), seen.clone());
-        std::thread::spawn(move || to.read(&from));
+        std::thread::spawn(move || {
+            to.read(&from);
+            drop(from);
+            to.let_go();
+        });
         Self { pty, child, seen }
     }
 
@@ -243,6 +251,41 @@ impl Terminal {
         kill_process(pid, Signal::from_named_raw(signal).expect("a signal")).expect("a living process");
     }
 
+    /// From now on the terminal takes nothing: whoever writes to it waits.
+    ///
+    /// # Panics
+    /// If the program has ended.
+    pub fn stall(&self) {
+        let terminal = format!("/proc/{}/fd/0", self.child.id());
+        let flags = OFlags::RDWR | OFlags::NOCTTY;
+        let terminal = rustix::fs::open(terminal, flags, Mode::empty()).expect("the program's terminal");
+        tcflow(terminal, Action::OOff).expect("a terminal that can be stopped");
+    }
+
+    /// Waits for the end of a program whose terminal takes nothing: its exit code, and whether the terminal shows what is
+    /// typed, a line at a time.
+    ///
+    /// # Panics
+    /// If it cannot be waited for.
+    pub fn finish_stalled(mut self) -> (Option<i32>, bool) {
+        let code = self.child.wait().expect("an ended program").code();
+        let modes = tcgetattr(&*self.pty).expect("a terminal").local_modes;
+        (code, modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG))
+    }
+
+    /// The window is closed: the terminal is gone. Waits for the end of the program: its exit code.
+    ///
+    /// # Panics
+    /// If it cannot be waited for.
+    pub fn hang_up(mut self) -> Option<i32> {
+        self.seen.drawn().is_left = true;
+        self.seen.all();
+        let (another, _) = blocking::open().expect("a pseudo-terminal");
+        // The last hold of it, since nobody reads any more.
+        self.pty = Arc::new(another);
+        self.child.wait().expect("an ended program").code()
+    }
+
     /// Waits for the end of the program: its exit code, or none if a signal ended it, and the last screen.
     ///
     /// # Panics
@@ -302,22 +345,37 @@ impl Seen {
         let mut buffer = [0; 4096];
         loop {
             // Linux says EIO when the last one has let go.
-            let length = pty.read(&mut buffer).unwrap_or(0);
+            let length = if self.waits(pty) { pty.read(&mut buffer).unwrap_or(0) } else { 0 };
             let mut drawn = self.drawn();
             match buffer.get(..length) {
-                Some([]) | None => drawn.is_over = true,
+                Some([]) | None => return,
                 Some(bytes) => {
                     drawn.parser.process(bytes);
                     bytes.iter().for_each(|byte| drawn.rings.hear(*byte));
                 }
             }
-            let is_over = drawn.is_over;
             drop(drawn);
             self.news.notify_all();
-            if is_over {
-                return;
+        }
+    }
+
+    /// Nothing more is read.
+    fn let_go(&self) {
+        self.drawn().is_over = true;
+        self.news.notify_all();
+    }
+
+    /// Waits for something to read. False if nobody wants to any more.
+    fn waits(&self, pty: &Pty) -> bool {
+        let a_while = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let is_there =
+            || poll(&mut [PollFd::new(pty, PollFlags::IN)], Some(&a_while)).is_ok_and(|ready| ready > 0);
+        while !self.drawn().is_left {
+            if is_there() {
+                return true;
             }
         }
+        false
     }
 
     /// The screen when everything has been drawn.

@@ -28,7 +28,7 @@ use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
 use signoff_term::tui::Mode;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::console::{Console, Progress, say};
@@ -70,6 +70,8 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let (answers, may_ask) = (Answers::default(), !console.no_ask && !wanted.drive.no_ask);
     let takes =
         wanted.drive.only.is_empty() && wanted.opened.iter().any(|(_, facts)| facts.iter().any(picks));
+    // Before the terminal is taken: whoever ends the program then has it given back.
+    let signals = signals(&runtime)?;
     let screen = screen(console, (shop.repository.root(), takes), (&answers, may_ask));
     let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
     let rings = screen.as_ref().map(Screen::terminal).or_else(|| notifying::terminal(console));
@@ -84,7 +86,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
         let _server = reporting::start(shop.reports.clone(), console).await;
         let mut dispatcher = Dispatcher::new(shop.clone(), store.clone(), drive, &mut shown);
         answers.go_to(dispatcher.door());
-        listen(dispatcher.door(), answers.clone())?;
+        listen(signals, dispatcher.door(), answers.clone());
         for lease in wanted.resumed {
             dispatcher.take_up(lease)?;
         }
@@ -202,12 +204,20 @@ fn picks(fact: &Fact) -> bool {
     policy.arrangement == Arrangement::Slots
 }
 
+/// The signals that end the program: from now on they are only heard.
+fn signals(runtime: &Runtime) -> Result<[Signal; 3], Failure> {
+    let _inside = runtime.enter();
+    let hear =
+        |kind| signal(kind).map_err(|error| Failure::failed(format!("signals cannot be heard: {error}")));
+    Ok([hear(SignalKind::interrupt())?, hear(SignalKind::terminate())?, hear(SignalKind::hangup())?])
+}
+
 /// What signals tell. A screen hears Ctrl-C as a key, which counts the same.
-fn listen(door: UnboundedSender<Input>, answers: Answers) -> Result<(), EngineError> {
-    let broken = |error: std::io::Error| EngineError::Broken(error.to_string());
-    let mut interrupts = signal(SignalKind::interrupt()).map_err(broken)?;
-    let mut ends = signal(SignalKind::terminate()).map_err(broken)?;
-    let mut hangups = signal(SignalKind::hangup()).map_err(broken)?;
+fn listen(
+    [mut interrupts, mut ends, mut hangups]: [Signal; 3],
+    door: UnboundedSender<Input>,
+    answers: Answers,
+) {
     tokio::spawn(async move {
         while !door.is_closed() {
             tokio::select! {
@@ -217,7 +227,6 @@ fn listen(door: UnboundedSender<Input>, answers: Answers) -> Result<(), EngineEr
             }
         }
     });
-    Ok(())
 }
 
 impl Came {

@@ -18,11 +18,14 @@ pub use clerk::Clerk;
 pub use driving::Driving;
 pub use queue::{Queue, is_queued};
 pub use signals::Ends;
+pub use terminal::Patience;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
@@ -32,6 +35,7 @@ use signoff_engine::notify::Terminal;
 use signoff_term::tui::{Ink, Material, Mode, Tui, Wish};
 
 use self::drawing::Drawing;
+use self::signals::Told;
 use crate::console::Console;
 use crate::door;
 
@@ -40,6 +44,9 @@ const PIECE: usize = 1000;
 
 /// How much of a line that an agent said is handed over: no screen shows more.
 const LINE: usize = 2000;
+
+/// How often it is looked whether the terminal still takes something.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// What the drawing thread is told.
 enum News {
@@ -157,6 +164,10 @@ impl Teller {
 pub struct Screen {
     teller: Teller,
     drawing: Option<JoinHandle<()>>,
+    /// Closed when it draws no more.
+    drawn: Receiver<()>,
+    /// Somebody wants it to end.
+    ends: Arc<AtomicBool>,
 }
 
 impl Screen {
@@ -170,21 +181,35 @@ impl Screen {
         if !console.is_live() || !terminal::is_ours() {
             return None;
         }
-        let ((tell, news), (signals, told)) = (mpsc::channel(), mpsc::channel());
+        let ((tell, news), (signals, signalled)) = (mpsc::channel(), mpsc::channel());
         let (teller, wake) = (Teller(tell.clone()), tell);
         let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
         let mut tui = Tui::new(mode, ink);
         tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
-        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console, (ends, told));
+        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console, (ends, signalled));
         drawing.begin().ok()?;
-        let heard = move |one| signals.send(one).is_ok() && wake.send(News::Signal).is_ok();
+        let wanted = Arc::new(AtomicBool::new(false));
+        let told = wanted.clone();
+        let heard = move |one| {
+            told.fetch_or(one == Told::End, Ordering::AcqRel);
+            signals.send(one).is_ok() && wake.send(News::Signal).is_ok()
+        };
         signals::listen(ends, heard).ok()?;
-        let drawing = std::thread::spawn(move || drawing.draw_until_told_off(&news));
-        Some(Self { teller, drawing: Some(drawing) })
+        let (draws, drawn) = mpsc::channel();
+        let drawing = std::thread::spawn(move || {
+            let _draws = draws;
+            drawing.draw_until_told_off(&news);
+        });
+        Some(Self { teller, drawing: Some(drawing), drawn, ends: wanted })
     }
 
     pub fn teller(&self) -> &Teller {
         &self.teller
+    }
+
+    /// Whether it was told to end and cannot hear it: the terminal takes nothing. To be asked again and again.
+    pub fn is_deaf(&self, patience: &mut Patience) -> bool {
+        patience.is_over() && self.ends.load(Ordering::Acquire)
     }
 
     /// Where notifications go meanwhile: who draws also rings, so that neither gets in the way of the other.
@@ -198,7 +223,14 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         self.teller.send(News::Over);
-        self.drawing.take().map(JoinHandle::join);
+        let Some(drawing) = self.drawing.take() else { return };
+        let mut patience = Patience::default();
+        while self.drawn.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
+            if patience.is_over() {
+                return terminal::abandon();
+            }
+        }
+        drawing.join().ok();
     }
 }
 

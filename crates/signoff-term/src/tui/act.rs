@@ -35,8 +35,10 @@ impl Tui {
             (key, Some(Dialog::Question)) => self.answered(key),
             (key, Some(dialog)) => self.decided(dialog, key),
             (key, None) => {
+                let wish = self.pressed(key);
+                // Also a key that led back to the list, where a question may wait.
                 self.listed_at = Some(now).filter(|_| self.opened.is_none());
-                self.pressed(key)
+                wish
             }
         }
         .into_iter()
@@ -104,6 +106,8 @@ impl Tui {
 
     fn pressed(&mut self, key: Press) -> Option<Wish> {
         match (key, self.mode) {
+            // What was copied elsewhere is no key.
+            (Press::Pasted(_), _) => {}
             (Press::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
             (Press::Char('q'), Mode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
             (Press::Char('q'), _) => return Some(Wish::Quit),

@@ -132,6 +132,19 @@ impl Dialog {
     }
 }
 
+impl Dialog {
+    /// So many of its lines, among them the one that keys change.
+    fn within(&self, mut lines: Vec<Line<'static>>, most: usize) -> Vec<Line<'static>> {
+        let changed = match self {
+            Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => lines.len(),
+            // The first line is the task.
+            Self::Edit { chosen, reason: None, .. } => chosen.map_or(0, |at| at + 2),
+            Self::Question | Self::Retry(_) | Self::Cancel(_) | Self::Help { .. } | Self::Quit => 0,
+        };
+        lines.split_off(changed.saturating_sub(most))
+    }
+}
+
 fn confirmed(key: Press, wish: Wish) -> Reply {
     if matches!(key, Press::Char('y' | 'Y')) {
         Reply::Closes(Some(wish))
@@ -188,7 +201,7 @@ enum Typed {
 
 fn typed(text: &mut String, key: Press) -> Typed {
     match (key, text.len() < REASON) {
-        (Press::Char(c), true) if !c.is_control() => text.push(c),
+        (Press::Char(c) | Press::Pasted(c), true) if !c.is_control() => text.push(c),
         (Press::Backspace, _) => {
             text.pop();
         }
@@ -266,6 +279,7 @@ pub fn lay(dialog: &Dialog, sheet: &mut Sheet<'_>, ink: Ink, question: impl Fn(u
     let inner = if framed { (width - 4).min(WIDTH) } else { width };
     let most = if framed { height - 2 } else { height };
     let lines = dialog.lines(ink, inner, question(inner, most));
+    let lines = dialog.within(lines, most);
     if !framed {
         Clear.render(sheet.area, sheet.buffer);
         sheet.lines(&lines);

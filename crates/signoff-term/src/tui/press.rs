@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Press {
     Char(char),
+    /// A character of a text that was pasted. It is text wherever text is typed, and nothing anywhere else.
+    Pasted(char),
     /// Together with the control key: `Ctrl('c')`.
     Ctrl(char),
     Up,

@@ -21,7 +21,7 @@ use crate::desk::Desk;
 use crate::door;
 use crate::drive::run_id;
 use crate::failure::{Exit, Failure};
-use crate::screen::{Clerk, Ends, Fulfil, Left, Screen};
+use crate::screen::{Clerk, Ends, Fulfil, Left, Patience, Screen};
 use crate::show::Tale;
 
 /// How often the clocks of a replay go on.
@@ -102,7 +102,7 @@ fn on_screen(
     mut pacing: Pacing,
     told: &Receiver<Told>,
 ) -> Result<Exit, Failure> {
-    let teller = screen.teller();
+    let (teller, mut patience) = (screen.teller(), Patience::default());
     let mut shown = 0;
     teller.supply(Material::Pace(pacing.told(scene.log.is_empty())));
     loop {
@@ -127,6 +127,7 @@ fn on_screen(
                 pacing.change(tempo);
                 teller.supply(Material::Pace(pacing.told(shown == scene.log.len())));
             }
+            Err(RecvTimeoutError::Timeout) if screen.is_deaf(&mut patience) => return Ok(Exit::Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(broken()),
         }

@@ -16,7 +16,7 @@ use super::replay::naming;
 use crate::console::Console;
 use crate::drive::run_id;
 use crate::failure::{Exit, Failure};
-use crate::screen::{Clerk, Ends, Fulfil, Left, Screen};
+use crate::screen::{Clerk, Ends, Fulfil, Left, Patience, Screen};
 use crate::show::Tale;
 use crate::{desk, door};
 
@@ -93,7 +93,7 @@ pub fn broken() -> Failure {
 }
 
 fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<Exit, Failure> {
-    let teller = screen.teller();
+    let (teller, mut patience) = (screen.teller(), Patience::default());
     loop {
         let news = feed.news()?;
         if let Some(queue) = feed.queue(news.iter().any(moves_the_queue))? {
@@ -106,6 +106,7 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<
         break_for_a_test();
         match left.recv_timeout(MOMENT) {
             Ok(left) => return Ok(exit(left)),
+            Err(RecvTimeoutError::Timeout) if screen.is_deaf(&mut patience) => return Ok(Exit::Interrupted),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(broken()),
         }

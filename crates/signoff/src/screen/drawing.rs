@@ -25,6 +25,9 @@ const MOST: usize = 20_000;
 /// How long it may take.
 const LONGEST: SignedDuration = SignedDuration::from_millis(20);
 
+/// The same where facts are taken in: a long log is there the sooner the less often it is drawn on the way.
+const LONGEST_LOG: SignedDuration = SignedDuration::from_millis(100);
+
 /// What the drawing thread owns.
 pub struct Drawing {
     tui: Tui,
@@ -157,14 +160,15 @@ impl Drawing {
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
-        let begun = door::now();
+        let (begun, mut longest) = (door::now(), LONGEST);
         for _ in 0..MOST {
             self.hear_signals();
-            if door::now().duration_since(begun).abs() > LONGEST {
+            if door::now().duration_since(begun).abs() > longest {
                 return true;
             }
             match news.try_recv() {
                 Ok(next) => {
+                    longest = if matches!(next, News::Facts(_)) { LONGEST_LOG } else { longest };
                     if !self.take(next) {
                         return false;
                     }
@@ -179,6 +183,8 @@ impl Drawing {
     fn hear_signals(&mut self) {
         while let Ok(told) = self.signals.try_recv() {
             match told {
+                // A terminal that hung up is no interruption.
+                Told::End if terminal::whose() == Whose::Nobodys => self.leave(Left::Gone),
                 Told::End => self.leave(Left::Interrupted),
                 Told::Stop => self.stop(),
                 Told::GoOn => self.go_on(),

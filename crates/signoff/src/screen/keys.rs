@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signoff_term::tui::Press;
 
-use super::press::{ESCAPE, presses};
+use super::press::Typing;
 
 /// How long the rest of a key may be on its way: an escape alone is a key of its own.
 const REST: Duration = Duration::from_millis(50);
@@ -23,26 +23,33 @@ pub enum Heard {
     Gone,
 }
 
-/// A keyboard, and the beginning of a key or a character whose end is still to come.
+/// So often nothing may come before the end of a paste is not waited for any longer.
+const SILENT: u32 = 60;
+
+/// A keyboard.
 #[derive(Debug, Default)]
-pub struct Keys(Vec<u8>);
+pub struct Keys {
+    typing: Typing,
+    /// How often nothing came in the middle of a paste.
+    silent: u32,
+}
 
 impl Keys {
     /// Waits so long for a key. The terminal must be ours: others are stopped when they read from it.
     pub fn wait(&mut self, longest: Duration) -> Heard {
         let stdin = io::stdin();
-        let begun = self.0.first() == Some(&ESCAPE);
+        let begun = self.typing.has_begun();
         let over = !is_more(&stdin, if begun { REST } else { longest });
-        if over && !begun {
-            return Heard::Keys(Vec::new());
+        self.silent = if over && self.typing.is_pasting() { self.silent + 1 } else { 0 };
+        if self.silent > SILENT {
+            self.typing.give_up_paste();
         }
-        if !over {
-            let Some(typed) = some(&stdin) else { return Heard::Gone };
-            self.0.extend(typed);
+        if over {
+            let rest = if begun { self.typing.presses(&[], true) } else { Vec::new() };
+            return Heard::Keys(rest);
         }
-        let (found, left) = presses(&std::mem::take(&mut self.0), over);
-        self.0 = left;
-        Heard::Keys(found)
+        let Some(typed) = some(&stdin) else { return Heard::Gone };
+        Heard::Keys(self.typing.presses(&typed, false))
     }
 }
 

@@ -8,25 +8,93 @@ pub const ESCAPE: u8 = 0x1b;
 /// No key takes more bytes than this.
 const LONGEST: usize = 32;
 
-/// The keys in what was typed, and what is left at its end: the beginning of a character or of a key. `over` says that
-/// nothing comes after it: an escape alone is a key then, and the beginning of one is none.
-pub fn presses(bytes: &[u8], over: bool) -> (Vec<Press>, Vec<u8>) {
-    let (mut found, mut rest) = (Vec::new(), bytes);
-    while let Some((&first, more)) = rest.split_first() {
+/// What stands before and after a text that was pasted.
+const BEGIN: &[u8] = b"\x1b[200~";
+const END: &[u8] = b"\x1b[201~";
+
+/// From bytes to keys, as far as they have come.
+#[derive(Debug, Default)]
+pub struct Typing {
+    /// The beginning of a character or of a key whose end is still to come.
+    rest: Vec<u8>,
+    /// Whether what comes was pasted.
+    pasting: bool,
+}
+
+impl Typing {
+    /// Whether a key has begun.
+    pub fn has_begun(&self) -> bool {
+        self.rest.first() == Some(&ESCAPE)
+    }
+
+    pub fn is_pasting(&self) -> bool {
+        self.pasting
+    }
+
+    /// The end of a paste is not waited for any longer.
+    pub fn give_up_paste(&mut self) {
+        (self.pasting, self.rest) = (false, Vec::new());
+    }
+
+    /// The keys in what was typed. `over` says that nothing comes after it for now: an escape alone is a key then, and the
+    /// beginning of one is none.
+    pub fn presses(&mut self, typed: &[u8], over: bool) -> Vec<Press> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        bytes.extend(typed);
+        let (mut found, mut rest) = (Vec::new(), bytes.as_slice());
+        while !rest.is_empty() {
+            let before = rest.len();
+            rest =
+                if self.pasting { self.pasted(rest, &mut found) } else { self.typed(rest, over, &mut found) };
+            if rest.len() == before {
+                break;
+            }
+        }
+        self.rest = rest.to_owned();
+        found
+    }
+
+    /// Takes in one key, or the beginning of a paste. Gives what is left; all of it, where more is to come first.
+    fn typed<'a>(&mut self, bytes: &'a [u8], over: bool, found: &mut Vec<Press>) -> &'a [u8] {
+        if let Some(left) = bytes.strip_prefix(BEGIN) {
+            self.pasting = true;
+            return left;
+        }
+        let Some((&first, more)) = bytes.split_first() else { return bytes };
         let (press, left) = match first {
-            ESCAPE if !over && is_begun(more) => return (found, rest.to_owned()),
+            ESCAPE if !over && is_begun(more) => return bytes,
             ESCAPE => escaped(more),
             0x00..0x20 | 0x7f => (control(first), more),
-            0x20.. => match character(rest) {
+            0x20.. => match character(bytes) {
                 Some((char, left)) => (Some(Press::Char(char)), left),
-                None if is_beginning(rest) => return (found, rest.to_owned()),
+                None if is_beginning(bytes) => return bytes,
                 None => (None, more),
             },
         };
         found.extend(press);
-        rest = left;
+        left
     }
-    (found, Vec::new())
+
+    /// Takes in one character that was pasted, or the end of it. Lines and gaps become spaces.
+    fn pasted<'a>(&mut self, bytes: &'a [u8], found: &mut Vec<Press>) -> &'a [u8] {
+        if let Some(left) = bytes.strip_prefix(END) {
+            self.pasting = false;
+            return left;
+        }
+        let Some((&first, more)) = bytes.split_first() else { return bytes };
+        let (press, left) = match first {
+            ESCAPE if END.starts_with(bytes) => return bytes,
+            b'\r' | b'\n' | b'\t' => (Some(Press::Pasted(' ')), more),
+            0x00..0x20 | 0x7f => (None, more),
+            0x20.. => match character(bytes) {
+                Some((char, left)) => (Some(Press::Pasted(char)), left),
+                None if is_beginning(bytes) => return bytes,
+                None => (None, more),
+            },
+        };
+        found.extend(press);
+        left
+    }
 }
 
 fn control(byte: u8) -> Option<Press> {
@@ -107,7 +175,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<Press> {
-        presses(text.as_bytes(), true).0
+        Typing::default().presses(text.as_bytes(), true)
     }
 
     #[test]
@@ -124,27 +192,43 @@ mod tests {
         );
         assert_eq!(all("\x1b"), [Esc]);
         assert_eq!(all("\x1bq"), [Esc, Char('q')]);
-        assert_eq!(all("\x1b[200~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);
+        assert_eq!(all("\x1b[15~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);
     }
 
     /// However the bytes of keys come, they are the same keys.
     #[test]
     fn a_key_may_come_in_pieces() {
-        let typed = b"\x1b[A\x1b[1;5Bq\x1bOC\x1b[6~j";
+        let typed = "\x1b[A\x1b[1;5Bq\x1bOC\x1b[6~j\x1b[200~a\r\nü\x1b[A\x1b[201~kü".as_bytes();
+        let whole = Typing::default().presses(typed, false);
         for at in 0..typed.len() {
-            let (mut found, mut left) = presses(&typed[..at], false);
-            left.extend(&typed[at..]);
-            found.extend(presses(&left, false).0);
-            assert_eq!(found, presses(typed, false).0, "cut at {at}");
+            let mut typing = Typing::default();
+            let mut found = typing.presses(&typed[..at], false);
+            found.extend(typing.presses(&typed[at..], false));
+            assert_eq!(found, whole, "cut at {at}");
         }
-        assert_eq!(presses(b"j\x1b", false), (vec![Press::Char('j')], vec![0x1b]));
-        assert_eq!(presses(b"\x1b[1;", true), (Vec::new(), Vec::new()));
+        let mut typing = Typing::default();
+        assert_eq!(typing.presses(b"j\x1b", false), [Press::Char('j')]);
+        assert!(typing.has_begun());
+        assert_eq!(typing.presses(b"[1;", true), []);
+    }
+
+    #[test]
+    fn what_is_pasted_is_text_and_never_a_key() {
+        use Press::{Char, Pasted};
+        let pasted = all("c\x1b[200~y\ncq\x03\x1b[201~q");
+        assert_eq!(pasted, [Char('c'), Pasted('y'), Pasted(' '), Pasted('c'), Pasted('q'), Char('q')]);
+        let mut typing = Typing::default();
+        assert_eq!(typing.presses(b"\x1b[200~a\x1b[20", true), [Pasted('a')]);
+        assert!(typing.is_pasting());
+        typing.give_up_paste();
+        assert_eq!(typing.presses(b"q", false), [Char('q')]);
     }
 
     #[test]
     fn a_character_may_come_in_pieces() {
-        let (found, left) = presses(&"aü".as_bytes()[..2], false);
-        assert_eq!((found, left), (vec![Press::Char('a')], vec![0xc3]));
-        assert_eq!(presses(&[0xff, b'a'], false).0, [Press::Char('a')]);
+        let mut typing = Typing::default();
+        assert_eq!(typing.presses(&"aü".as_bytes()[..2], false), [Press::Char('a')]);
+        assert_eq!(typing.presses(&"ü".as_bytes()[1..], false), [Press::Char('ü')]);
+        assert_eq!(Typing::default().presses(&[0xff, b'a'], false), [Press::Char('a')]);
     }
 }

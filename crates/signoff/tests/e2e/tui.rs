@@ -222,6 +222,44 @@ fn whoever_ends_it_the_terminal_is_given_back() {
 }
 
 #[test]
+fn a_window_that_is_closed_has_seen_enough() {
+    let (project, _) = worked();
+    for command in [&["watch"][..], &["replay", "1"]] {
+        let terminal = project.env.terminal(command);
+        terminal.wait_for("q leave");
+        assert_eq!(terminal.hang_up(), Some(0), "{command:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_keeps_nobody_from_ending() {
+    let (project, _) = waiting();
+    for command in [&["work"][..], &["watch"], &["replay", "1"]] {
+        let terminal = project.env.terminal(command);
+        terminal.wait_for("Log in");
+        terminal.stall();
+        terminal.signal(TERM);
+        assert_eq!(terminal.finish_stalled(), (Some(130), true), "{command:?}");
+    }
+}
+
+#[test]
+fn what_is_pasted_is_a_reason_and_no_keys() {
+    let (project, _) = worked();
+    let terminal = project.env.terminal(&["watch", "1"]);
+    terminal.wait_for("> DONE");
+    let pasted = "\x1b[200~wrong because\ncheck your facts\x1b[201~";
+    terminal.send(pasted);
+    terminal.send(key::ENTER);
+    terminal.send("2");
+    terminal.wait_for("missing input validation");
+    terminal.send("x");
+    terminal.wait_for("Why is it wrong?");
+    terminal.send(pasted);
+    terminal.wait_for("> wrong because check your facts_");
+}
+
+#[test]
 fn a_panic_leaves_a_terminal_on_which_it_can_be_read() {
     let project = asking();
     for (place, code) in [("drawing", 1), ("watching", 101)] {

@@ -39,7 +39,9 @@ fn a_question_is_answered() {
         [],
         "nothing is chosen before a key chose it"
     );
-    let wishes = scene.press(&[Press::Down, Press::Enter]);
+    let long_after = scene.now() + jiff::SignedDuration::from_secs(1);
+    assert_eq!(scene.tui.press(Press::Down, long_after), []);
+    let wishes = scene.tui.press(Press::Enter, long_after);
     let [Wish::Settle(Decided::Answer { loop_id, choice, .. })] = wishes.as_slice() else {
         panic!("{wishes:?}")
     };
@@ -121,6 +123,25 @@ fn keys_meant_for_the_list_answer_no_question() {
     scene.tui.press(down, begun + later(2000));
     let wishes = scene.tui.press(enter, begun + later(2010));
     assert!(matches!(wishes.as_slice(), [Wish::Settle(Decided::Answer { .. })]), "{wishes:?}");
+}
+
+#[test]
+fn what_is_pasted_decides_nothing() {
+    let paste = |text: &str| text.chars().map(Press::Pasted).collect::<Vec<_>>();
+    let mut scene = quiet();
+    assert_eq!(decided(scene.press(&paste("cyrq"))), []);
+    scene.press(&[Press::Char('c')]);
+    assert_eq!(scene.press(&paste("yes")), []);
+    assert!(scene.text(SMALL).contains(" Cancel "), "a pasted y is no yes");
+}
+
+/// Whoever leaves a pane with one key too many has not answered the question behind it.
+#[test]
+fn the_key_that_leaves_a_pane_answers_no_question() {
+    let mut scene = Scene::new(judged());
+    scene.press(&[Press::Char('o'), Press::Char('2')]);
+    assert_eq!(decided(scene.press(&[Press::Esc, Press::Esc])), []);
+    assert!(scene.text(SMALL).contains(" Question "));
 }
 
 #[test]
