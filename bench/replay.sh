@@ -32,5 +32,27 @@ printf '%-66s %8s %8s\n' "what" "measured" "limit"
 row "replay --speed max, in lines" "$(seconds "$signoff" replay 1 --speed max --plain)" 2
 lines=$(wc -l <"$place/out")
 row "replay --speed max, as JSON" "$(seconds "$signoff" replay 1 --speed max --json-events)" 2
+if command -v python3 >/dev/null; then
+    row "replay --speed max, on a screen of 120 columns and 40 lines" "$(python3 - "$signoff" <<'SCREEN'
+import fcntl, os, pty, select, struct, sys, termios, time
+
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm-256color"
+    time.sleep(0.2)  # until the terminal has its size
+    os.execv(sys.argv[1], [sys.argv[1], "replay", "1", "--speed", "max"])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+begin, seen, piece = time.monotonic(), b"", b"."
+# It stays on the screen, and says so, when all of it is shown.
+while piece and b"at its end" not in seen and time.monotonic() - begin < 60:
+    if select.select([terminal], [], [], 0.1)[0]:
+        piece = os.read(terminal, 1 << 16)
+        seen = (seen + piece)[-20000:]
+print(f"{time.monotonic() - begin - 0.2:.2f}", end="")
+os.write(terminal, b"q")
+os.waitpid(pid, 0)
+SCREEN
+)" 2
+fi
 printf '%s lines, %s facts\n' "$lines" "$(wc -l <"$place/out")"
 exit $over
