@@ -10,6 +10,7 @@ mod headers;
 mod live;
 mod pages;
 mod part;
+mod patience;
 mod site;
 mod token;
 mod wishes;
@@ -144,10 +145,17 @@ fn router(site: Arc<Site>) -> Router {
 async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let answer = match site.door.judge(request.method(), request.uri(), request.headers()) {
         Judged::In => next.run(request).await,
+        Judged::Stranger => parting(next.run(request).await),
         Judged::Welcome { to } => welcome(&site.door, &to),
-        Judged::Out(denied) => self::denied(denied),
+        Judged::Out(denied) => parting(self::denied(denied)),
     };
     headers::dress(answer)
+}
+
+/// The last answer on its connection: who has no token keeps no place.
+fn parting(mut answer: Response) -> Response {
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
 }
 
 /// On to the same page, which the browser may show from now on. The address with the token is told to nobody.
