@@ -145,17 +145,11 @@ fn router(site: Arc<Site>) -> Router {
 async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let answer = match site.door.judge(request.method(), request.uri(), request.headers()) {
         Judged::In => next.run(request).await,
-        Judged::Stranger => parting(next.run(request).await),
+        Judged::Stranger => headers::parting(next.run(request).await),
         Judged::Welcome { to } => welcome(&site.door, &to),
-        Judged::Out(denied) => parting(self::denied(denied)),
+        Judged::Out(denied) => headers::parting(self::denied(denied)),
     };
     headers::dress(answer)
-}
-
-/// The last answer on its connection: who has no token keeps no place.
-fn parting(mut answer: Response) -> Response {
-    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    answer
 }
 
 /// On to the same page, which the browser may show from now on. The address with the token is told to nobody.

@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::headers::parting;
 use super::live::Live;
 use super::patience::Patient;
 
@@ -42,13 +43,13 @@ struct House {
     router: Router,
     live: Arc<Live>,
     limits: Limits,
-    /// Changes whenever somebody waits for a place.
-    short: watch::Receiver<()>,
+    /// Whether somebody waits for a place.
+    short: watch::Receiver<bool>,
 }
 
 /// Serves until it ends; then those who are being answered are answered to the end.
 pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<Live>, limits: Limits) {
-    let (shortage, short) = watch::channel(());
+    let (shortage, short) = watch::channel(false);
     let ended = live.ended();
     let house = House { router, live, limits, short };
     let mut connections = JoinSet::new();
@@ -60,15 +61,11 @@ pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<Live>, l
         {
             connections.spawn(one(stream, house.clone()));
         }
+        shortage.send_if_modified(|short| std::mem::replace(short, next.is_some()) != next.is_some());
         tokio::select! {
             () = &mut ended => break,
             Some(_) = connections.join_next() => {}
-            (stream, _) = Listener::accept(&mut listener), if next.is_none() => {
-                next = Some(stream);
-                if connections.len() >= limits.connections {
-                    shortage.send_replace(());
-                }
-            }
+            (stream, _) = Listener::accept(&mut listener), if next.is_none() => next = Some(stream),
         }
     }
     drop(listener);
@@ -80,9 +77,11 @@ async fn one(stream: TcpStream, mut house: House) {
     // What is told as it happens is told in small pieces.
     stream.set_nodelay(true).ok();
     let (asked, router) = (AtomicBool::new(false), TowerToHyperService::new(house.router));
+    let crowd = house.short.clone();
     let service = service_fn(|request| {
         asked.store(true, Ordering::Relaxed);
-        router.call(request)
+        let answering = router.call(request);
+        async { answering.await.map(|answer| if *crowd.borrow() { parting(answer) } else { answer }) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(house.limits.head);
@@ -90,13 +89,14 @@ async fn one(stream: TcpStream, mut house: House) {
     let connection = server.serve_connection(stream, service);
     let ended = house.live.ended();
     tokio::pin!(connection, ended);
-    house.short.mark_unchanged();
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
             () = &mut ended => break,
             // Who was answered has no need of a place; who has only just come may have asked already.
-            Ok(()) = house.short.changed() => if asked.load(Ordering::Relaxed) { break },
+            Ok(()) = house.short.changed() => {
+                if *house.short.borrow_and_update() && asked.load(Ordering::Relaxed) { break }
+            }
         }
     }
     connection.as_mut().graceful_shutdown();
