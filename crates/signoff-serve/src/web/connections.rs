@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::headers::parting;
-use super::live::Live;
+use super::live::{HEARTBEAT, Live};
 use super::patience::Patient;
 
-/// How much is given to those who did not show a token yet.
+/// How much is given to those who come, and how often they hear of us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// So many may be connected at once; others wait until one of them leaves.
@@ -29,11 +29,18 @@ pub struct Limits {
     pub head: Duration,
     /// How long nothing need be taken of an answer.
     pub answer: Duration,
+    /// How often those who listen and have nothing to hear are told that somebody is there.
+    pub heartbeat: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 256, head: Duration::from_secs(10), answer: Duration::from_secs(20) }
+        Self {
+            connections: 256,
+            head: Duration::from_secs(10),
+            answer: Duration::from_secs(20),
+            heartbeat: HEARTBEAT,
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn those_who_want_numbers_keep_nobody_from_looking() {
 /// Places are short, and whoever has one may keep it for longer than the test waits.
 fn small() -> Site {
     let long = Duration::from_secs(300);
-    Site::start_with(Limits { connections: 3, head: long, answer: long })
+    Site::start_with(Limits { connections: 3, head: long, answer: long, ..Limits::default() })
 }
 
 /// A request that leaves its connection open.
