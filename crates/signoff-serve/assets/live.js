@@ -228,8 +228,8 @@ function listen() {
     subscribe();
   });
   navigator.locks.request(LOCK, { signal: turn.signal }, hold).catch(() => {});
-  // Who does not listen itself was told nothing of what happened before.
-  refresh();
+  // Who does not listen itself is told nothing of what happened before.
+  later = setTimeout(() => { if (!events) refresh(); }, 100);
 }
 
 function subscribe() {

@@ -280,11 +280,28 @@ fn a_verdict_can_be_set_where_it_is_offered_and_what_was_typed_is_kept_where_not
     // Somebody had the page open before.
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&reason=seen&back=/tasks/1").body;
     assert!(refused.contains("role=\"alert\"") && refused.contains("task 1 is being worked on"), "{refused}");
+    assert!(refused.contains("You wrote: <bdi>seen</bdi>"), "{refused}");
     let_go(&project, 1);
     let_go(&project, 2);
     assert_eq!(project.env.finish(program).code, Some(0));
     let odd = page.submit("/tasks/1/edit", "verdict=FINE&reason=seen+it&back=/tasks/1").body;
     assert!(odd.contains("role=\"alert\"") && odd.contains("value=\"seen it\""), "{odd}");
+}
+
+#[test]
+fn no_verdict_can_be_set_of_what_a_killed_program_left() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+    project.run(&["add", "Part 1"]);
+    let mut program = project.start(&["work"]);
+    until_begun(&project, 1);
+    program.kill().expect("a program");
+    program.wait().expect("its end");
+    let page = Served::start(&project);
+    let shown = page.get("/tasks/1").body;
+    assert!(shown.contains("it was interrupted") && !shown.contains("Set the verdict"), "{shown}");
+    let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&back=/tasks/1").body;
+    assert!(refused.contains("task 1 is being worked on"), "{refused}");
+    let_go(&project, 1);
 }
 
 #[test]
