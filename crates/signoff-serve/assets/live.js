@@ -41,7 +41,8 @@ async function refresh() {
 // Puts the page as it is now in the place of what is shown, or says why that cannot be done.
 async function fetched() {
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
+    const signal = AbortSignal.timeout(30000);
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store", signal });
     if (answer.status === 401) return banner.dataset.refused;
     if (!answer.ok) return banner.dataset.failed;
     swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
@@ -55,8 +56,11 @@ function swap(fresh) {
   const scroll = window.scrollY;
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
-    if (!next) empty(old);
+    // A button is not taken away from under a finger.
+    if (old.contains(pressed)) changedMeanwhile = true;
+    else if (!next) empty(old);
     else if (written(next) !== sent.get(old)) replace(old, next);
+    else dated(old, next);
   }
   // A part that was not there when the page was loaded has no place to be put: it takes that of its neighbours.
   let before = null;
@@ -74,10 +78,37 @@ function empty(part) {
   part.replaceChildren();
 }
 
-// What is written in a part, but for the time that goes on by itself: a button is not replaced under somebody's finger
-// because a second has passed.
+// What is written in a part, but for the time that goes on by itself: nothing is replaced because a second has passed.
 function written(part) {
-  return part.innerHTML.replace(/<time [^>]*data-ms=[^>]*>[^<]*/g, "<time>");
+  return part.innerHTML
+    .replace(/<time [^>]*data-ms=[^>]*>[^<]*/g, "<time>")
+    .replace(/(<time [^>]*>)[^<]*/g, "$1");
+}
+
+// How long ago things were, in a part that is the same otherwise.
+function dated(old, next) {
+  const times = next.querySelectorAll("time");
+  old.querySelectorAll("time").forEach((one, index) => {
+    const now = times[index];
+    if (now && !("ms" in one.dataset) && one.textContent !== now.textContent) one.textContent = now.textContent;
+  });
+}
+
+// What is held down, by a pointer or by the space bar: it is a click only if it is still there when it is let go.
+let pressed = null;
+let changedMeanwhile = false;
+
+function press(target) {
+  pressed = target;
+}
+
+function release() {
+  // The click comes first.
+  setTimeout(() => {
+    pressed = null;
+    if (changedMeanwhile) refresh();
+    changedMeanwhile = false;
+  });
 }
 
 function remembered(part) {
@@ -170,49 +201,107 @@ function span(milliseconds) {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-// A browser opens six connections to one server, for all its tabs together: only what is looked at holds one.
+// A browser opens six connections to one server, for all its windows together. So one of them listens, and tells the
+// others: whoever has the lock. Where there are no locks, each window that is looked at listens for itself.
+const LOCK = "signoff-events";
+const others = navigator.locks && window.BroadcastChannel ? new BroadcastChannel(LOCK) : null;
 let events = null;
 let wait = 500;
 let later;
+let leave = () => {};
+
+// When something was heard last, how often something is to be heard, and whether something was missed.
+let heardAt = performance.now();
+let every = 15000;
+let lost = false;
 
 function listen() {
   hush();
   if (document.hidden) return;
+  heardAt = performance.now();
+  if (!others) return subscribe();
+  const turn = new AbortController();
+  leave = () => turn.abort();
+  const hold = () => new Promise((done) => {
+    if (turn.signal.aborted) return done();
+    turn.signal.addEventListener("abort", done);
+    subscribe();
+  });
+  navigator.locks.request(LOCK, { signal: turn.signal }, hold).catch(() => {});
+  // Who does not listen itself is told nothing of what happened before.
+  later = setTimeout(() => { if (!events) refresh(); }, 100);
+}
+
+function subscribe() {
+  clearTimeout(later);
+  events?.close();
   const source = new EventSource("/events");
   events = source;
-  let lost = false;
   source.addEventListener("open", () => {
     wait = 500;
-    tell("heard", "");
-    if (lost) refresh();
-    lost = false;
+    pass({ what: "open" });
   });
-  source.addEventListener("changed", (event) => {
-    if (concerns(JSON.parse(event.data))) refresh();
-  });
+  source.addEventListener("changed", (event) => pass({ what: "changed", told: JSON.parse(event.data) }));
+  source.addEventListener("beat", (event) => pass({ what: "beat", told: JSON.parse(event.data) }));
   source.addEventListener("error", () => {
-    lost = true;
-    tell("heard", LOST);
+    pass({ what: "lost" });
     // A browser tries again by itself, unless it was refused.
     if (source.readyState !== EventSource.CLOSED) return;
-    later = setTimeout(() => { listen(); refresh(); }, wait);
+    later = setTimeout(() => { subscribe(); refresh(); }, wait);
     wait = Math.min(wait * 2, 15000);
   });
 }
 
+function pass(message) {
+  others?.postMessage(message);
+  hear(message);
+}
+
+function hear({ what, told }) {
+  if (document.hidden) return;
+  heardAt = performance.now();
+  if (what === "lost") return miss();
+  if (what === "beat") main.dataset.every = every = told.every;
+  tell("heard", "");
+  if (lost || (what === "changed" && concerns(told))) refresh();
+  lost = false;
+}
+
+function miss() {
+  lost = true;
+  tell("heard", LOST);
+}
+
+// A server that hangs, or a way to it that is gone, closes nothing: nothing is heard of it any more.
+function doubt() {
+  if (performance.now() - heardAt < 2 * every + 5000) return;
+  heardAt = performance.now();
+  miss();
+  if (events) subscribe();
+}
+
 function hush() {
   clearTimeout(later);
+  leave();
   events?.close();
   events = null;
 }
 
 for (const part of document.querySelectorAll("[data-live]")) remembered(part);
+others?.addEventListener("message", (event) => hear(event.data));
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return hush();
   listen();
   refresh();
 });
-setInterval(() => { if (!document.hidden) tick(); }, 1000);
+window.addEventListener("pagehide", hush);
+window.addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
+document.addEventListener("pointerdown", (event) => press(event.target), true);
+for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, release, true);
+document.addEventListener("keydown", (event) => { if (event.key === " ") press(event.target); }, true);
+document.addEventListener("keyup", release, true);
+window.addEventListener("blur", release);
+setInterval(() => { if (!document.hidden) { tick(); doubt(); } }, 1000);
 // The title of a tab nobody looks at says how much needs somebody: once a minute is enough for that.
 setInterval(() => { if (document.hidden && "needs" in main.dataset) refresh(); }, 60000);
 tick();

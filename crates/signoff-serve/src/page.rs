@@ -29,7 +29,7 @@ pub use assets::{ASSETS, Asset, asset};
 pub use frame::way_back;
 pub use values::{
     AddPage, Cost, DiffText, Home, Notice, NoticeKind, ReportHead, ReviewerFigures, RoleFigures, RunPage,
-    StatsPage, TaskPage, Transcript, TranscriptPage, Whole,
+    StatsPage, TaskPage, Transcript, TranscriptPage, Typed, Whole,
 };
 
 /// `/`: what needs attention, what runs, what waits, what is done.

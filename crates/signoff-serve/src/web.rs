@@ -10,6 +10,8 @@ mod headers;
 mod live;
 mod pages;
 mod part;
+mod patience;
+mod routes;
 mod site;
 mod token;
 mod wishes;
@@ -24,7 +26,6 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -32,6 +33,7 @@ pub use connections::Limits;
 pub use desk::{Change, Desk, Done, NewTask, Refused, Reported, Watcher, Why, Wish};
 use door::{Denied, Door, Judged};
 use live::Live;
+pub use routes::{ROUTES, Route};
 use site::{Site, nowhere, problem};
 use token::Token;
 
@@ -68,7 +70,7 @@ impl Web {
             token: token.clone(),
             ticket: Mutex::new(Some(ticket.clone())),
         };
-        let live = Live::start(desk.watcher())?;
+        let live = Live::start(desk.watcher(), limits.heartbeat)?;
         let router = router(Arc::new(Site::new(door, live.clone(), desk)));
         let serving = tokio::spawn(connections::serve(listener, router, live.clone(), limits));
         Ok(Self { at, token, ticket, live, serving })
@@ -112,27 +114,7 @@ impl Drop for Web {
 }
 
 fn router(site: Arc<Site>) -> Router {
-    let pages = Router::new()
-        .route("/", get(pages::home))
-        .route("/stats", get(pages::stats))
-        .route("/add", get(pages::add))
-        .route("/runs/{run}", get(pages::run))
-        .route("/runs/{run}/report.html", get(pages::report_of_run))
-        .route("/tasks/{task}", get(pages::task))
-        .route("/tasks/{task}/diff", get(pages::diff))
-        .route("/tasks/{task}/transcript/{attempt}", get(pages::transcript))
-        .route("/tasks/{task}/report.html", get(pages::report_of_task))
-        .route("/events", get(pages::events))
-        .route("/assets/{name}", get(pages::asset));
-    let wishes = Router::new()
-        .route("/tasks", post(wishes::add))
-        .route("/tasks/{task}/retry", post(wishes::retry))
-        .route("/tasks/{task}/cancel", post(wishes::cancel))
-        .route("/tasks/{task}/edit", post(wishes::edit))
-        .route("/questions/{question}/answer", post(wishes::answer))
-        .route("/findings/{finding}/dispute", post(wishes::dispute));
-    pages
-        .merge(wishes)
+    routes::router()
         .fallback(|| async { nowhere() })
         .method_not_allowed_fallback(|| async { denied(Denied::Method) })
         .layer(DefaultBodyLimit::max(LONGEST))
@@ -144,8 +126,9 @@ fn router(site: Arc<Site>) -> Router {
 async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let answer = match site.door.judge(request.method(), request.uri(), request.headers()) {
         Judged::In => next.run(request).await,
+        Judged::Stranger => headers::parting(next.run(request).await),
         Judged::Welcome { to } => welcome(&site.door, &to),
-        Judged::Out(denied) => self::denied(denied),
+        Judged::Out(denied) => headers::parting(self::denied(denied)),
     };
     headers::dress(answer)
 }

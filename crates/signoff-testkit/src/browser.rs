@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use fantoccini::actions::{InputSource, MOUSE_BUTTON_LEFT, MouseActions, PointerAction};
 use fantoccini::error::CmdError;
 pub use fantoccini::key::Key;
 use fantoccini::wd::TimeoutConfiguration;
@@ -94,6 +95,40 @@ impl Browser {
             self.client().switch_to_window(tab.handle).await
         });
         self.open(url);
+    }
+
+    /// Opens one more window beside the others, and goes to an address.
+    pub fn open_in_a_window(&self, url: &str) {
+        self.have("a window", async {
+            let window = self.client().new_window(false).await?;
+            self.client().switch_to_window(window.handle).await
+        });
+        self.open(url);
+    }
+
+    /// Does something in each window, in the order in which they were opened.
+    pub fn in_each_window(&self, mut what: impl FnMut()) {
+        for window in self.have("all windows", self.client().windows()) {
+            self.have("a window", self.client().switch_to_window(window));
+            what();
+        }
+    }
+
+    /// Holds the mouse down on the element that a selector finds, while something else happens, and lets it go.
+    pub fn click_while(&self, selector: &str, meanwhile: impl FnOnce()) {
+        let place = self.run(&format!(
+            "const one = document.querySelector({selector:?}); one.scrollIntoView({{ block: 'center' }}); \
+             const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]"
+        ));
+        let at = |index: usize| place[index].as_f64().expect("a place");
+        let mouse = |actions: MouseActions| self.client().perform_actions(actions);
+        let down = MouseActions::new("mouse".to_owned())
+            .then(PointerAction::MoveTo { duration: None, x: at(0), y: at(1) })
+            .then(PointerAction::Down { button: MOUSE_BUTTON_LEFT });
+        self.have(selector, mouse(down));
+        meanwhile();
+        let up = MouseActions::new("mouse".to_owned()).then(PointerAction::Up { button: MOUSE_BUTTON_LEFT });
+        self.have(selector, mouse(up));
     }
 
     /// Closes the tab in front, and looks at the one that was opened first.

@@ -43,18 +43,26 @@ impl Served {
         self.child.as_ref().map_or(0, Child::id)
     }
 
+    /// Sends a signal.
+    ///
+    /// # Panics
+    /// If there is no such signal.
+    #[cfg(unix)]
+    pub fn signal(&self, signal: i32) {
+        use rustix::process::{Pid, Signal, kill_process};
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("the number of a process");
+        kill_process(pid, Signal::from_named_raw(signal).expect("a signal"))
+            .expect("a process that is there");
+    }
+
     /// Sends a signal, and waits for the end.
     ///
     /// # Panics
     /// If there is no such signal.
     #[cfg(unix)]
     pub fn end_by(mut self, project: &Project, signal: i32) -> Output {
-        use rustix::process::{Pid, Signal, kill_process};
-        let child = self.child.take().expect("a started program");
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("the number of a process");
-        kill_process(pid, Signal::from_named_raw(signal).expect("a signal"))
-            .expect("a process that is there");
-        project.env.finish(child)
+        self.signal(signal);
+        project.env.finish(self.child.take().expect("a started program"))
     }
 }
 

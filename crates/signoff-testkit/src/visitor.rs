@@ -177,8 +177,11 @@ impl Iterator for Listening {
             if self.lines.read_line(&mut line).expect("a line") == 0 {
                 return None;
             }
-            if let Some(data) = line.strip_prefix("data:") {
-                return Some(serde_json::from_str(data.trim()).expect("JSON"));
+            // What has no number is a sign of life.
+            let told =
+                line.strip_prefix("data:").map(|data| serde_json::from_str(data.trim()).expect("JSON"));
+            if let Some(change) = told.filter(|told: &Value| told["seq"].is_u64()) {
+                return Some(change);
             }
         }
     }

@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 use signoff_core::task::TaskType;
 use signoff_core::view::{Status, TaskRow};
+use signoff_term::show::{Attempt, Report};
 
 use super::frame;
+use super::values::Typed;
 
 /// The verdicts a person can set.
 const VERDICTS: [&str; 4] = ["APPROVED", "CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"];
@@ -33,19 +35,27 @@ fn can_be_cancelled(task: &TaskRow) -> bool {
     }
 }
 
-/// Whether a person can say what its verdict is: not before a run has taken it up.
-fn can_be_edited(task: &TaskRow) -> bool {
-    task.run_id.is_some() && !matches!(task.status, Status::Pending | Status::Cancelled)
+/// Those who look and change nothing; of other roles some do.
+const READERS: [&str; 2] = ["review", "check"];
+
+/// Whether a person can say what its verdict is: not before a run has taken it up, and not while somebody writes, or was
+/// writing when the program was killed.
+fn can_be_edited(report: &Report) -> bool {
+    let writes = |attempt: &Attempt| attempt.outcome.is_none() && !READERS.contains(&attempt.role.as_str());
+    let task = &report.task;
+    task.run_id.is_some()
+        && !matches!(task.status, Status::Pending | Status::Cancelled)
+        && !report.attempts.iter().any(writes)
 }
 
 /// All that can be done now.
-pub fn all(task: &TaskRow) -> Markup {
+pub fn all(report: &Report, typed: Option<&Typed>) -> Markup {
+    let task = &report.task;
     let (id, back) = (task.id, format!("/tasks/{}", task.id));
-    let edited = can_be_edited(task);
     html! {
         div.actions {
             @if can_be_retried(task) { (retry(id, &back)) }
-            @if edited { (edit(id, &back)) }
+            @if can_be_edited(report) { (edit(id, &back, typed)) }
             @if can_be_cancelled(task) { (cancel(id, &back)) }
         }
     }
@@ -75,21 +85,25 @@ fn cancel(id: u64, back: &str) -> Markup {
     }
 }
 
-fn edit(id: u64, back: &str) -> Markup {
+fn edit(id: u64, back: &str, typed: Option<&Typed>) -> Markup {
+    let action = format!("/tasks/{id}/edit");
+    let typed = typed.filter(|typed| typed.action == action);
+    let verdict = typed.map(|typed| typed.verdict.as_str());
     html! {
-        details.action #edit {
+        details.action #edit open[typed.is_some()] {
             summary { "Set the verdict…" }
-            form method="post" action={ "/tasks/" (id) "/edit" } {
+            form method="post" action=(action) {
                 (frame::back(back))
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {
-                        @for verdict in VERDICTS { option value=(verdict) { (verdict) } }
+                        @for known in VERDICTS { option value=(known) selected[verdict == Some(known)] { (known) } }
                     }
                 }
                 p {
                     label for="edit-reason" { "Why" }
-                    input #edit-reason name="reason" type="text" autocomplete="off";
+                    input #edit-reason name="reason" type="text" autocomplete="off"
+                        value=[typed.map(|typed| &typed.reason)];
                 }
                 button { "Set the verdict" }
             }

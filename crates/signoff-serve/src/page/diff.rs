@@ -59,8 +59,8 @@ pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Se
             p.hint { "Found, but not in these files:" }
             @for line in elsewhere { (note(line, &anchors)) }
         }
-        @for file in files {
-            (one_file(file, &notes(file, ledger), (&names.of(&file.path), &anchors), &mut room))
+        @for (index, file) in files.iter().enumerate() {
+            (one_file(file, &notes(&files[index..], ledger), (&names.of(&file.path), &anchors), &mut room))
         }
         (text::more(diff.left_out))
         (not_shown(diff))
@@ -90,10 +90,13 @@ fn is_in(line: &LedgerLine, files: &[File]) -> bool {
     line.finding.file.as_ref().is_some_and(|name| files.iter().any(|file| file.path == *name))
 }
 
-/// The findings of a file; those whose line cannot be seen stand under none.
-fn notes<'a>(file: &File, ledger: &'a [LedgerLine]) -> Notes<'a> {
+/// The findings of the first of these files; those whose line cannot be seen stand under none. One that comes again, as
+/// what became something else does, has them where it comes last.
+fn notes<'a>(files: &[File], ledger: &'a [LedgerLine]) -> Notes<'a> {
     let mut notes = Notes::new();
-    for line in ledger.iter().filter(|line| line.finding.file.as_deref() == Some(&file.path)) {
+    let Some((file, later)) = files.split_first() else { return notes };
+    let own = |line: &&LedgerLine| line.finding.file.as_deref() == Some(&file.path);
+    for line in ledger.iter().filter(own).filter(|line| !is_in(line, later)) {
         let place = line.finding.line.filter(|number| file.shows(*number));
         notes.entry(place).or_default().push(line);
     }
@@ -102,13 +105,14 @@ fn notes<'a>(file: &File, ledger: &'a [LedgerLine]) -> Notes<'a> {
 
 fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
     let fits = file.lines() <= *room;
-    *room = if fits { *room - file.lines() } else { 0 };
+    *room -= if fits { file.lines() } else { 0 };
     let is_short = file.lines() <= UNFOLDED && (file.lines() > 0 || !notes.is_empty());
     let found: usize = notes.values().map(Vec::len).sum();
+    let is_open = if fits { is_short } else { found > 0 };
     html! {
-        details.file id=(id) open[fits && is_short] {
+        details.file id=(id) open[is_open] {
             summary {
-                (text::code(&file.path)) " " (named(&file.change)) " "
+                (text::code(&file.path)) " " (named(&file.change)) " " (modes(file))
                 span.added { "+" (file.count(Mark::Added)) } " " span.removed { "−" (file.count(Mark::Removed)) }
                 @if found > 0 { " " (sign::chip(Tone::Warn, &count(found as u64, "finding"))) }
             }
@@ -118,9 +122,32 @@ fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &
                 @if !file.hunks.is_empty() { (lines(file, notes, anchors)) }
             } @else {
                 p.hint { "Too long for a page: " (count(file.lines() as u64, "line")) "." }
+                @for (place, lines) in notes {
+                    @if let Some(number) = place {
+                        p.hint { "Line " (number) ":" }
+                        @for line in lines { (note(line, anchors)) }
+                    }
+                }
             }
         }
     }
+}
+
+/// What a file is besides its text, where that is new.
+fn modes(file: &File) -> Markup {
+    let told = match (file.old_mode, file.mode) {
+        (Some(old), Some(new)) => format!("mode {} → {}", permissions(old), permissions(new)),
+        (None, Some("100755")) if file.change == Change::Added => "executable".to_owned(),
+        (None, Some("120000")) => "symlink".to_owned(),
+        (None, Some("160000")) => "submodule".to_owned(),
+        (_, Some(_) | None) => return html! {},
+    };
+    html! { (sign::chip(Tone::Quiet, &told)) " " }
+}
+
+/// `755` of `100755`.
+fn permissions(mode: &str) -> &str {
+    mode.strip_prefix("100").unwrap_or(mode)
 }
 
 fn named(change: &Change) -> Markup {

@@ -9,14 +9,23 @@ use super::convergence;
 use super::diff::File;
 use super::setting::{Anchors, Setting};
 use super::sign::{self, Tone};
-use super::values::Judged;
+use super::values::{Judged, Typed};
 use super::{frame, text};
 
 /// How much of a finding its heading says.
 const HEADING: usize = 160;
 
-/// All of them; `files` is the diff they can point into.
-pub fn all(judged: Judged, setting: Setting, files: &[File]) -> Markup {
+/// What findings stand beside.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// The diff they can point into.
+    pub files: &'a [File<'a>],
+    /// What a person typed about one of them, and was not taken.
+    pub typed: Option<&'a Typed>,
+}
+
+/// All of them.
+pub fn all(judged: Judged, setting: Setting, beside: Beside) -> Markup {
     let anchors = Anchors::of(judged.ledger, setting);
     let one = |index: &usize| judged.ledger.get(*index);
     html! {
@@ -24,16 +33,16 @@ pub fn all(judged: Judged, setting: Setting, files: &[File]) -> Markup {
             @if group.len() > 1 {
                 div.related role="group" aria-label="Related findings" {
                     p.hint { "Related: they are about the same lines." }
-                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, files)) }
+                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, beside)) }
                 }
             } @else {
-                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, files)) }
+                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, beside)) }
             }
         }
     }
 }
 
-fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, files: &[File]) -> Markup {
+fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, beside: Beside) -> Markup {
     let found = &line.finding;
     let heading = cut(&found.description, HEADING);
     let is_open = line.state == "open";
@@ -47,12 +56,12 @@ fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, files: &[File
                 }
             }
             @if heading != one_line(&found.description) { (text::prose(&found.description, &anchors.get(&found.id, "-all"))) }
-            dl.facts { (place(found, setting, anchors, files)) (facts(found, anchors)) }
+            dl.facts { (place(found, setting, anchors, beside.files)) (facts(found, anchors)) }
             ol.history {
                 @for seen in &line.seen { (reported(seen, found)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
-            @if is_open && setting.is_served { (dispute(found, setting, anchors)) }
+            @if is_open && setting.is_served { (dispute(found, setting, anchors, beside.typed)) }
         }
     }
 }
@@ -113,17 +122,19 @@ fn decided(settled: &Settled) -> Markup {
     }
 }
 
-fn dispute(found: &FindingLine, setting: Setting, anchors: &Anchors) -> Markup {
+fn dispute(found: &FindingLine, setting: Setting, anchors: &Anchors, typed: Option<&Typed>) -> Markup {
+    let action = format!("/findings/{}/dispute", text::segment(&found.id));
+    let reason = typed.filter(|typed| typed.action == action).map(|typed| &typed.reason);
     let (form, field) = (anchors.get(&found.id, "-dispute"), anchors.get(&found.id, "-reason"));
     html! {
-        details.action id=(form) {
+        details.action id=(form) open[reason.is_some()] {
             summary { "It is wrong…" }
-            form method="post" action={ "/findings/" (text::segment(&found.id)) "/dispute" } {
+            form method="post" action=(action) {
                 (frame::back(&format!("/tasks/{}", setting.task)))
                 input type="hidden" name="task" value=(setting.task);
                 p {
                     label for=(field) { "Why it is wrong" }
-                    input id=(field) name="reason" type="text" required autocomplete="off";
+                    input id=(field) name="reason" type="text" required autocomplete="off" value=[reason];
                 }
                 button { "Dispute the finding" }
             }

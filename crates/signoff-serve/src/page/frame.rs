@@ -100,6 +100,8 @@ impl Framed<'_> {
 
 /// Something to be said once.
 pub fn told(notice: &Notice) -> Markup {
+    // The form may not be there any more.
+    let typed = notice.typed.as_ref().map(|typed| &typed.reason).filter(|reason| !reason.is_empty());
     let (class, role) = match notice.kind {
         NoticeKind::Done => ("notice good", "status"),
         NoticeKind::Refused => ("notice bad", "alert"),
@@ -108,6 +110,7 @@ pub fn told(notice: &Notice) -> Markup {
         div class=(class) role=(role) {
             p { (text::line(&notice.message)) }
             @if let Some(hint) = &notice.hint { p.hint { (text::line(hint)) } }
+            @if let Some(typed) = typed { p.hint { "You wrote: " (text::line(typed)) } }
         }
     }
 }

@@ -11,12 +11,14 @@ pub fn asked(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
     let id = format!("question-{}", text::segment(&question.id).replace('%', "."));
     let action = format!("/questions/{}/answer", text::segment(&question.id));
     let about = tasks.iter().find(|task| Some(task.id) == question.task_id);
+    // A page need not lead to itself.
+    let is_here = question.task_id.is_some_and(|task| back == format!("/tasks/{task}"));
     html! {
         form.question method="post" action=(action) {
             (frame::back(back))
             @if let Some(task) = about { (subject(task)) }
             p #(id) {
-                @if about.is_none() { (whose(question)) " " }
+                @if about.is_none() && !is_here { (whose(question)) " " }
                 (text::line(&question.text))
             }
             p.choices {

@@ -6,6 +6,7 @@ use signoff_core::view::TaskRow;
 use signoff_term::fit::{count, cut};
 use signoff_term::report::{Changes, Part, Standing, of_report};
 
+use super::findings::Beside;
 use super::setting::Setting;
 use super::values::{Judged, ReportHead, TaskPage};
 use super::{assets, attempts, chart, cycles, diff, findings, run, sign, task, text};
@@ -103,7 +104,7 @@ fn part(part: &Part, key: u64) -> Markup {
             h2 { (text::line(&part.name)) }
             p.lead { (outcome) @if let Some(why) = &part.reason { ": " (text::line(why)) } }
             @if !part.ledger.is_empty() {
-                (task::section(setting, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(judged, setting, &[])))
+                (task::section(setting, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(judged, setting, Beside::default())))
             }
             @if !part.cycles.is_empty() {
                 (task::section(setting, "cycles", &count(part.cycles.len() as u64, "cycle"), cycles::all(judged, setting)))
@@ -141,7 +142,7 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
                 (None, Some(diff)) => p.stat { (diff::stat(diff, &diff::read(&diff.patch))) },
                 (None, None) => {},
             }
-            (task::told(page, setting, &[]))
+            (task::told(page, setting, Beside::default()))
             (task::rest(page, setting))
         }
     }

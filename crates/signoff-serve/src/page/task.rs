@@ -4,11 +4,13 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::view::{Status, TaskRow};
 use signoff_term::fit::count;
+use signoff_term::report::of_report;
 
 use super::diff::{self, File};
+use super::findings::Beside;
 use super::frame::{About, Framed};
 use super::setting::Setting;
-use super::values::{DiffText, Judged, Notice, TaskPage};
+use super::values::{DiffText, Judged, Notice, TaskPage, Typed};
 use super::{actions, attempts, chart, convergence, cycles, findings, question, sign, text};
 
 /// How many lines of a diff stand on the task's own page; a longer one has a page of its own.
@@ -20,10 +22,11 @@ pub fn page(page: &TaskPage, notice: Option<&Notice>) -> String {
     let setting = Setting::served(task.id);
     let patch = page.diff.as_ref().map(|diff| diff.patch.as_str()).unwrap_or_default();
     let files = diff::read(patch);
+    let typed = notice.and_then(|notice| notice.typed.as_ref());
     let body = html! {
         h1 { span.id { "#" (task.id) } " " (text::line(&task.title)) }
-        (head(page))
-        (told(page, setting, &files))
+        (head(page, typed))
+        (told(page, setting, Beside { files: &files, typed }))
         @if let Some(diff) = &page.diff { (changes(page, diff, &files, setting)) }
         (rest(page, setting))
     };
@@ -44,11 +47,11 @@ pub fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Marku
     }
 }
 
-fn head(page: &TaskPage) -> Markup {
+fn head(page: &TaskPage, typed: Option<&Typed>) -> Markup {
     let task = &page.report.task;
     html! {
         section #head data-live aria-label="How it stands" {
-            p.lead { (sign::badge(task)) " " (sign::standing(task)) }
+            (stands(page))
             @if is_left(page) { p.bad { "Nobody works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
@@ -57,13 +60,27 @@ fn head(page: &TaskPage) -> Markup {
                 p.next { (text::line(&page.next)) }
             }
             (facts(task, page.now))
-            (actions::all(task))
+            (actions::all(&page.report, typed))
             p.ways {
                 @if page.diff.is_some() { a href={ "/tasks/" (task.id) "/diff" } { "Diff" } " " }
                 a href={ "/tasks/" (task.id) "/report.html" } { "Report" }
                 @if let Some(run) = task.run_id { " " a href={ "/runs/" (run) } { "Run " (run) } }
             }
         }
+    }
+}
+
+/// The status; and of what stopped by itself why, in words.
+fn stands(page: &TaskPage) -> Markup {
+    let task = &page.report.task;
+    let has_stopped = matches!(task.status, Status::Failed | Status::Stuck);
+    let told = of_report(&page.report, page.driven).text;
+    let why = told.split_once(": ").map(|(_, why)| why).filter(|_| has_stopped);
+    let said =
+        page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
+    html! {
+        p.lead { (sign::badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (sign::standing(task)) } }
+        @if let Some(said) = said { p.bad { (text::line(said)) } }
     }
 }
 
@@ -94,7 +111,7 @@ fn numbers(ids: &[u64]) -> String {
 }
 
 /// What was asked, what was found, and how it converged.
-pub fn told(page: &TaskPage, setting: Setting, files: &[File]) -> Markup {
+pub fn told(page: &TaskPage, setting: Setting, beside: Beside) -> Markup {
     let report = &page.report;
     let open = report.ledger.iter().filter(|line| line.state == "open").count();
     let title = match (open, report.ledger.len()) {
@@ -105,7 +122,7 @@ pub fn told(page: &TaskPage, setting: Setting, files: &[File]) -> Markup {
         @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec, &setting.id("spec-all")))) }
         (section(setting, "findings", &title, html! {
             @if report.ledger.is_empty() { p.hint { "Nothing was found." } }
-            (findings::all(Judged::of(report), setting, files))
+            (findings::all(Judged::of(report), setting, beside))
         }))
         (section(setting, "cycles", &count(report.cycles.len() as u64, "cycle"), html! {
             @if report.cycles.is_empty() { p.hint { "Nobody has reviewed it yet." } }

@@ -14,6 +14,17 @@ pub struct Notice {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What was typed into the form that was refused, which is there again.
+    pub typed: Option<Typed>,
+}
+
+/// What a person typed into a form.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Typed {
+    /// Where the form was sent: `/tasks/3/edit`.
+    pub action: String,
+    pub verdict: String,
+    pub reason: String,
 }
 
 /// Whether something was done or not.

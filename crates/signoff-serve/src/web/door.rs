@@ -27,6 +27,8 @@ pub struct Door {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judged {
     In,
+    /// Nobody we know, who asks for what everybody may see.
+    Stranger,
     /// Let in from now on by a cookie, and sent to the same page without the token.
     Welcome {
         to: String,
@@ -65,8 +67,11 @@ impl Door {
                 Judged::Out(Denied::Token)
             };
         }
-        let may = bearer || self.has_cookie(headers) || is_style(method, uri);
-        if may { Judged::In } else { Judged::Out(Denied::Token) }
+        match bearer || self.has_cookie(headers) {
+            true => Judged::In,
+            false if is_style(method, uri) => Judged::Stranger,
+            false => Judged::Out(Denied::Token),
+        }
     }
 
     /// What a browser is told to keep. Cookies know no ports, so its name does.

@@ -31,3 +31,9 @@ pub fn dress(mut response: Response) -> Response {
     }
     response
 }
+
+/// The last answer on its connection.
+pub fn parting(mut answer: Response) -> Response {
+    answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    answer
+}

@@ -29,7 +29,7 @@ const SLOW: Duration = Duration::from_secs(1);
 const PACE: Duration = Duration::from_millis(100);
 
 /// How often those who have nothing to hear are told that somebody is there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// So many changes are remembered.
 const REMEMBERED: usize = 256;
@@ -77,16 +77,18 @@ pub struct Live {
     beat: watch::Sender<Beat>,
     places: Arc<Semaphore>,
     looking: Mutex<Option<Thread>>,
+    heartbeat: Duration,
 }
 
 impl Live {
     /// Begins to look, in a thread of its own, which ends with [`Live::end`].
-    pub fn start(watcher: Box<dyn Watcher>) -> std::io::Result<Arc<Self>> {
+    pub fn start(watcher: Box<dyn Watcher>, heartbeat: Duration) -> std::io::Result<Arc<Self>> {
         let this = Arc::new(Self {
             recent: Mutex::default(),
             beat: watch::Sender::default(),
             places: Arc::new(Semaphore::new(LISTENERS)),
             looking: Mutex::default(),
+            heartbeat,
         });
         let live = this.clone();
         let looking = thread::Builder::new().name("watcher".to_owned()).spawn(move || live.look(watcher))?;
@@ -130,6 +132,13 @@ impl Live {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A sign of life that scripts can hear, and how often it comes: whoever misses it knows that something is wrong.
+    fn beats(&self) -> KeepAlive {
+        let every = u64::try_from(self.heartbeat.as_millis()).unwrap_or(u64::MAX);
+        let beat = Event::default().event("beat").data(json!({ "every": every }).to_string());
+        KeepAlive::new().interval(self.heartbeat).event(beat)
+    }
+
     /// Lets somebody listen, who knows all until a number; one who knows nothing is told so at once, for a page may be
     /// older than its listening. None if too many do.
     pub fn listen(self: &Arc<Self>, seen: Option<u64>) -> Option<Response> {
@@ -143,7 +152,7 @@ impl Live {
             let event = listener.next().await?;
             Some((Ok::<_, Infallible>(event), listener))
         });
-        Some(Sse::new(told).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+        Some(Sse::new(told).keep_alive(self.beats()).into_response())
     }
 }
 

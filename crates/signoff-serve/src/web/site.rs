@@ -100,9 +100,7 @@ impl Site {
     }
 
     /// Remembers what is to be said; gives the name under which it is found.
-    pub fn say(&self, done: &Done) -> String {
-        let notice =
-            Notice { kind: NoticeKind::Done, message: done.message.clone(), hint: done.hint.clone() };
+    pub fn say(&self, notice: Notice) -> String {
         let mut name = [0; 8];
         // Without randomness nothing is said, and all is done.
         if getrandom::fill(&mut name).is_err() {
@@ -133,6 +131,18 @@ pub fn html(status: StatusCode, text: String) -> Response {
 /// A page that says why there is nothing else to see.
 pub fn problem(status: StatusCode, message: &str, hint: Option<&str>) -> Response {
     html(status, page::error_page(status.as_u16(), message, hint))
+}
+
+impl From<Done> for Notice {
+    fn from(done: Done) -> Self {
+        Self { kind: NoticeKind::Done, message: done.message, hint: done.hint, typed: None }
+    }
+}
+
+impl From<Refused> for Notice {
+    fn from(refused: Refused) -> Self {
+        Self { kind: NoticeKind::Refused, message: refused.message, hint: refused.hint, typed: None }
+    }
 }
 
 impl Refused {

@@ -2,41 +2,48 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::desk::{NewTask, Refused, Wish};
+use super::desk::{NewTask, Refused, Why, Wish};
 use super::form::{Form, unclear};
 use super::pages::number;
 use super::part::Part;
 use super::site::{Site, html};
-use crate::page::{self, AddPage, Notice, NoticeKind, way_back};
+use crate::page::{self, AddPage, Notice, Typed, way_back};
 
 type Went = Result<Response, Refused>;
 type At = State<Arc<Site>>;
 
-pub async fn answer(State(site): At, Part(question): Part<String>, form: Form) -> Went {
-    let choice = form.needed("choice")?;
-    fulfil(&site, Wish::Answer { question, choice }, &form).await
+pub async fn answer(State(site): At, Part(question): Part<String>, sent: Sent) -> Went {
+    let wish = sent.form.needed("choice").map(|choice| Wish::Answer { question, choice });
+    fulfil(&site, wish, sent).await
 }
 
-pub async fn retry(State(site): At, Part(task): Part<String>, form: Form) -> Went {
-    fulfil(&site, Wish::Retry { task: number(&task)? }, &form).await
+pub async fn retry(State(site): At, Part(task): Part<String>, sent: Sent) -> Went {
+    let task = number(&task)?;
+    fulfil(&site, Ok(Wish::Retry { task }), sent).await
 }
 
-pub async fn cancel(State(site): At, Part(task): Part<String>, form: Form) -> Went {
-    fulfil(&site, Wish::Cancel { task: number(&task)? }, &form).await
+pub async fn cancel(State(site): At, Part(task): Part<String>, sent: Sent) -> Went {
+    let task = number(&task)?;
+    fulfil(&site, Ok(Wish::Cancel { task }), sent).await
 }
 
-pub async fn edit(State(site): At, Part(task): Part<String>, form: Form) -> Went {
-    let (verdict, reason) = (form.needed("verdict")?, form.text("reason").trim().to_owned());
-    fulfil(&site, Wish::Edit { task: number(&task)?, verdict, reason }, &form).await
+pub async fn edit(State(site): At, Part(task): Part<String>, sent: Sent) -> Went {
+    let (task, reason) = (number(&task)?, sent.form.text("reason").trim().to_owned());
+    let wish = sent.form.needed("verdict").map(|verdict| Wish::Edit { task, verdict, reason });
+    fulfil(&site, wish, sent).await
 }
 
-pub async fn dispute(State(site): At, Part(finding): Part<String>, form: Form) -> Went {
-    let (task, reason) = (form.number("task")?, form.needed("reason")?);
-    fulfil(&site, Wish::Dispute { finding, task, reason }, &form).await
+pub async fn dispute(State(site): At, Part(finding): Part<String>, sent: Sent) -> Went {
+    let wish = disputed(finding, &sent.form);
+    fulfil(&site, wish, sent).await
+}
+
+fn disputed(finding: String, form: &Form) -> Result<Wish, Refused> {
+    Ok(Wish::Dispute { finding, task: form.number("task")?, reason: form.needed("reason")? })
 }
 
 /// Adds a task. What was typed is not lost if it is refused.
@@ -48,7 +55,7 @@ pub async fn add(State(site): At, form: Form) -> Went {
     match added {
         Ok(done) => {
             let page = done.added.map_or("/".to_owned(), |task| format!("/tasks/{task}"));
-            Ok(go(&page, &site.say(&done)))
+            Ok(go(&page, &site.say(done.into())))
         }
         Err(refused) => again(&site, &form, refused).await,
     }
@@ -80,13 +87,43 @@ async fn again(site: &Site, form: &Form, refused: Refused) -> Went {
         depends_on: typed("depends_on"),
     };
     let status = refused.status();
-    let notice = Notice { kind: NoticeKind::Refused, message: refused.message, hint: refused.hint };
-    Ok(html(status, page::add(&page, Some(&notice))))
+    Ok(html(status, page::add(&page, Some(&refused.into()))))
 }
 
-async fn fulfil(site: &Site, wish: Wish, form: &Form) -> Went {
-    let done = site.decide(move |desk| desk.fulfil(wish)).await?;
-    Ok(go(way_back(form.text("back")), &site.say(&done)))
+/// A form, and where it was sent.
+pub struct Sent {
+    action: String,
+    form: Form,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let action = request.uri().path().to_owned();
+        Ok(Self { action, form: Form::from_request(request, state).await? })
+    }
+}
+
+/// Does it, and goes back to where the form stands: also when it is refused, and then with what was typed.
+async fn fulfil(site: &Site, wish: Result<Wish, Refused>, sent: Sent) -> Went {
+    let done = match wish {
+        Ok(wish) => site.decide(move |desk| desk.fulfil(wish)).await,
+        Err(refused) => Err(refused),
+    };
+    let back = sent.form.text("back");
+    let notice = match done {
+        Ok(done) => Notice::from(done),
+        // A program that names no page is told at once; where something is broken, pages may be too.
+        Err(refused) if back.is_empty() || refused.why == Why::Broken => return Err(refused),
+        Err(refused) => Notice { typed: Some(typed(&sent)), ..Notice::from(refused) },
+    };
+    Ok(go(way_back(back), &site.say(notice)))
+}
+
+fn typed(sent: &Sent) -> Typed {
+    let text = |name| sent.form.text(name).to_owned();
+    Typed { action: sent.action.clone(), verdict: text("verdict"), reason: text("reason") }
 }
 
 /// To a page, where something is said.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use signoff_core::view::Status;
-use signoff_serve::page::{self, Home, Notice, NoticeKind, TaskPage};
+use signoff_serve::page::{self, Home, Notice, NoticeKind, TaskPage, Typed};
 use signoff_term::show::LedgerLine;
 
 use crate::dom::{all, faults, parse, skeleton, words};
@@ -36,7 +36,10 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
     transcript.title = format!("x{text}");
     let mut add = sample::add();
     (add.text, add.depends_on, add.max_cycles) = (text.to_owned(), text.to_owned(), text.to_owned());
-    let notice = Notice { kind: NoticeKind::Refused, message: text.to_owned(), hint: Some(text.to_owned()) };
+    let typed =
+        Typed { action: "/tasks/29/edit".to_owned(), verdict: text.to_owned(), reason: text.to_owned() };
+    let (kind, hint) = (NoticeKind::Refused, Some(text.to_owned()));
+    let notice = Notice { kind, message: text.to_owned(), hint, typed: Some(typed) };
     vec![
         ("home", page::home(&home, Some(&notice))),
         ("run", page::run(&run, Some(&notice))),
@@ -189,6 +192,27 @@ fn what_is_live_can_be_found_again() {
         assert!(all(&page, "[data-live]:not([id])").is_empty(), "{name}");
         assert!(all(&page, "[data-live] [data-live]").is_empty(), "{name}");
         assert!(all(&page, "[data-live] details:not([id])").is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn every_way_into_the_diff_leads_to_something() {
+    let sizes = [[30_000, 3, 3], [3, 30_000, 3], [3, 3, 30_000], [19_999, 3, 1], [30_000, 30_000, 30_000]];
+    for sizes in sizes {
+        let one = |(path, lines): (&str, usize)| {
+            let head = format!("diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n");
+            format!("{head}@@ -0,0 +1,{lines} @@\n{}", "+line\n".repeat(lines))
+        };
+        let patch: String = ["src/auth.rs", "other", "src/mail.rs"].into_iter().zip(sizes).map(one).collect();
+        let mut task = sample::task();
+        task.diff.iter_mut().for_each(|diff| diff.patch.clone_from(&patch));
+        let (page, diff) = (parse(&page::task(&task, None)), parse(&page::diff(&task)));
+        let links = all(&page, "a[href*='/diff#']");
+        assert_eq!(links.len(), 3, "{sizes:?}");
+        for link in links {
+            let (_, id) = link.value().attr("href").and_then(|way| way.split_once('#')).expect("a place");
+            assert_eq!(all(&diff, &format!("[id='{id}']")).len(), 1, "{sizes:?}: {id}");
+        }
     }
 }
 

@@ -24,7 +24,7 @@ fn outline(page: &Html) -> String {
     told.iter().map(line).collect()
 }
 
-fn part(html: &str, selector: &str) -> String {
+pub fn part(html: &str, selector: &str) -> String {
     all(&parse(html), selector).into_iter().map(|element| words(element) + "\n").collect()
 }
 
@@ -334,6 +334,10 @@ fn a_question_takes_the_place_of_what_to_type() {
     let mut page = sample::task();
     page.report.question = Some(sample::question());
     insta::assert_snapshot!(part(&page::task(&page, None), "#head .question, #head .next"), @"#31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop");
+    // What it is about is this page.
+    page.report.question.iter_mut().for_each(|question| question.task_id = Some(29));
+    assert_eq!(all(&parse(&page::task(&page, None)), "#head .question").len(), 1);
+    assert_eq!(all(&parse(&page::task(&page, None)), "#head .question a").len(), 0);
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn whoever_does_not_say_what_they_want_has_to_go() {
 
 #[test]
 fn more_than_may_be_connected_at_once_wait_for_their_turn() {
-    let site = Site::start_with(Limits { head: Duration::from_millis(400), connections: 2 });
+    let site =
+        Site::start_with(Limits { head: Duration::from_millis(400), connections: 2, ..Limits::default() });
     let crowd: Vec<TcpStream> = (0..4).map(|_| silent(&site, "GET / HT")).collect();
     assert_eq!(site.visitor.get("/").status, 200);
     drop(crowd);
@@ -67,4 +68,67 @@ fn those_who_want_numbers_keep_nobody_from_looking() {
         stream.read_to_string(&mut told).expect("an answer");
         assert!(told.starts_with("HTTP/1.1 200 OK"), "{told}");
     }
+}
+
+/// Places are short, and whoever has one may keep it for longer than the test waits.
+fn small() -> Site {
+    let long = Duration::from_secs(300);
+    Site::start_with(Limits { connections: 3, head: long, answer: long, ..Limits::default() })
+}
+
+/// A request that leaves its connection open.
+fn asks(site: &Site, path: &str, cookie: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{cookie}\r\n", site.visitor.host())
+}
+
+fn known(site: &Site) -> String {
+    format!("Cookie: {}\r\n", site.visitor.cookie())
+}
+
+#[test]
+fn whoever_is_refused_has_to_go() {
+    let site = small();
+    for path in ["/", "/events", "/assets/style.css"] {
+        let mut crowd: Vec<TcpStream> = (0..8).map(|_| silent(&site, &asks(&site, path, ""))).collect();
+        assert_eq!(site.visitor.get("/").status, 200, "{path}");
+        for stream in &mut crowd {
+            let mut told = String::new();
+            stream.read_to_string(&mut told).expect("an answer, and the end");
+            assert!(told.contains("connection: close\r\n"), "{path}: {told}");
+        }
+    }
+}
+
+#[test]
+fn who_asks_ever_more_and_hears_nothing_keeps_no_place() {
+    let site = small();
+    let much = asks(&site, "/", "").repeat(200);
+    let crowd: Vec<TcpStream> = (0..8).map(|_| silent(&site, &much)).collect();
+    assert_eq!(site.visitor.get("/").status, 200);
+    drop(crowd);
+}
+
+#[test]
+fn whoever_does_not_take_an_answer_has_to_go() {
+    let site = Site::start_with(Limits { answer: Duration::from_millis(50), ..Limits::default() });
+    let much = asks(&site, "/assets/style.css", &known(&site)).repeat(100);
+    let mut stream = silent(&site, "");
+    stream.set_write_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    // What nobody takes fills up the way there, and then the way back.
+    let error = loop {
+        if let Err(error) = stream.write_all(much.as_bytes()) {
+            break error;
+        }
+    };
+    assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error:?}");
+}
+
+#[test]
+fn who_was_answered_makes_room_for_who_was_not() {
+    let site = small();
+    let mut crowd: Vec<TcpStream> = (0..3).map(|_| silent(&site, &asks(&site, "/", &known(&site)))).collect();
+    for stream in &mut crowd {
+        assert!(stream.read(&mut [0; 64]).expect("an answer") > 0);
+    }
+    assert_eq!(site.visitor.get("/").status, 200);
 }

@@ -2,12 +2,14 @@
 
 use signoff_testkit::visitor::{Asked, Visitor};
 
-use crate::{FORMS, PAGES, Site, check_head};
+use crate::{Site, check_head, forms, pages};
 
 /// All requests that the server knows, as a browser sends them.
 fn all(visitor: &Visitor) -> Vec<Asked> {
-    let pages = PAGES.iter().map(|path| visitor.asks(path));
-    pages.chain(FORMS.iter().map(|(path, form)| visitor.sends(path, form))).collect()
+    let (pages, forms) = (pages(), forms());
+    let asked = pages.iter().map(|path| visitor.asks(path));
+    let sent = forms.iter().map(|(path, form)| visitor.sends(path, form));
+    asked.chain(sent).chain([visitor.sends("/nowhere", "")]).collect()
 }
 
 /// What is wrong with a request that is right otherwise, and what it is refused with.
@@ -61,8 +63,8 @@ fn strangers_are_refused_everywhere_and_change_nothing() {
 #[test]
 fn a_form_must_say_where_it_comes_from_unless_its_sender_has_the_token_itself() {
     let site = Site::start();
-    for (path, form) in FORMS {
-        let nowhere = site.visitor.sends(path, form).with("Origin", None);
+    for (path, form) in forms() {
+        let nowhere = site.visitor.sends(&path, form).with("Origin", None);
         assert_eq!(site.visitor.request(&nowhere).status, 403, "{path}");
         let browser = nowhere.clone().and("Sec-Fetch-Site", "same-origin");
         assert_eq!(site.visitor.request(&browser).status, 403, "{path}");
@@ -130,8 +132,8 @@ fn what_is_opened_for_a_person_is_good_for_one_visit() {
 fn only_get_and_post_are_understood() {
     let site = Site::start();
     for method in ["HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "BREW"] {
-        for path in PAGES {
-            let mut asked = site.visitor.asks(path);
+        for path in pages() {
+            let mut asked = site.visitor.asks(&path);
             asked.line = format!("{method} {path}");
             let answer = site.visitor.request(&asked);
             assert_eq!((answer.status, answer.header("allow")), (405, "GET, POST"), "{method} {path}");

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use signoff_serve::web::{NewTask, Wish};
 
-use crate::{FORMS, Site};
+use crate::{Site, forms};
 
 #[test]
 fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
     let site = Site::start();
     let mut led = Vec::new();
-    for (path, form) in FORMS.iter().filter(|(path, _)| *path != "/nowhere") {
-        led.push(site.visitor.post(path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
+    for (path, form) in forms() {
+        led.push(site.visitor.post(&path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
     }
     let names: BTreeSet<String> =
         led.iter().map(|to| to.rsplit_once("?said=").expect("something is said").1.to_owned()).collect();
@@ -105,6 +105,21 @@ fn what_was_typed_is_not_lost() {
     let site = Site::start();
     let answer = site.visitor.post("/tasks", "text=Greet+%3Ci%3Eall%3C/i%3E&max_cycles=many");
     assert!(answer.body.contains("Greet &lt;i&gt;all&lt;/i&gt;</textarea>"), "{}", answer.body);
+}
+
+#[test]
+fn a_refusal_leads_back_to_where_the_form_stands() {
+    let site = Site::start();
+    for (path, form, says) in [
+        ("/tasks/9/cancel", "back=/", "task 9 has ended"),
+        ("/tasks/1/edit", "reason=so&back=/", "the form lacks `verdict`"),
+        ("/findings/f-1/dispute", "reason=+&back=/", "the form lacks `reason`"),
+        ("/questions/q1/answer", "back=/", "the form lacks `choice`"),
+    ] {
+        let page = site.visitor.submit(path, form).body;
+        assert!(page.contains("<div class=\"notice bad\" role=\"alert\">") && page.contains(says), "{page}");
+        assert!(page.contains("<h1>Overview</h1>"), "{page}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod listening;
 
 use std::sync::Arc;
 
-use signoff_serve::web::{Limits, Web};
+use signoff_serve::web::{Limits, ROUTES, Web};
 use signoff_testkit::visitor::{Answer, Visitor};
 use tokio::runtime::Runtime;
 
@@ -39,38 +39,45 @@ impl Site {
     }
 }
 
-/// Every page there is, and some there are not.
-const PAGES: [&str; 18] = [
-    "/",
+/// Addresses that are none, or are more than one.
+const MORE_PAGES: [&str; 8] = [
     "/?all=1",
-    "/runs/1",
-    "/runs/1/report.html",
-    "/tasks/1",
-    "/tasks/1/diff",
-    "/tasks/1/transcript/a1",
-    "/tasks/1/report.html",
-    "/stats",
-    "/add",
-    "/events",
-    "/assets/style.css",
     "/assets/live.js",
     "/assets/icon.svg",
     "/assets/none",
     "/nowhere",
     "/tasks",
+    "/tasks/1/retry?all=1",
     "//evil.example/",
 ];
 
-/// Every form there is, filled in as it should be.
-const FORMS: [(&str, &str); 7] = [
+/// What is sent with a form that needs to be filled in.
+const FILLED: [(&str, &str); 4] = [
     ("/tasks", "text=Greet"),
     ("/questions/q1/answer", "choice=retry"),
-    ("/tasks/1/retry", ""),
-    ("/tasks/1/cancel", ""),
     ("/tasks/1/edit", "verdict=APPROVED"),
     ("/findings/f-1/dispute", "reason=wrong"),
-    ("/nowhere", ""),
 ];
+
+/// An address of the table, with its places filled in.
+fn filled(path: &str) -> String {
+    let places = [("{attempt}", "a1"), ("{name}", "style.css"), ("{question}", "q1"), ("{finding}", "f-1")];
+    let path = places.iter().fold(path.to_owned(), |path, (place, value)| path.replace(place, value));
+    path.replace("{task}", "1").replace("{run}", "1")
+}
+
+/// Every page there is, and some there are not.
+fn pages() -> Vec<String> {
+    let known = ROUTES.iter().filter(|route| !route.is_form).map(|route| filled(route.path));
+    known.chain(MORE_PAGES.map(str::to_owned)).collect()
+}
+
+/// Every form there is, filled in as it should be.
+fn forms() -> Vec<(String, &'static str)> {
+    let paths = ROUTES.iter().filter(|route| route.is_form).map(|route| filled(route.path));
+    let sent = |path: &str| FILLED.iter().find(|(known, _)| *known == path).map_or("", |(_, form)| *form);
+    paths.map(|path| (path.clone(), sent(&path))).collect()
+}
 
 /// What stands at the head of every answer, whatever it is.
 fn check_head(what: &str, answer: &Answer) {

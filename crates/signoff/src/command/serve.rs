@@ -3,8 +3,9 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
-use signoff_serve::web::Web;
+use signoff_serve::web::{Limits, Web};
 use signoff_term::json::{ServeReport, VERSION};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -74,7 +75,8 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     // Whoever reads the address may end us at once.
     let ends = ends()?;
     let at = SocketAddr::new(args.host, args.port);
-    let web = Web::start(Arc::new(Serving::new(root)), at).await.map_err(|error| not_served(&error, at))?;
+    let web = Web::start_with(Arc::new(Serving::new(root)), at, limits()).await;
+    let web = web.map_err(|error| not_served(&error, at))?;
     if !args.host.is_loopback() {
         say(
             "warning: others than this machine can reach this page, and nothing that is sent is encrypted: whoever \
@@ -88,6 +90,12 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     ended(ends).await;
     web.end().await;
     Ok(())
+}
+
+fn limits() -> Limits {
+    let usual = Limits::default();
+    let heartbeat = door::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
+    Limits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual }
 }
 
 fn tell(web: &Web, console: &Console) -> Result<(), Failure> {

@@ -227,6 +227,83 @@ fn an_answer_is_recorded_when_nobody_is_at_work() {
     assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
 }
 
+/// What a form of a page sends without any script: where, and its hidden fields with the button that is pressed.
+fn sends(html: &str, action: &str, button: &str) -> String {
+    let form = html.split("<form").find(|form| form.contains(&format!("action=\"{action}\""))).expect(action);
+    let form = form.split("</form>").next().expect("a form");
+    let value = |tag: &str| {
+        let of = |name: &str| {
+            let (_, rest) = tag.split_once(&format!("{name}=\""))?;
+            Some(rest.split('"').next()?.to_owned())
+        };
+        Some(format!("{}={}", of("name")?, of("value")?))
+    };
+    let hidden = form.split("<input").skip(1).filter(|tag| tag.contains("hidden")).filter_map(value);
+    let pressed = form.split("<button").skip(1).filter(|tag| tag.contains(&format!(">{button}<")));
+    hidden.chain(pressed.filter_map(value)).collect::<Vec<_>>().join("&")
+}
+
+#[test]
+fn a_question_is_answered_without_script() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").cycle(1).say(&changes("lacks a check")))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure(ASKS);
+    project.run(&["add", "Part 1", "-a"]);
+    project.run(&["work"]);
+    let page = Served::start(&project);
+    for path in ["/", "/tasks/1"] {
+        assert_eq!(
+            sends(&page.get(path).body, "/questions/q1/answer", "Continue"),
+            format!("back={path}&choice=continue")
+        );
+    }
+    let form = sends(&page.get("/tasks/1").body, "/questions/q1/answer", "Continue");
+    let answered = page.submit("/questions/q1/answer", &form);
+    assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
+    assert!(!answered.body.contains("/questions/q1/answer"), "{}", answered.body);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
+}
+
+#[test]
+fn a_verdict_can_be_set_where_it_is_offered_and_what_was_typed_is_kept_where_not() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+    project.run(&["add", "Part 1"]);
+    project.run(&["add", "Part 2"]);
+    let program = project.start(&["work"]);
+    until_begun(&project, 1);
+    let page = Served::start(&project);
+    assert!(!page.get("/tasks/1").body.contains("Set the verdict"), "{}", page.get("/tasks/1").body);
+    // Somebody had the page open before.
+    let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&reason=seen&back=/tasks/1").body;
+    assert!(refused.contains("role=\"alert\"") && refused.contains("task 1 is being worked on"), "{refused}");
+    assert!(refused.contains("You wrote: <bdi>seen</bdi>"), "{refused}");
+    let_go(&project, 1);
+    let_go(&project, 2);
+    assert_eq!(project.env.finish(program).code, Some(0));
+    let odd = page.submit("/tasks/1/edit", "verdict=FINE&reason=seen+it&back=/tasks/1").body;
+    assert!(odd.contains("role=\"alert\"") && odd.contains("value=\"seen it\""), "{odd}");
+}
+
+#[test]
+fn no_verdict_can_be_set_of_what_a_killed_program_left() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+    project.run(&["add", "Part 1"]);
+    let mut program = project.start(&["work"]);
+    until_begun(&project, 1);
+    program.kill().expect("a program");
+    program.wait().expect("its end");
+    let page = Served::start(&project);
+    let shown = page.get("/tasks/1").body;
+    assert!(shown.contains("it was interrupted") && !shown.contains("Set the verdict"), "{shown}");
+    let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&back=/tasks/1").body;
+    assert!(refused.contains("task 1 is being worked on"), "{refused}");
+    let_go(&project, 1);
+}
+
 #[test]
 fn findings_are_disputed_and_tasks_retried_and_called_off() {
     let project = refused();
@@ -282,9 +359,10 @@ fn what_others_record_and_agents_say_is_told_at_once() {
     listening.hears_of_task(1);
     until_begun(&project, 1);
     let mut said = page.listen_after(Some(0)).expect("a place");
-    let of_first = |list: &serde_json::Value| list.as_array().is_some_and(|all| all.contains(&1.into()));
+    // Where everything may be new, nothing is named.
+    let of_first = |list: &serde_json::Value| list.as_array().is_none_or(|all| all.contains(&1.into()));
     while !of_first(&said.next().expect("a change")["said"]) {}
-    assert!(page.get("/tasks/1/transcript/a1").body.contains("Begun."));
+    until("what it says is on the page", || page.get("/tasks/1/transcript/a1").body.contains("Begun."));
     // A browser that is closed costs nothing.
     drop(said);
     let_go(&project, 1);

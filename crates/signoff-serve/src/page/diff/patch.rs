@@ -6,6 +6,10 @@ pub struct File<'a> {
     /// Its path after the change; before it, where it is gone.
     pub path: String,
     pub change: Change,
+    /// What it is, as git numbers that: `100755`. None where it is what it was and git does not say.
+    pub mode: Option<&'a str>,
+    /// What it was, where that changed.
+    pub old_mode: Option<&'a str>,
     /// Nothing of it can be shown.
     pub is_binary: bool,
     pub hunks: Vec<Hunk<'a>>,
@@ -139,11 +143,17 @@ fn range(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-fn header(file: &mut File, line: &str) {
-    if line.starts_with("new file mode") {
-        file.change = Change::Added;
-    } else if line.starts_with("deleted file mode") {
-        file.change = Change::Deleted;
+fn header<'a>(file: &mut File<'a>, line: &'a str) {
+    if let Some(mode) = line.strip_prefix("new file mode ") {
+        (file.change, file.mode) = (Change::Added, Some(mode));
+    } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
+        (file.change, file.mode) = (Change::Deleted, Some(mode));
+    } else if let Some(mode) = line.strip_prefix("old mode ") {
+        file.old_mode = Some(mode);
+    } else if let Some(mode) = line.strip_prefix("new mode ") {
+        file.mode = Some(mode);
+    } else if let Some((_, mode)) = line.strip_prefix("index ").and_then(|rest| rest.split_once(' ')) {
+        file.mode = Some(mode);
     } else if let Some(from) = line.strip_prefix("rename from ") {
         file.change = Change::Renamed { from: path(from) };
     } else if let Some(to) = line.strip_prefix("rename to ") {

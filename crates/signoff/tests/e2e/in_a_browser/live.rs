@@ -3,11 +3,16 @@
 use jiff::Timestamp;
 use signoff_term::fit::span;
 use signoff_testkit::Project;
-use signoff_testkit::browser::{Key, Window};
+use signoff_testkit::browser::{Browser, Key, Window};
 use signoff_testkit::script::Rule;
+use signoff_testkit::serve::Served;
 
 use super::{ASKS, address, asking, let_go, status, visit};
 use crate::PROGRAM;
+
+/// What makes a program stand still, and go on.
+const STOP: i32 = 19;
+const CONT: i32 = 18;
 
 /// The words of the row of a task, wherever it stands.
 fn row(task: u64, says: &str) -> String {
@@ -213,4 +218,95 @@ fn a_page_whose_server_is_gone_says_so() {
     browser.wait_until("document.getElementById('connection').hidden");
     drop(served);
     browser.wait_until("!document.getElementById('connection').hidden");
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn a_click_is_not_lost_because_something_changes_meanwhile() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script.rule(Rule::role("implement").say("TASK_STUCK: there is no such table\n"))
+    });
+    project.run(&["add", "Log in"]);
+    project.run(&["work"]);
+    let before = status(&project, 1);
+    let (_served, browser) = visit(&project, Window::DESK);
+    let retry = "form[action='/tasks/1/retry'] button";
+    browser.run(&format!("window.button = document.querySelector({retry:?})"));
+    browser.click_while(retry, || {
+        // What is new stands elsewhere on the page, and a second passes.
+        project.run(&["add", "Log out"]);
+        browser.wait_for("Log out");
+        project.run(&["cancel", "2"]);
+        browser.wait_until(&row(2, "cancelled"));
+        assert_eq!(browser.run(&format!("return window.button === document.querySelector({retry:?})")), true);
+    });
+    browser.wait_for("Task #1 goes on");
+    assert_ne!(status(&project, 1), before);
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn nothing_is_replaced_because_a_second_has_passed() {
+    let project = two_findings();
+    project.run(&["answer", "1", "stop"]);
+    let (_served, browser) = visit(&project, Window::DESK);
+    let same = browser.run(
+        "window.row = document.querySelector('li.row'); window.ago = row.querySelector('time[title]'); \
+         const part = row.closest('[data-live]'), before = written(part); \
+         ago.textContent = 'long ago'; return before === written(part)",
+    );
+    assert_eq!(same, true);
+    // It is told anew all the same.
+    browser.run("refresh()");
+    browser.wait_until("ago.isConnected && /[0-9]+. ago/.test(ago.textContent)");
+    assert_eq!(browser.run("return row === document.querySelector('li.row')"), true);
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn a_page_whose_server_hangs_says_so() {
+    let project = asking(1);
+    let served = Served::start_with(&project, &[("SIGNOFF_TEST_HEARTBEAT_MS", "100")]);
+    let browser = Browser::start(Window::DESK);
+    browser.open(&served.url);
+    browser.wait_until("document.getElementById('main').dataset.every === '100'");
+    assert_eq!(browser.run("return document.getElementById('connection').hidden"), true);
+    served.signal(STOP);
+    browser.wait_until("!document.getElementById('connection').hidden");
+    served.signal(CONT);
+    browser.wait_until("document.getElementById('connection').hidden");
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn eight_windows_side_by_side_all_follow() {
+    let project = asking(1);
+    let (served, browser) = visit(&project, Window::DESK);
+    for window in 2..=8 {
+        browser.open_in_a_window(&address(&served, if window % 2 == 0 { "/tasks/1" } else { "/" }));
+        browser.wait_until("document.readyState === 'complete' && !document.hidden");
+    }
+    project.run(&["cancel", "1"]);
+    browser.in_each_window(|| {
+        browser.wait_for("cancelled");
+    });
+}
+
+#[test]
+#[ignore = "needs a browser: scripts/browser"]
+fn a_finding_is_disputed_where_it_is_read() {
+    let project = two_findings();
+    let (served, browser) = visit(&project, Window::DESK);
+    browser.open(&address(&served, "/tasks/1"));
+    let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
+    let id = ledger[0]["id"].as_str().expect("an id").to_owned();
+    browser.click(&format!("#t1-{id}-dispute > summary"));
+    browser.type_into(&format!("#t1-{id}-reason"), "nobody types that");
+    browser.click(&format!("#t1-{id}-dispute button"));
+    browser.wait_for(&format!("Finding {id} is refuted"));
+    assert_eq!(browser.url().split('?').next(), Some(address(&served, "/tasks/1").as_str()));
+    browser.wait_for("nobody types that");
+    let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
+    let line = ledger.as_array().into_iter().flatten().find(|line| line["id"] == id.as_str()).cloned();
+    assert_eq!(line.expect("the finding")["state"], "refuted");
 }

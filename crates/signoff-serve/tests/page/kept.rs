@@ -1,0 +1,119 @@
+//! What must not be lost on the way to whoever reads: files, findings, reasons, what was typed.
+
+use signoff_core::view::{Status, TaskRow};
+use signoff_serve::page::{self, DiffText, Notice, NoticeKind, TaskPage, Typed};
+
+use crate::dom::{all, parse};
+use crate::sample;
+use crate::stories::part;
+
+/// A patch with one new file for each of these, of so many lines.
+fn new_files(files: &[(&str, usize)]) -> String {
+    let one = |(path, lines): &(&str, usize)| {
+        let head =
+            format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n");
+        format!("{head}@@ -0,0 +1,{lines} @@\n{}", "+line\n".repeat(*lines))
+    };
+    files.iter().map(one).collect()
+}
+
+fn with_patch(patch: &str) -> TaskPage {
+    TaskPage { diff: Some(DiffText { patch: patch.to_owned(), ..DiffText::default() }), ..sample::task() }
+}
+
+#[test]
+fn behind_a_large_file_the_small_ones_are_shown_and_no_finding_is_lost() {
+    let task = with_patch(&new_files(&[("lock", 30_000), ("src/auth.rs", 2), ("src/mail.rs", 1)]));
+    insta::assert_snapshot!(part(&page::diff(&task), "summary, .file > .hint, .file > .note, td.c"), @"
+    lock new +30000 −0
+    Too long for a page: 30000 lines.
+    src/auth.rs new +2 −0 2 findings
+    open critical missing input validation: an empty password is accepted — code, spec
+    fixed important two logins at once make two sessions — code
+    + line
+    + line
+    src/mail.rs new +1 −0 1 finding
+    refuted important the lock is held while the mail is sent — code
+    + line
+    ");
+    let task = with_patch(&new_files(&[("src/auth.rs", 30_000), ("src/mail.rs", 1)]));
+    insta::assert_snapshot!(part(&page::diff(&task), "summary, .file > .hint, .file > .note, td.c"), @"
+    src/auth.rs new +30000 −0 2 findings
+    Too long for a page: 30000 lines.
+    Line 12:
+    open critical missing input validation: an empty password is accepted — code, spec
+    Line 14:
+    fixed important two logins at once make two sessions — code
+    src/mail.rs new +1 −0 1 finding
+    refuted important the lock is held while the mail is sent — code
+    + line
+    ");
+}
+
+#[test]
+fn what_a_file_is_besides_its_text_is_told() {
+    let patch = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n\
+                 diff --git a/new.sh b/new.sh\nnew file mode 100755\n--- /dev/null\n+++ b/new.sh\n@@ -0,0 +1 @@\n+x\n\
+                 diff --git a/way b/way\nnew file mode 120000\n--- /dev/null\n+++ b/way\n@@ -0,0 +1 @@\n+/etc\n\
+                 diff --git a/old b/old\nindex 1..2 120000\n--- a/old\n+++ b/old\n@@ -1 +1 @@\n-a\n+b\n\
+                 diff --git a/kept b/kept\nindex 1..2 100755\n--- a/kept\n+++ b/kept\n@@ -1 +1 @@\n-a\n+b\n\
+                 diff --git a/src/auth.rs b/src/auth.rs\ndeleted file mode 100644\n--- a/src/auth.rs\n+++ /dev/null\n\
+                 @@ -1 +0,0 @@\n-a\n\
+                 diff --git a/src/auth.rs b/src/auth.rs\nnew file mode 120000\n--- /dev/null\n+++ b/src/auth.rs\n\
+                 @@ -0,0 +1 @@\n+b\n";
+    insta::assert_snapshot!(part(&page::diff(&with_patch(patch)), ".file > summary"), @"
+    run.sh mode 644 → 755 +0 −0
+    new.sh new executable +1 −0
+    way new symlink +1 −0
+    old symlink +1 −1
+    kept +1 −1
+    src/auth.rs deleted +0 −1
+    src/auth.rs new symlink +1 −0 2 findings
+    ");
+}
+
+#[test]
+fn what_is_stuck_says_why_at_its_head() {
+    let mut page = sample::task();
+    page.report.task = TaskRow {
+        reason: Some("task_stuck".to_owned()),
+        ..sample::row(29, "Add user authentication", Status::Stuck)
+    };
+    page.report.attempts.iter_mut().for_each(|attempt| attempt.detail = None);
+    let last = page.report.attempts.last_mut().expect("an attempt");
+    (last.outcome, last.detail) = (Some("stuck"), Some("there is no such table".to_owned()));
+    insta::assert_snapshot!(part(&page::task(&page, None), "#head .lead, #head .bad:not(.chip)"), @"
+    ✗ stuck the agent says it cannot go on (task_stuck)
+    there is no such table
+    ");
+}
+
+#[test]
+fn no_verdict_is_set_while_somebody_writes() {
+    let mut page = sample::task();
+    page.report.task = sample::row(29, "Add user authentication", Status::InProgress);
+    let offered = |page: &TaskPage| part(&page::task(page, None), "#edit > summary");
+    assert_eq!(offered(&page), "Set the verdict…\n");
+    let attempt = page.report.attempts.last_mut().expect("an attempt");
+    (attempt.role, attempt.outcome) = ("review".to_owned(), None);
+    assert_eq!(offered(&page), "Set the verdict…\n");
+    page.report.attempts.last_mut().expect("an attempt").role = "fix".to_owned();
+    assert_eq!(offered(&page), "");
+}
+
+#[test]
+fn what_was_typed_is_there_again_when_it_is_refused() {
+    let page = sample::task();
+    let refused = |action: &str| {
+        let typed =
+            Typed { action: action.to_owned(), verdict: "NEEDS_DISCUSSION".into(), reason: "so <b>".into() };
+        let (kind, message) = (NoticeKind::Refused, "no".to_owned());
+        parse(&page::task(&page, Some(&Notice { kind, message, hint: None, typed: Some(typed) })))
+    };
+    let edited = refused("/tasks/29/edit");
+    assert_eq!(all(&edited, "#edit[open] input[name=reason][value='so <b>']").len(), 1);
+    assert_eq!(all(&edited, "#edit option[selected][value=NEEDS_DISCUSSION]").len(), 1);
+    let disputed = refused("/findings/f-84289c36aa/dispute");
+    assert_eq!(all(&disputed, "details[open] > form input[name=reason][value='so <b>']").len(), 1);
+    assert_eq!(all(&disputed, "#edit[open], #edit [value='so <b>']").len(), 0);
+}
