@@ -459,13 +459,22 @@ fn a_finding_without_a_file_has_a_place_too() {
 #[test]
 fn a_question_is_in_every_form_with_what_answers_it() {
     let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say("Looks nice.\n"))
+        let mumbles = Rule::role("review").reviewer("code").say("Looks nice.\n");
+        developer(script).rule(mumbles).rule(sees("spec", &clean("spec")))
     });
-    project.run(&["add", "Add user authentication", "-a"]);
-    project.run(&["work"]);
-    let asked = "Retry, proceed without it, or stop? Type ";
-    in_every_form(&project, &["1"], &[asked, "signoff answer 1 retry"]);
-    in_every_form(&project, &["run-1"], &[asked, "Task 1 waits for an answer"]);
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
+    project.commit("Plan");
+    project.run(&["run", "plan.md"]);
+    let words = ["or stop? Type ", "signoff answer 1 retry", "proceed"];
+    in_every_form(&project, &["1"], &[&words[..], &["Waits for an answer: "]].concat());
+    in_every_form(
+        &project,
+        &["run-1"],
+        &[&words[..], &["Task 1 waits for an answer: ", "signoff run --resume 1"]].concat(),
+    );
+    let answered = project.run(&["answer", "1", "retry"]);
+    assert_eq!(answered.code, Some(0), "{answered}");
+    in_every_form(&project, &["run-1"], &["and nobody is at work"]);
 }
 
 #[test]
