@@ -325,7 +325,7 @@ proptest! {
 fn attempt(phase: &str, seconds: i64) -> Attempt {
     let story = Story::task(reviewed("task")).works();
     let mut one = Folded::of(&story.log).attempts(&id(29)).remove(0);
-    let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().unwrap();
+    let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
     one.phase = phase.to_owned();
     one.started_at = from.to_string();
     one.ended_at = Some((from + jiff::SignedDuration::from_secs(seconds)).to_string());

@@ -505,5 +505,10 @@ fn nothing_is_called_gone_that_was_never_there() {
     assert_eq!(worked.code, Some(1), "{worked}");
     let json = project.run(&["report", "run-1", "--json"]).json();
     assert_eq!(json["tasks"][0]["changes"]["files"], 1, "{json:#}");
-    assert_eq!(json["run"]["changes"]["note"], "nothing has landed yet", "{:#}", json["run"]);
+    let changes = || project.run(&["report", "run-1", "--json"]).json()["run"]["changes"]["note"].clone();
+    assert_eq!(changes(), "nothing has landed yet", "the branch is there, and empty");
+    project.git("branch -D signoff/run-1");
+    assert_eq!(changes(), "the branch signoff/run-1 is gone");
+    project.git("update-ref -d refs/signoff/base/signoff/run-1");
+    assert_eq!(changes(), "nothing has landed yet", "nobody knows of a branch");
 }

@@ -56,18 +56,19 @@ pub fn of_run(run: RunId) -> Result<Gathered, Failure> {
     let rows: Vec<TaskRow> = desk.tasks()?.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     held.counting.tasks = rows.len();
     let mut tasks = Vec::with_capacity(rows.len());
+    let mut has_landed = false;
     let mut loops = BTreeSet::new();
     for row in &rows {
         let known = desk.store.loop_of(TaskId(row.id))?.filter(|(of, _)| *of == run);
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
         let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
         tasks.push(held.task(&desk, row.clone(), &loop_id)?);
+        has_landed |= held.folded.view.loop_state(&loop_id).is_some_and(|this| this.landed);
+        held.folded.forget(&loop_id);
         loops.insert(loop_id);
     }
     let parts = Part::all(&held.folded, &loops);
     let mut told = held.run(row.clone(), &rows);
-    let view = &held.folded.view;
-    let has_landed = held.folded.loops().any(|one| view.loop_state(one).is_some_and(|this| this.landed));
     let branch = told.branch.as_deref();
     told.changes = branch.and_then(|branch| changes::of_run(&held.counting, branch, &tasks, has_landed));
     let account = Account::of(About::run(run.0), made_at(), Some(told), (parts, tasks));
