@@ -421,6 +421,7 @@ fn a_review_of_the_checkout_in_every_form() {
     assert!(markdown.contains(&format!("1 review cycle, findings: 1 open. {cost}")), "{markdown}");
     let html = read(&project.run(&["report", "run-1", "--format", "html"]).stdout);
     assert!(html.contains(&format!("Cost{cost}")) || html.contains(&format!("Cost {cost}")), "{html}");
+    assert!(!html.contains("0 of 0"), "there are no tasks to count: {html}");
     let sarif = project.run(&["report", "run-1", "--format", "sarif"]).json();
     assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1), "{sarif:#}");
     let xml = project.run(&["report", "run-1", "--format", "junit"]).stdout;
