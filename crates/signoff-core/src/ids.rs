@@ -99,6 +99,8 @@ number_id!(
 const PLANNING: &str = "plan";
 const WHOLE: &str = "final";
 const CHECKPOINT: &str = ".checkpoint-";
+/// This one carries no task, and the run is there for it alone.
+const CHECKOUT: &str = "review";
 
 impl LoopId {
     /// The loop in which a run's tasks are found and arranged.
@@ -109,6 +111,11 @@ impl LoopId {
     /// The loop in which all that a run changed is looked at in the end.
     pub fn whole() -> Self {
         Self::new(WHOLE)
+    }
+
+    /// The loop in which a person's checkout is looked at.
+    pub fn checkout() -> Self {
+        Self::new(CHECKOUT)
     }
 
     /// The loop in which this one is looked at while it is at work, the how manieth time.

@@ -76,16 +76,13 @@ pub fn added((task, spec): (TaskId, TaskSpec), branch: String, expected: Expecte
     [Fact::Task(task, of_task), Fact::Loop(loop_id(task), of_loop)]
 }
 
-/// The loop of a review that belongs to no task.
-pub const REVIEW: &str = "review";
-
 /// One gate over the checkout, no fixing.
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
     let governed = LoopFact::Governed { policy: Box::new(Policy { workflow: workflow.clone(), no_ask }) };
     let mut facts = opened(policy, Policy { workflow, no_ask });
-    facts.push(Fact::Loop(LoopId::new(REVIEW), governed));
-    let groups = vec![vec![LoopId::new(REVIEW)]];
+    facts.push(Fact::Loop(LoopId::checkout(), governed));
+    let groups = vec![vec![LoopId::checkout()]];
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts
 }

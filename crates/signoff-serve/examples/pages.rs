@@ -35,6 +35,6 @@ fn pages() -> Vec<(&'static str, String)> {
         ("stats", page::stats(&sample::stats())),
         ("add", page::add(&sample::add(), None)),
         ("error", page::error_page(404, "there is no task 99", Some("the overview lists those there are"))),
-        ("report", page::report_file(&sample::report_head(), &[task.clone(), task])),
+        ("report", page::report_file(&sample::report_head(), vec![task.clone(), task])),
     ]
 }

@@ -73,6 +73,6 @@ pub fn error_page(status: u16, message: &str, hint: Option<&str>) -> String {
 }
 
 /// One file to keep or to send: a task or the tasks of a run, without script and without the server.
-pub fn report_file(head: &ReportHead, tasks: &[TaskPage]) -> String {
+pub fn report_file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
     report::file(head, tasks)
 }

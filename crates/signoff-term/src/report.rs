@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
-pub use changes::Changes;
+pub use changes::{COUNTED, Changes};
 pub use part::{Part, RunAccount, TaskAccount};
 pub use standing::{Standing, of_report, of_task};
 pub use totals::{FindingCounts, Totals};

@@ -11,8 +11,10 @@ use super::setting::Setting;
 use super::values::{Judged, ReportHead, TaskPage};
 use super::{assets, attempts, chart, cycles, diff, findings, run, sign, task, text};
 
-pub fn file(head: &ReportHead, tasks: &[TaskPage]) -> String {
-    let title = title(head, tasks);
+/// Each task is let go as soon as it is written: there may be a thousand of them.
+pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
+    let title = title(head, &tasks);
+    let (number, is_named) = (tasks.len() as u64, head.run.is_some() || tasks.len() > 1);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -27,9 +29,9 @@ pub fn file(head: &ReportHead, tasks: &[TaskPage]) -> String {
                 main {
                     h1 { (text::line(&title)) }
                     p.hint { (text::line(&head.project)) ", " (sign::moment(&head.made_at.to_string())) " UTC" }
-                    (summary(head, tasks))
-                    @for (key, page) in (1..).zip(tasks) { (one_task(page, key, head.run.is_some() || tasks.len() > 1)) }
-                    @for (key, one) in (1 + tasks.len() as u64..).zip(&head.whole.parts) { (part(one, key)) }
+                    (summary(head, &tasks))
+                    @for (key, page) in (1..).zip(tasks) { (one_task(&page, key, is_named)) }
+                    @for (key, one) in (1 + number..).zip(&head.whole.parts) { (part(one, key)) }
                     (used(head))
                 }
             }

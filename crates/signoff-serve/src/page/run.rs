@@ -64,7 +64,7 @@ fn head(page: &RunPage) -> Markup {
 pub fn facts(run: &RunRow, tasks: &[TaskRow], driven: bool) -> Markup {
     let counted = Counted::of(tasks);
     html! {
-        div.progress { (counted.bar()) p { (counted.words(driven)) } }
+        @if !tasks.is_empty() { div.progress { (counted.bar()) p { (counted.words(driven)) } } }
         dl.facts {
             div { dt { "Preset" } dd { (text::line(&run.preset)) } }
             @if let Some((group, all)) = run.group.zip(run.groups) { div { dt { "Group" } dd { (group) " of " (all) } } }

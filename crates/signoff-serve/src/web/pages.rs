@@ -66,7 +66,7 @@ pub async fn report_of_run(State(site): At, Part(run): Part<String>) -> Shown {
 
 async fn report(site: &Site, of: Reported) -> Shown {
     let text =
-        site.look_long(move |desk| desk.report(of).map(|(head, tasks)| page::report_file(&head, &tasks)));
+        site.look_long(move |desk| desk.report(of).map(|(head, tasks)| page::report_file(&head, tasks)));
     let text = text.await?;
     let policy = (header::CONTENT_SECURITY_POLICY, POLICY_OF_FILES);
     Ok(([policy], html(StatusCode::OK, text)).into_response())

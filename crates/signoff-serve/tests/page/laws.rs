@@ -49,7 +49,7 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
         ("stats", page::stats(&stats)),
         ("add", page::add(&add, Some(&notice))),
         ("error", page::error_page(404, text, Some(text))),
-        ("report", page::report_file(&sample::report_head(), &[task.clone(), task])),
+        ("report", page::report_file(&sample::report_head(), vec![task.clone(), task])),
     ]
 }
 
@@ -218,7 +218,7 @@ fn every_way_into_the_diff_leads_to_something() {
 
 #[test]
 fn a_report_needs_nobody() {
-    let html = page::report_file(&sample::report_head(), &[sample::task(), sample::task()]);
+    let html = page::report_file(&sample::report_head(), vec![sample::task(), sample::task()]);
     let page = parse(&html);
     assert!(all(&page, "script, form, link, [src], a:not([href^='#'])").is_empty());
     assert!(!html.contains("url("));

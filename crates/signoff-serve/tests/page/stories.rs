@@ -282,7 +282,7 @@ fn charts_say_in_words_what_they_show() {
 #[test]
 fn a_report_of_a_run() {
     let task = sample::task();
-    insta::assert_snapshot!(part(&page::report_file(&sample::report_head(), &[task]), "h1, .hint > bdi, .progress, .lead, .stat, article.task > p, h2"), @"
+    insta::assert_snapshot!(part(&page::report_file(&sample::report_head(), vec![task]), "h1, .hint > bdi, .progress, .lead, .stat, article.task > p, h2"), @"
     Run 3 SPEC.md
     shop
     1 of 1 done

@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// In a run of more tasks than this, what was signed off is not counted.
+pub const COUNTED: usize = 200;
+
 /// How much was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Changes {
@@ -35,6 +38,15 @@ impl Changes {
     /// There is nothing to count, for this reason.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self { note: Some(why.into()), ..Self::default() }
+    }
+
+    /// Of a task among so many that each would take a git of its own.
+    pub fn uncounted() -> Self {
+        Self::unknown(format!("not counted in a run of more than {COUNTED} tasks"))
+    }
+
+    pub fn is_uncounted(&self) -> bool {
+        *self == Self::uncounted()
     }
 
     #[must_use]

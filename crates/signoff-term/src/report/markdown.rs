@@ -1,12 +1,16 @@
 //! Markdown for the body of a pull request: the verdict first, findings in a table, the rest folded away.
+//!
+//! What needs somebody has the room: tasks that did not pass, then open findings, then the rest.
 
 pub mod escape;
 mod page;
 
+use signoff_core::view::Status;
+
 use self::escape::{code, fenced, line, ours, paragraphs};
 pub use self::page::LIMIT;
 use self::page::Page;
-use super::{Account, Part, TaskAccount};
+use super::{Account, Changes, Part, TaskAccount};
 use crate::fit::{SENTENCE, count, span};
 use crate::show::{Attempt, Cycle, LedgerLine, PersonsDecision, ReviewLine};
 
@@ -21,19 +25,56 @@ const UNLISTED: usize = 20;
 
 /// The whole account, with one line break at its end.
 pub fn markdown(account: &Account) -> String {
-    let mut page = Page::new();
+    let mut page = Page::before(costs(account));
+    let mut all: Vec<&TaskAccount> = account.tasks.iter().collect();
+    all.sort_by_key(|task| Need::of(task));
     page.put(&head(account));
     if account.about.kind == "run" {
-        tasks(&mut page, account);
+        tasks(&mut page, &all);
         asked(&mut page, account);
     }
     findings(&mut page, account);
-    for task in &account.tasks {
-        self::task(&mut page, account, task);
+    let (passed, others): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|task: &&TaskAccount| task.standing.kind == "passed");
+    let (through, stopped): (Vec<_>, Vec<_>) =
+        account.parts.iter().partition(|part| matches!(part.outcome, Some("approved" | "accepted")));
+    for (tasks, parts) in [(others, stopped), (passed, through)] {
+        tasks.iter().for_each(|task| self::task(&mut page, account, task));
+        parts.iter().for_each(|part| self::part(&mut page, part));
     }
-    account.parts.iter().for_each(|part| self::part(&mut page, part));
-    costs(&mut page, account);
     page.end(&account.about.command())
+}
+
+/// How much a task needs somebody, the most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    Broken,
+    Asks,
+    Unsigned,
+    Unfinished,
+    ToCome,
+    None,
+}
+
+impl Need {
+    fn of(task: &TaskAccount) -> Self {
+        match (task.standing.kind, task.row().status) {
+            ("broken", _) => Self::Broken,
+            (_, Status::Waiting) => Self::Asks,
+            ("open", _) => Self::Unsigned,
+            ("passed", _) => Self::None,
+            (_, Status::Pending) => Self::ToCome,
+            (_, _) => Self::Unfinished,
+        }
+    }
+
+    /// How far tasks of this kind may fill the page.
+    fn room(self) -> usize {
+        match self {
+            Self::Broken | Self::Asks | Self::Unsigned | Self::Unfinished => LIMIT / 2,
+            Self::ToCome | Self::None => LIMIT / 4,
+        }
+    }
 }
 
 /// `**Approved after 2 reviews** by code and spec. 1 fixed. $0.84, 12m 30s, 1 file changed.`
@@ -72,10 +113,13 @@ fn changed(account: &Account) -> String {
     }
 }
 
-fn tasks(page: &mut Page, account: &Account) {
-    let row = |task: &TaskAccount| {
+/// The tasks in a table, those that did not pass first.
+fn tasks(page: &mut Page, all: &[&TaskAccount]) {
+    let is_uncounted = |task: &&TaskAccount| task.changes.is_uncounted();
+    let row = |task: &&TaskAccount| {
         let row = task.row();
-        format!(
+        let changes = if is_uncounted(task) { String::new() } else { task.changes.summary() };
+        let text = format!(
             "| {} | {} | {} {} | {} | ${:.2} | {} |\n",
             row.id,
             line(&row.title, SENTENCE),
@@ -83,11 +127,18 @@ fn tasks(page: &mut Page, account: &Account) {
             ours(&task.standing.text, 400),
             row.review_cycle,
             row.cost_usd,
-            ours(&task.changes.summary(), 100),
-        )
+            ours(&changes, 100),
+        );
+        (Need::of(task).room(), text)
     };
     let head = "| Task | Title | Standing | Reviews | Cost | Changes |\n|--:|---|---|--:|--:|---|\n";
-    page.list("tasks", (head, "\n"), account.tasks.iter().map(row));
+    page.list("tasks", (head, "\n"), all.iter().map(row));
+    if all.iter().any(is_uncounted) {
+        let note = Changes::uncounted().summary();
+        page.put(&format!(
+            "What tasks changed that were signed off is {note}: `signoff diff ID --stat`.\n\n"
+        ));
+    }
 }
 
 /// What the run as a whole is to bring about.
@@ -110,7 +161,8 @@ fn findings(page: &mut Page, account: &Account) {
     all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != "open"));
     let row = |(of, line): &(String, &LedgerLine)| {
         let of = if is_run { format!(" {} |", escape::line(of, 60)) } else { String::new() };
-        format!("|{of} {}\n", cells(line))
+        let room = if line.state == "open" { LIMIT } else { LIMIT / 4 * 3 };
+        (room, format!("|{of} {}\n", cells(line)))
     };
     let head = if is_run {
         "| Task | Finding | Severity | Where | By | State |\n|---|---|---|---|---|---|\n"
@@ -160,7 +212,13 @@ fn task(page: &mut Page, account: &Account, task: &TaskAccount) {
     page.folded("decisions", &format!("{of}Decisions of people"), report.decisions.iter().map(decision));
     attempts(page, &of, &report.attempts);
     let stat = task.changes.stat.as_deref().filter(|stat| !stat.trim().is_empty()).map(shortened);
-    let note = task.changes.note.as_deref().map(|note| paragraphs(note, TEXT, "") + "\n");
+    // Of many tasks that is told once, below their table.
+    let note = task
+        .changes
+        .note
+        .as_deref()
+        .filter(|_| !task.changes.is_uncounted())
+        .map(|note| paragraphs(note, TEXT, "") + "\n");
     page.folded("changes", &format!("{of}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
 }
 
@@ -270,7 +328,9 @@ fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
     page.folded_table("attempts", &title, head, attempts.iter().map(row));
 }
 
-fn costs(page: &mut Page, account: &Account) {
+/// What it cost, as the end of a page.
+fn costs(account: &Account) -> Page {
+    let mut page = Page::default();
     let row = |role: &crate::stats::ByRole| {
         let (time, cost) = (span(role.duration_ms), role.cost_usd);
         let tokens = format!("{} | {}", role.input_tokens, role.output_tokens);
@@ -280,6 +340,7 @@ fn costs(page: &mut Page, account: &Account) {
     let title =
         format!("Cost and time: {}, {} of work", account.totals.cost(), span(account.totals.worked_ms));
     page.folded_table("costs", &title, head, account.totals.roles.iter().map(row));
+    page
 }
 
 /// The first lines and the last one, which counts.

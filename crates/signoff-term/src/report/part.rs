@@ -1,9 +1,11 @@
 //! The parts of an account: the run, what served it, and its tasks.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::LoopId;
-use signoff_core::view::{LoopView, RunRow, TaskRow};
+use signoff_core::view::{LoopView, QuestionRow, RunRow, TaskRow};
 
 use super::Changes;
 use super::standing::{self, Standing};
@@ -37,11 +39,21 @@ pub struct RunAccount {
 }
 
 impl RunAccount {
-    /// `tasks` are how all of its tasks stand; `driven` tells whether somebody is at work on it.
-    pub fn of(row: RunRow, folded: &Folded, tasks: &[Standing], driven: bool) -> Self {
+    /// `tasks` are how all of its tasks stand, `questions` what it waits for; `driven` tells whether somebody is at work
+    /// on it.
+    pub fn of(
+        row: RunRow,
+        folded: &Folded,
+        (tasks, questions): (&[Standing], &[QuestionRow]),
+        driven: bool,
+    ) -> Self {
         let outcome = standing::outcome(folded.view.stage(), tasks);
+        let checkout = folded.view.row(&LoopId::checkout()).filter(|row| row.task.is_none());
         Self {
-            standing: standing::of_run(&row, outcome, tasks, driven),
+            standing: match checkout {
+                Some(looked_at) => standing::of_checkout(&looked_at, driven),
+                None => standing::of_run(&row, (outcome, tasks, questions), driven),
+            },
             asked: None,
             outcome,
             driven,
@@ -57,10 +69,10 @@ impl RunAccount {
     }
 }
 
-/// A loop that carries no task.
+/// A loop that carries no task, or one that another run has taken up since.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
-    /// `Planning SPEC.md`, `Final review`, `Look 2 at task 29`.
+    /// `Planning SPEC.md`, `Final review`, `Look 2 at task 29`, `Review of the checkout`.
     pub name: String,
     /// How it ended; null until it has.
     pub outcome: Option<&'static str>,
@@ -73,31 +85,45 @@ pub struct Part {
 }
 
 impl Part {
-    /// The parts of a run; with a task's loop only the looks at that.
-    pub fn all(folded: &Folded, of: Option<&LoopId>) -> Vec<Self> {
-        let is_wanted = |loop_id: &&LoopId| match (of, loop_id.of_checkpoint()) {
-            (None, _) => loop_id.serves_the_run(),
-            (Some(of), Some((looked_at, _))) => looked_at == *of,
-            (Some(_), None) => false,
-        };
-        let wanted = folded.loops().filter(is_wanted);
+    /// The parts of a run: all its loops but those that are told as tasks.
+    pub fn all(folded: &Folded, tasks: &BTreeSet<LoopId>) -> Vec<Self> {
+        Self::among(folded, |loop_id| !tasks.contains(loop_id))
+    }
+
+    /// The looks at a task's loop.
+    pub fn looks(folded: &Folded, of: &LoopId) -> Vec<Self> {
+        Self::among(folded, |loop_id| loop_id.of_checkpoint().is_some_and(|(looked_at, _)| looked_at == *of))
+    }
+
+    fn among(folded: &Folded, is_wanted: impl Fn(&LoopId) -> bool) -> Vec<Self> {
+        let wanted = folded.loops().filter(|loop_id| is_wanted(loop_id));
         wanted.filter_map(|loop_id| Some(Self::of(folded, loop_id, folded.view.row(loop_id)?))).collect()
     }
 
     fn of(folded: &Folded, loop_id: &LoopId, row: LoopView) -> Self {
-        let looked_at = loop_id.of_checkpoint().map(|(of, number)| {
-            let task = folded.view.row(&of).and_then(|row| row.task);
-            let of = task.map_or_else(|| of.to_string(), |task| format!("task {task}"));
-            format!("Look {number} at {of}")
-        });
         Self {
-            name: looked_at.unwrap_or(row.title),
+            name: name(folded, &row),
             outcome: row.outcome,
             reason: row.reason.map(words::why),
             cycles: folded.cycles(loop_id),
             ledger: folded.ledger(loop_id),
             attempts: folded.attempts(loop_id),
         }
+    }
+}
+
+/// What people call it.
+fn name(folded: &Folded, row: &LoopView) -> String {
+    if let Some((of, number)) = row.id.of_checkpoint() {
+        let task = folded.view.row(&of).and_then(|row| row.task);
+        let of = task.map_or_else(|| of.to_string(), |task| format!("task {task}"));
+        return format!("Look {number} at {of}");
+    }
+    match row.task {
+        Some(task) => format!("Task {task}: {}", row.title),
+        None if row.id == LoopId::checkout() => "Review of the checkout".to_owned(),
+        None if row.title.is_empty() => row.id.to_string(),
+        None => row.title.clone(),
     }
 }
 

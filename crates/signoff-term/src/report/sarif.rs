@@ -1,7 +1,7 @@
-//! SARIF 2.1.0: one run with a result for each finding, whatever became of it.
+//! SARIF 2.1.0: one run with a result for each finding that is there.
 //!
-//! What people refuted, deferred or put out of scope is suppressed with their words. What was fixed is absent, compared
-//! with what was there before, and passes: services that only list failures do not list it.
+//! What people refuted, deferred or put out of scope is suppressed with their words. What was fixed is left out: services
+//! list every result they are given, one that passes too, and close what they listed before once it is gone.
 
 use serde_json::{Map, Value, json};
 use signoff_core::ids::{FindingId, ReviewerName};
@@ -16,7 +16,7 @@ use crate::show::{Cycle, FindingLine, LedgerLine};
 pub fn sarif(account: &Account) -> String {
     let sources: Vec<Source> =
         account.tasks.iter().map(task).chain(account.parts.iter().map(|one| part(account, one))).collect();
-    let kinds = sources.iter().flat_map(|source| source.ledger).map(|line| rule(&line.finding.kind));
+    let kinds = sources.iter().flat_map(Source::left).map(|line| rule(&line.finding.kind));
     let (id, title) = (category(account), account.title());
     // A service refuses a description without text.
     let description = if title.trim().is_empty() { id.clone() } else { title };
@@ -40,6 +40,13 @@ struct Source<'a> {
     standing: &'a str,
     /// Whether it was judged to its end.
     is_fine: bool,
+}
+
+impl Source<'_> {
+    /// What was not fixed.
+    fn left(&self) -> impl Iterator<Item = &LedgerLine> {
+        self.ledger.iter().filter(|line| line.state != "fixed")
+    }
 }
 
 fn task(task: &TaskAccount) -> Source<'_> {
@@ -123,7 +130,7 @@ fn invocation(account: &Account, sources: &[Source]) -> Value {
 }
 
 fn results<'a>(source: &'a Source) -> impl Iterator<Item = Value> + 'a {
-    source.ledger.iter().map(|line| result(line, source))
+    source.left().map(|line| result(line, source))
 }
 
 /// Who was not understood in the last round.
@@ -142,16 +149,7 @@ fn result(line: &LedgerLine, source: &Source) -> Value {
     let fingerprint = format!("{}/{}", source.name, line.finding.id);
     result.insert("partialFingerprints".into(), json!({ "signoff/v1": fingerprint }));
     let is_new = line.seen.len() == 1 && is_last(line, source.cycles);
-    let baseline = match line.state {
-        "fixed" => "absent",
-        _ if is_new => "new",
-        _ => "unchanged",
-    };
-    result.insert("baselineState".into(), json!(baseline));
-    if line.state == "fixed" {
-        result.insert("kind".into(), json!("pass"));
-        result.insert("level".into(), json!("none"));
-    }
+    result.insert("baselineState".into(), json!(if is_new { "new" } else { "unchanged" }));
     if let Some(suppressed) = suppressed(line) {
         result.insert("suppressions".into(), suppressed);
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
-use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_core::view::{LoopView, QuestionRow, RunRow, Status, TaskRow};
 
 use crate::fit::count;
 use crate::show::Report;
@@ -54,7 +54,10 @@ impl Standing {
 
 /// Of a task with all that is told of it: an approval of another commit than the branch's last one is none.
 pub fn of_report(report: &Report, driven: bool) -> Standing {
-    let standing = of_task(&report.task, driven);
+    let mut standing = of_task(&report.task, driven);
+    if let (Status::Waiting, Some(question)) = (report.task.status, &report.question) {
+        standing.text = format!("Waits for an answer: {}", asked(question)).into();
+    }
     match &report.voided {
         Some(voided) => Standing::new("open", format!("{}; {voided}", standing.text)),
         None => standing,
@@ -82,7 +85,7 @@ pub fn of_task(task: &TaskRow, driven: bool) -> Standing {
         Status::Blocked => {
             unfinished(format!("Signed off, but its group waits for somebody{}", resumed(task)))
         }
-        Status::Waiting => unfinished(format!("Waits for an answer: `signoff answer {id}`")),
+        Status::Waiting => unfinished(format!("Waits for an answer: `signoff show {id}` tells the question")),
         Status::Paused => at_work(&format!("Paused{}", because(task))),
         Status::InProgress => at_work(&format!("Unfinished{}", place(task))),
         Status::Completed => completed(task),
@@ -133,8 +136,38 @@ pub fn outcome(stage: &RunStage, tasks: &[Standing]) -> Option<&'static str> {
     Some(told.word())
 }
 
-/// Of a run with these tasks, which ended so.
-pub fn of_run(run: &RunRow, outcome: Option<&str>, tasks: &[Standing], driven: bool) -> Standing {
+/// A question in its own words, and what answers it: `… Retry or stop? signoff answer 3 retry, or stop`.
+fn asked(question: &QuestionRow) -> String {
+    let whom = question.task_id.map_or_else(|| question.id.clone(), |task| task.to_string());
+    let text = question.text.trim();
+    let Some((first, others)) = question.choices.split_first() else { return text.to_owned() };
+    let others: String = others.iter().map(|choice| format!(", or `{choice}`")).collect();
+    format!("{text} Type `signoff answer {whom} {first}`{others}")
+}
+
+/// Of a look at a person's checkout, which is all that its run did.
+pub fn of_checkout(row: &LoopView, driven: bool) -> Standing {
+    let reviews = count(row.cycle, "review");
+    let why = row.reason.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default();
+    match row.outcome {
+        Some("approved" | "accepted") => Standing::new("passed", format!("Approved after {reviews}")),
+        Some("failed" | "stuck") => Standing::new("broken", format!("The review failed{why}")),
+        Some("cancelled") => Standing::new("broken", "Cancelled".to_owned()),
+        Some(_) => Standing::new("open", format!("Not approved after {reviews}{why}")),
+        None if driven => Standing::endless(driven, "Under review".to_owned()),
+        None => {
+            let text = "Left unfinished, and nobody is at work: `signoff review` looks again";
+            Standing::endless(driven, text.to_owned())
+        }
+    }
+}
+
+/// Of a run: how it ended, how its tasks stand, and what it waits for.
+pub fn of_run(
+    run: &RunRow,
+    (outcome, tasks, questions): (Option<&str>, &[Standing], &[QuestionRow]),
+    driven: bool,
+) -> Standing {
     let id = run.id;
     let of = if tasks.is_empty() {
         "without a task".to_owned()
@@ -146,7 +179,8 @@ pub fn of_run(run: &RunRow, outcome: Option<&str>, tasks: &[Standing], driven: b
         "completed" => unsigned(&of, tasks),
         "cancelled" => Standing::new("broken", format!("Cancelled {of}")),
         "failed" if run.groups == Some(0) => Standing::new("broken", "Failed in planning".to_owned()),
-        "failed" => Standing::new("broken", format!("Failed {of}")),
+        "failed" => Standing::new("broken", failed(&of, tasks)),
+        _ if !questions.is_empty() => Standing::endless(driven, waiting(id, questions, driven)),
         "blocked" => Standing::endless(
             driven,
             format!("Blocked: somebody has to decide, then `signoff run --resume {id}`"),
@@ -160,6 +194,41 @@ pub fn of_run(run: &RunRow, outcome: Option<&str>, tasks: &[Standing], driven: b
             ),
         ),
     }
+}
+
+/// `Failed: 2 of 9 tasks did not pass (1 failed or was stopped, 1 unfinished)`.
+fn failed(of: &str, tasks: &[Standing]) -> String {
+    let number = |kinds: &[&str]| tasks.iter().filter(|task| kinds.contains(&task.kind)).count();
+    let others = tasks.len() - number(&["passed"]);
+    if others == 0 {
+        return if tasks.is_empty() {
+            format!("Failed {of}")
+        } else {
+            format!("Failed {of}, which all passed")
+        };
+    }
+    let kinds = [
+        (number(&["broken"]), "failed or stopped"),
+        (number(&["open"]), "not signed off"),
+        (number(&["unfinished", "left"]), "unfinished"),
+    ];
+    let kinds = kinds.into_iter().filter(|(number, _)| *number > 0);
+    let kinds: Vec<_> = kinds.map(|(number, words)| format!("{number} {words}")).collect();
+    let all = count(tasks.len() as u64, "task");
+    format!("Failed: {others} of {all} did not pass ({})", kinds.join(", "))
+}
+
+/// What a run waits for: the first question in full, and how many there are besides.
+fn waiting(run: u64, questions: &[QuestionRow], driven: bool) -> String {
+    let first = questions.first().map(asked).unwrap_or_default();
+    let task = questions.first().and_then(|question| question.task_id);
+    let waits = task.map_or_else(|| "Waits".to_owned(), |task| format!("Task {task} waits"));
+    let more = match questions.len() {
+        0 | 1 => String::new(),
+        all => format!("; {} besides", count(all as u64 - 1, "question")),
+    };
+    let then = if driven { String::new() } else { format!("; then `signoff run --resume {run}` goes on") };
+    format!("{waits} for an answer: {first}{more}{then}")
 }
 
 /// Of a run that went through and was not signed off as a whole: it is as bad as the worst of its tasks.

@@ -140,6 +140,11 @@ impl Folded {
         attempt::all(times, loop_id, &self.view)
     }
 
+    /// Lets go what was picked out for a loop that has been told: there may be a thousand of them.
+    pub fn forget(&mut self, loop_id: &LoopId) {
+        self.loops.remove(loop_id);
+    }
+
     /// Everything about the task that a loop carries.
     pub fn report(&self, task: TaskRow, loop_id: &LoopId, artifacts: Vec<String>) -> Report {
         let row = self.view.row(loop_id);

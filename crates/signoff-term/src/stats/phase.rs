@@ -14,7 +14,7 @@ pub struct ByPhase {
     pub phase: String,
     /// How often a loop went through it; its fixes are part of a gate.
     pub visits: u64,
-    /// Half of the visits took at most this long.
+    /// Half of the visits took at most this long; of an even number, between the two in the middle.
     pub median_ms: u64,
     /// Nine of ten took at most this long.
     pub p90_ms: u64,
@@ -53,15 +53,24 @@ impl Phases {
             ByPhase {
                 phase: phase.clone(),
                 visits: sorted.len() as u64,
-                median_ms: rank(50),
+                median_ms: median(&sorted),
                 p90_ms: rank(90),
                 max_ms: rank(100),
             }
         };
+        let total = |phase: &str| self.visits.get(phase).map_or(0, |visits| visits.iter().sum::<u64>());
         let mut phases: Vec<_> = self.visits.iter().map(of).collect();
-        phases.sort_by_key(|phase| std::cmp::Reverse(phase.median_ms));
+        phases.sort_by_key(|one| std::cmp::Reverse((one.median_ms, total(&one.phase))));
         phases
     }
+}
+
+/// The one in the middle, or between the two that are.
+fn median(sorted: &[u64]) -> u64 {
+    let middle = sorted.len() / 2;
+    let upper = sorted.get(middle).copied().unwrap_or(0);
+    let lower = middle.checked_sub(1).and_then(|at| sorted.get(at)).copied().unwrap_or(upper);
+    if sorted.len().is_multiple_of(2) { lower.midpoint(upper) } else { upper }
 }
 
 /// The least value that so many of a hundred do not exceed.

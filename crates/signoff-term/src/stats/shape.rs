@@ -75,7 +75,8 @@ pub struct Money {
     pub is_estimated: bool,
     /// What the approved tasks themselves cost, on average; null where nothing was approved.
     pub per_approved_usd: Option<f64>,
-    /// All that was spent by the tasks that were approved: what came to nothing has to be paid too.
+    /// All that was spent by the number of approved tasks: what came to nothing, what is unfinished and what a person
+    /// accepted has to be paid too.
     pub all_in_per_approved_usd: Option<f64>,
     pub input_tokens: u64,
     pub output_tokens: u64,

@@ -40,7 +40,7 @@ fn head(report: &StatsReport) -> String {
     let since = report.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
     let money = |usd: f64| dollars(usd, cost.is_estimated);
     let each = cost.per_approved_usd.zip(cost.all_in_per_approved_usd).map(|(own, all)| {
-        format!("  an approved task cost {}, {} with all that came to nothing\n", money(own), money(all))
+        format!("  an approved task cost {}, {} with all else that was spent\n", money(own), money(all))
     });
     format!(
         "{} in {}{preset}{since}: {}\n  {} in all, {} tokens in, {} out\n{}",

@@ -1,6 +1,10 @@
 //! `signoff report`: one document about a task or a run, in each of its forms.
 
 mod laws;
+mod many;
+mod waiting;
+
+use std::collections::BTreeSet;
 
 use signoff_core::ids::LoopId;
 use signoff_core::ledger::{DecidedBy, Decision, State};
@@ -29,14 +33,22 @@ pub fn told() -> Account {
     of(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::of(STAT))
 }
 
-/// A run of which one task is through, one failed, and one was never started.
-pub fn halfway() -> Account {
+/// The first task is through, and a reviewer of the second one was not understood.
+fn asking() -> Story {
     let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
     let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
     let story = Story::of(reviewed("plan")).plan(groups).starts(29).works().approves("spec").approves("code");
-    let story = story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code");
-    let story = story.person(Choice::Proceed).writer_fails(Failure::TimedOut);
-    let folded = Folded::of(&story.log);
+    story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code")
+}
+
+/// One task is through, one failed, and one was never started.
+fn stopped() -> Folded {
+    Folded::of(&asking().person(Choice::Proceed).writer_fails(Failure::TimedOut).log)
+}
+
+/// A run of which one task is through, one failed, and one was never started.
+pub fn halfway() -> Account {
+    let folded = stopped();
     let rows = [
         ended(row(29, "Add login", Status::Completed), "approved", "APPROVED", "", 1),
         ended(row(30, "Add logout", Status::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1),
@@ -53,8 +65,8 @@ pub fn halfway() -> Account {
         let (loop_id, asked) = (id(row.id), row.title.clone());
         TaskAccount::of(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
     });
-    let run = RunAccount::of(run(3, "running", "working"), &folded, &standings(&tasks), false);
-    let parts = Part::all(&folded, None);
+    let run = RunAccount::of(run(3, "running", "working"), &folded, (&standings(&tasks), &[]), false);
+    let parts = Part::all(&folded, &[29, 30, 31].map(id).into());
     Account::of(About::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (parts, tasks.into()))
 }
 
@@ -190,50 +202,14 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     | Task | Title | Standing | Reviews | Cost | Changes |
     |--:|---|---|--:|--:|---|
-    | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
     | 30 | Add logout | ✗ Failed: the fixer failed (fixer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
     | 31 | Add tests | … Not started yet | 0 | $0.36 | nothing was changed: it was never started |
+    | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
 
     | Task | Finding | Severity | Where | By | State |
     |---|---|---|---|---|---|
     | 30 | the session stays open | critical | `src/a.rs:3` | spec | **open** |
     | 30 | a typo | minor | `src/a.rs:9` | spec | open |
-
-    <details><summary>Task 29: What was asked</summary>
-
-    Add login
-
-    </details>
-
-    <details><summary>Task 29: Reviews (1)</summary>
-
-    **review 1**, pass 1, commit `c1`: APPROVED (0 new, 0 carried, 0 back again, 0 fixed)
-
-    - code approved, 20s, $0.12
-    - spec approved, 20s, $0.12
-
-
-    </details>
-
-    <details><summary>Task 29: Attempts (3)</summary>
-
-    | | Who | Agent | Time | Cost | End |
-    |---|---|---|--:|--:|---|
-    | a1 | implement | claude large | 20s | $0.12 | complete |
-    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
-    | a3 | review by code | claude large | 20s | $0.12 | reviewed: approved |
-
-    </details>
-
-    <details><summary>Task 29: Changes</summary>
-
-    ```text
-     src/auth.rs  | 12 ++++++++++--
-     src/login.rs |  3 +++
-     2 files changed, 13 insertions(+), 2 deletions(-)
-    ```
-
-    </details>
 
     <details><summary>Task 30: What was asked</summary>
 
@@ -305,6 +281,42 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
 
     nothing was changed: it was never started
 
+
+    </details>
+
+    <details><summary>Task 29: What was asked</summary>
+
+    Add login
+
+    </details>
+
+    <details><summary>Task 29: Reviews (1)</summary>
+
+    **review 1**, pass 1, commit `c1`: APPROVED (0 new, 0 carried, 0 back again, 0 fixed)
+
+    - code approved, 20s, $0.12
+    - spec approved, 20s, $0.12
+
+
+    </details>
+
+    <details><summary>Task 29: Attempts (3)</summary>
+
+    | | Who | Agent | Time | Cost | End |
+    |---|---|---|--:|--:|---|
+    | a1 | implement | claude large | 20s | $0.12 | complete |
+    | a2 | review by spec | claude large | 20s | $0.12 | reviewed: approved |
+    | a3 | review by code | claude large | 20s | $0.12 | reviewed: approved |
+
+    </details>
+
+    <details><summary>Task 29: Changes</summary>
+
+    ```text
+     src/auth.rs  | 12 ++++++++++--
+     src/login.rs |  3 +++
+     2 files changed, 13 insertions(+), 2 deletions(-)
+    ```
 
     </details>
 
@@ -507,39 +519,6 @@ fn an_approved_task_for_code_scanning() {
                 "blocks": false,
                 "suggestion": null
               }
-            },
-            {
-              "ruleId": "bug",
-              "level": "none",
-              "message": {
-                "text": "missing input validation"
-              },
-              "locations": [
-                {
-                  "physicalLocation": {
-                    "artifactLocation": {
-                      "uri": "src/auth.rs"
-                    },
-                    "region": {
-                      "startLine": 12
-                    }
-                  }
-                }
-              ],
-              "partialFingerprints": {
-                "signoff/v1": "task-29/f-84289c36aa"
-              },
-              "baselineState": "absent",
-              "kind": "pass",
-              "properties": {
-                "task": 29,
-                "sources": [
-                  "spec"
-                ],
-                "state": "fixed",
-                "blocks": false,
-                "suggestion": null
-              }
             }
           ],
           "properties": {
@@ -702,7 +681,6 @@ fn every_state_of_a_finding_has_its_place() {
     told.sort();
     insta::assert_snapshot!(told.join("\n"), @r#"
     "five" "new" "warning" -
-    "four" "absent" "none" -
     "one" "new" "warning" refuted by ann: one is so
     "three" "new" "warning" out_of_scope by ann: three is so
     "two" "new" "warning" deferred by ann: two is so
@@ -733,7 +711,7 @@ fn a_task_says_plainly_how_it_stands() {
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
     … Unfinished in phase review, review 2; the work goes on
     … Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
-    … Waits for an answer: `signoff answer 33`
+    … Waits for an answer: `signoff show 33` tells the question
     … Paused, and nobody is at work: `signoff work 34` goes on
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
@@ -756,7 +734,7 @@ fn a_run_without_tasks_is_told_in_every_form() {
     let story = Story::of(reviewed("plan"));
     let folded = Folded::of(&story.log);
     let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
-    let run = RunAccount::of(failed, &folded, &[], false);
+    let run = RunAccount::of(failed, &folded, (&[], &[]), false);
     let account = Account::of(About::run(3), String::new(), Some(run), (Vec::new(), Vec::new()));
     for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()]
     {
@@ -768,7 +746,7 @@ fn a_run_without_tasks_is_told_in_every_form() {
 fn looks_and_planning_are_told_with_the_run() {
     let part = reviewed("loops");
     let story = Story::of(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(Failure::TimedOut);
-    let parts = Part::all(&Folded::of(&story.log), None);
+    let parts = Part::all(&Folded::of(&story.log), &BTreeSet::new());
     let told: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
     assert_eq!(told, [("Planning", 2)], "the first attempt and the one after it");
 }
@@ -780,7 +758,7 @@ fn through(row: TaskRow, voided: Option<&str>) -> Account {
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
     let tasks = vec![TaskAccount::of(report, "Add login".to_owned(), Changes::of(STAT), false)];
-    let run = RunAccount::of(run(3, "completed", "done"), &folded, &standings(&tasks), false);
+    let run = RunAccount::of(run(3, "completed", "done"), &folded, (&standings(&tasks), &[]), false);
     Account::of(About::run(3), String::new(), Some(run), (Vec::new(), tasks))
 }
 

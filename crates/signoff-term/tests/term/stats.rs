@@ -5,7 +5,8 @@ use serde_json::json;
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{Event, Failure};
 use signoff_core::review::Severity::{Critical, Important};
-use signoff_term::stats::{Convergence, Filter, Stats, text};
+use signoff_term::show::{Attempt, Folded};
+use signoff_term::stats::{Convergence, Filter, Phases, Stats, text};
 
 use crate::fits::{fits, schema};
 use crate::laws::log;
@@ -43,7 +44,7 @@ fn all_runs_in_tables() {
     insta::assert_snapshot!(text(&stats(Filter::default()).report()), @"
     4 tasks in 4 runs: 2 approved, 1 not approved, 1 unfinished
       $1.56 in all, 11700 tokens in, 1040 out
-      an approved task cost $0.60, $0.78 with all that came to nothing
+      an approved task cost $0.60, $0.78 with all else that was spent
 
     Reviews until approval (median 1.5, mean 1.5):
       1 review   1 task
@@ -318,4 +319,28 @@ proptest! {
             prop_assert_eq!(round.open_after, round.new + round.carried + round.regressed, "{:?}", round);
         }
     }
+}
+
+/// One attempt in a phase, of so many seconds.
+fn attempt(phase: &str, seconds: i64) -> Attempt {
+    let story = Story::task(reviewed("task")).works();
+    let mut one = Folded::of(&story.log).attempts(&id(29)).remove(0);
+    let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
+    one.phase = phase.to_owned();
+    one.started_at = from.to_string();
+    one.ended_at = Some((from + jiff::SignedDuration::from_secs(seconds)).to_string());
+    one
+}
+
+#[test]
+fn the_slowest_phase_is_that_with_the_highest_median_and_then_the_longest_in_all() {
+    let mut phases = Phases::default();
+    for (phase, seconds) in
+        [("once", 50), ("even", 10), ("even", 90), ("often", 50), ("often", 50), ("often", 50), ("short", 49)]
+    {
+        phases.take(&[attempt(phase, seconds)]);
+    }
+    let told: Vec<_> = phases.all().iter().map(|one| (one.phase.clone(), one.median_ms)).collect();
+    let told: Vec<_> = told.iter().map(|(phase, median)| (phase.as_str(), *median)).collect();
+    assert_eq!(told, [("often", 50_000), ("even", 50_000), ("once", 50_000), ("short", 49_000)]);
 }

@@ -124,7 +124,7 @@ fn written(gathered: Gathered, format: Format) -> String {
     match format {
         Format::Html => {
             let (head, tasks) = gathered.pages();
-            page::report_file(&head, &tasks)
+            page::report_file(&head, tasks)
         }
         Format::Markdown => markdown::markdown(account),
         Format::Json => account.json(),

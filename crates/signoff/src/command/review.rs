@@ -82,7 +82,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
                 base,
                 ..Wanted::default()
             };
-            (wanted, LoopId::new(open::REVIEW))
+            (wanted, LoopId::checkout())
         }
     };
     preflight::warn(&bench, console);

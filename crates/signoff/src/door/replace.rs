@@ -44,7 +44,7 @@ impl<'p> Replacement<'p> {
     /// Puts a text in its place.
     pub fn put(self, text: &str) -> Result<(), Failure> {
         let written = match self.draft {
-            None => fs::write(&self.place, text),
+            None => to_pipe(&self.place, text),
             Some(draft) => draft.put(text, &self.place),
         };
         written.map_err(|error| failed(self.path, &error))
@@ -70,10 +70,22 @@ fn place(path: &Path) -> Result<PathBuf, Failure> {
     if path.symlink_metadata().is_err() {
         return Ok(path.to_owned());
     }
+    // What a terminal or a pipe is called elsewhere leads nowhere: `/dev/stdout` is written as it is.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Ok(path.to_owned());
+    }
     path.canonicalize().map_err(|error| {
         Failure::failed(format!("cannot write {}: {error}", path.display()))
             .hint("it is a link that leads nowhere: remove it, or make the file it names")
     })
+}
+
+/// Whoever reads a pipe may stop when it has enough.
+fn to_pipe(place: &Path, text: &str) -> io::Result<()> {
+    match fs::write(place, text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 fn read_only(path: &Path) -> Failure {

@@ -32,14 +32,19 @@ fn in_every_form(project: &Project, of: &[&str], words: &[&str]) {
     }
 }
 
+/// What was fixed is told in every form but the one in which it would be listed as if it were there.
+fn as_fixed(project: &Project, of: &str, words: &str) {
+    for format in FORMATS {
+        let text = project.run(&["report", of, "--format", format]).stdout;
+        assert_eq!(text.contains(words), format != "sarif", "{format}:\n{text}");
+    }
+}
+
 #[test]
 fn an_approved_task_in_every_form() {
     let project = approved();
-    in_every_form(
-        &project,
-        &["1"],
-        &["Add user authentication", "missing input validation", "Approved after 3 reviews"],
-    );
+    in_every_form(&project, &["1"], &["Add user authentication", "Approved after 3 reviews"]);
+    as_fixed(&project, "1", "missing input validation");
     let markdown = project.run(&["report", "1"]).stdout;
     assert_eq!(markdown, project.run(&["report", "#1", "--format", "markdown"]).stdout);
     let head: Vec<&str> = markdown.lines().take(3).collect();
@@ -208,7 +213,8 @@ fn the_tasks_of_a_plan_have_changes_of_their_own() {
     project.commit("Plan");
     let worked = project.run(&["run", "plan.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    in_every_form(&project, &["run-1"], &["Store", "Logout", "it leaks", "Completed with 2 tasks"]);
+    in_every_form(&project, &["run-1"], &["Store", "Logout", "Completed with 2 tasks"]);
+    as_fixed(&project, "run-1", "it leaks");
     let json = project.run(&["report", "run-1", "--json"]).json();
     let files = |task: usize| json["tasks"][task]["changes"]["stat"].as_str().unwrap().to_owned();
     assert!(files(0).contains("task-1.txt") && !files(0).contains("task-2.txt"), "{}", files(0));
@@ -386,4 +392,124 @@ fn markdown_and_html_hold_the_same_facts() {
             assert!(text.contains(fact.as_str()), "{fact} is missing in {format}:\n{text}");
         }
     }
+}
+
+/// A branch of a person's own, with one commit.
+fn on_a_branch(project: &Project) {
+    project.git("checkout -q -b feature");
+    project.env.write("auth.txt", "login\n");
+    project.commit("Add login");
+}
+
+#[test]
+fn a_review_of_the_checkout_in_every_form() {
+    let project = Project::with_agent(PROGRAM, strict_reviewer);
+    on_a_branch(&project);
+    assert_eq!(project.run(&["review", "--base", "main"]).code, Some(1));
+    let words = ["Review of the checkout", "missing input validation", "Not approved after 1 review"];
+    in_every_form(&project, &["run-1"], &words);
+    let json = project.run(&["report", "run-1", "--json"]).json();
+    let totals = &json["totals"];
+    assert_eq!(
+        (&totals["cycles"], &totals["findings"]["open"], &totals["attempts"]),
+        (&1.into(), &1.into(), &1.into()),
+        "{totals:#}"
+    );
+    assert_eq!(totals["reviewers"][0]["reviewer"], "general");
+    let cost = format!("${:.2}", totals["cost_usd"].as_f64().unwrap());
+    let markdown = project.run(&["report", "run-1"]).stdout;
+    assert!(markdown.contains(&format!("1 review cycle, findings: 1 open. {cost}")), "{markdown}");
+    let html = read(&project.run(&["report", "run-1", "--format", "html"]).stdout);
+    assert!(html.contains(&format!("Cost{cost}")) || html.contains(&format!("Cost {cost}")), "{html}");
+    assert!(!html.contains("0 of 0"), "there are no tasks to count: {html}");
+    let sarif = project.run(&["report", "run-1", "--format", "sarif"]).json();
+    assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1), "{sarif:#}");
+    let xml = project.run(&["report", "run-1", "--format", "junit"]).stdout;
+    assert!(xml.contains("<failure message=\"missing input validation\""), "{xml}");
+}
+
+#[test]
+fn a_review_of_the_checkout_that_approved_has_passed() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("review").say(APPROVED)));
+    on_a_branch(&project);
+    assert_eq!(project.run(&["review"]).code, Some(0));
+    in_every_form(&project, &["run-1"], &["Review of the checkout", "Approved after 1 review"]);
+    let json = project.run(&["report", "run-1", "--json"]).json();
+    assert_eq!(
+        (&json["run"]["standing"]["kind"], &json["run"]["outcome"]),
+        (&"passed".into(), &"approved".into())
+    );
+}
+
+#[test]
+fn a_finding_without_a_file_has_a_place_too() {
+    let said = "There are no tests\n\n**Verdict: CHANGES_REQUESTED**\n";
+    let project =
+        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(said)));
+    project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
+    project.run(&["work"]);
+    for command in ["report", "export"] {
+        let sarif = project.run(&[command, "1", "--format", "sarif"]).json();
+        let result = &sarif["runs"][0]["results"][0];
+        assert_eq!(result["message"]["text"], "There are no tests", "{sarif:#}");
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "no-file-was-named", "{sarif:#}");
+    }
+}
+
+#[test]
+fn a_question_is_in_every_form_with_what_answers_it() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let mumbles = Rule::role("review").reviewer("code").say("Looks nice.\n");
+        developer(script).rule(mumbles).rule(sees("spec", &clean("spec")))
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
+    project.commit("Plan");
+    project.run(&["run", "plan.md"]);
+    let words = ["or stop? Type ", "signoff answer 1 retry", "proceed"];
+    in_every_form(&project, &["1"], &[&words[..], &["Waits for an answer: "]].concat());
+    in_every_form(
+        &project,
+        &["run-1"],
+        &[&words[..], &["Task 1 waits for an answer: ", "signoff run --resume 1"]].concat(),
+    );
+    let answered = project.run(&["answer", "1", "retry"]);
+    assert_eq!(answered.code, Some(0), "{answered}");
+    in_every_form(&project, &["run-1"], &["and nobody is at work"]);
+}
+
+#[test]
+fn a_report_into_a_pipe_that_is_closed_early_is_no_failure() {
+    let project = approved();
+    let shown = project.env.shell("signoff report 1 --output /dev/stdout | head -n 1");
+    assert!(shown.stdout.starts_with("## ✓ Add user authentication"), "{shown}");
+    assert_eq!(shown.stderr, "");
+    let unheard = project.env.run_unheard(&["report", "1", "--output", "/dev/stdout"], b"");
+    assert_eq!((unheard.code, unheard.stderr.as_str()), (Some(0), ""), "{unheard}");
+}
+
+#[test]
+fn nothing_is_called_gone_that_was_never_there() {
+    let tasks =
+        r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("enumerate").say(tasks))
+            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#))
+            .rule(Rule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
+            .rule(Rule::role("review").task("1").exit(1))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
+    project.commit("Specify");
+    let worked = project.run(&["run", "SPEC.md", "--no-ask"]);
+    assert_eq!(worked.code, Some(1), "{worked}");
+    let json = project.run(&["report", "run-1", "--json"]).json();
+    assert_eq!(json["tasks"][0]["changes"]["files"], 1, "{json:#}");
+    let changes = || project.run(&["report", "run-1", "--json"]).json()["run"]["changes"]["note"].clone();
+    assert_eq!(changes(), "nothing has landed yet", "the branch is there, and empty");
+    project.git("branch -D signoff/run-1");
+    assert_eq!(changes(), "the branch signoff/run-1 is gone");
+    project.git("update-ref -d refs/signoff/base/signoff/run-1");
+    assert_eq!(changes(), "nothing has landed yet", "nobody knows of a branch");
 }

@@ -14,6 +14,10 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const UNNAMED: &str = "finding";
 const NOTE: &str = "note";
 
+/// Where a finding is that names no file. Any file that is there would be a guess that marks innocent lines, and a
+/// directory is no file to a service; a name that no file has is taken, and reads as what it says.
+const NOWHERE: &str = "no-file-was-named";
+
 pub(super) fn sarif(merged: &Merged) -> String {
     document(vec![run(merged)])
 }
@@ -77,7 +81,7 @@ fn issue(issue: &Issue) -> Value {
 /// What was found: rule, level, message, place and fingerprint.
 pub fn of_finding(finding: &Finding) -> Map<String, Value> {
     let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
-    result.extend(locations(finding.file.as_deref(), finding.line));
+    result.extend([locations(finding.file.as_deref(), finding.line)]);
     result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
     result
 }
@@ -85,7 +89,7 @@ pub fn of_finding(finding: &Finding) -> Map<String, Value> {
 fn note(sourced: &SourcedNote) -> Value {
     let note = &sourced.note;
     let mut result = result(NOTE, "note", &note.description);
-    result.extend(locations(note.file.as_deref(), note.line));
+    result.extend([locations(note.file.as_deref(), note.line)]);
     result.insert("properties".into(), json!({ "sources": [sourced.source], "priority": 5 }));
     result.into()
 }
@@ -105,12 +109,15 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn locations(file: Option<&str>, line: Option<u32>) -> Option<(String, Value)> {
-    let mut physical = json!({ "artifactLocation": { "uri": uri(file?) } });
-    if let Some(line) = line.filter(|line| *line >= 1) {
+/// Every result has a place: GitHub refuses a whole file in which one has none.
+fn locations(file: Option<&str>, line: Option<u32>) -> (String, Value) {
+    let named = file.map(uri).filter(|uri| !uri.is_empty());
+    let line = line.filter(|line| *line >= 1 && named.is_some()).or(named.is_none().then_some(1));
+    let mut physical = json!({ "artifactLocation": { "uri": named.as_deref().unwrap_or(NOWHERE) } });
+    if let Some(line) = line {
         physical["region"] = json!({ "startLine": line });
     }
-    Some(("locations".to_owned(), json!([{ "physicalLocation": physical }])))
+    ("locations".to_owned(), json!([{ "physicalLocation": physical }]))
 }
 
 /// A path as a URI reference: relative ones stay relative to the repository.

@@ -101,7 +101,8 @@ fn escaped(text: &str) -> String {
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '^' | '{' | '}' | '!' => {
                 out.extend(['\\', c])
             }
-            '-' | '+' | '=' | ':' if at == 0 => out.extend(['\\', c]),
+            // A slash that begins a line gives GitLab an order: `/merge`.
+            '-' | '+' | '=' | ':' | '/' if at == 0 => out.extend(['\\', c]),
             '.' | ')' if digits > 0 && at == digits => out.extend(['\\', c]),
             '#' => {
                 out.push('\\');

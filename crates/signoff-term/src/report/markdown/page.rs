@@ -8,18 +8,22 @@ pub const LIMIT: usize = 65_536;
 /// Kept for the end of the page.
 const RESERVED: usize = 1_000;
 
+#[derive(Default)]
 pub struct Page {
     text: String,
+    /// What comes last and is never left out.
+    last: String,
     left_out: Vec<(&'static str, usize)>,
 }
 
 impl Page {
-    pub fn new() -> Self {
-        Self { text: String::new(), left_out: Vec::new() }
+    /// A page that ends with this one.
+    pub fn before(last: Self) -> Self {
+        Self { last: last.text, ..Self::default() }
     }
 
     fn has_room(&self, more: usize) -> bool {
-        self.text.len() + more + RESERVED <= LIMIT
+        self.text.len() + more + self.last.len() + RESERVED <= LIMIT
     }
 
     /// Puts something of ours that is short.
@@ -29,18 +33,20 @@ impl Page {
         }
     }
 
-    /// As many of these as there is room for, between a head and a foot; nothing where there are none.
+    /// As many of these as there is room for, between a head and a foot; nothing where there are none. Each says how far
+    /// it may fill the page.
     pub fn list(
         &mut self,
         what: &'static str,
         (head, foot): (&str, &str),
-        items: impl IntoIterator<Item = String>,
+        items: impl IntoIterator<Item = (usize, String)>,
     ) {
         let mut put = 0;
         let mut left = 0;
-        for item in items {
+        for (until, item) in items {
             let head = if put == 0 { head } else { "" };
-            if left == 0 && self.has_room(head.len() + item.len() + foot.len()) {
+            let more = head.len() + item.len() + foot.len();
+            if left == 0 && self.has_room(more) && self.text.len() + more <= until {
                 self.text.push_str(head);
                 self.text.push_str(&item);
                 put += 1;
@@ -71,11 +77,13 @@ impl Page {
     ) {
         let title = escape::in_html(title, 200);
         let head = format!("<details><summary>{title}</summary>\n\n{table}");
+        let items = items.into_iter().map(|item| (LIMIT, item));
         self.list(what, (&head, "\n</details>\n\n"), items);
     }
 
     /// The page with its end: what is missing, and where all of it is.
     pub fn end(mut self, elsewhere: &str) -> String {
+        self.text.push_str(&self.last);
         if !self.left_out.is_empty() {
             let mut sums: Vec<(&str, usize)> = Vec::new();
             for (what, number) in &self.left_out {

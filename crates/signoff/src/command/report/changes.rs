@@ -4,13 +4,10 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::{Loop, Reason};
 use signoff_core::view::{Status, TaskRow};
 use signoff_engine::git::{Git, Repository, Tips};
-use signoff_term::report::Changes;
+use signoff_term::report::{COUNTED, Changes, TaskAccount};
 
 use crate::command::diff;
 use crate::desk::{Desk, persons_git};
-
-/// In a run of more tasks than this, what was signed off is not counted: each is a git of its own.
-const COUNTED: usize = 200;
 
 /// Asks git, as seldom as it can.
 pub struct Counting {
@@ -38,8 +35,7 @@ impl Counting {
             return Changes::unknown("git does not know this repository");
         };
         if is_signed_off && self.tasks > COUNTED {
-            let most = format!("not counted in a run of more than {COUNTED} tasks");
-            return Changes::unknown(format!("{most}: `signoff diff {} --stat`", row.id));
+            return Changes::uncounted();
         }
         if !is_over(row.status)
             && has_worktree(repository, row)
@@ -84,14 +80,33 @@ fn committed(repository: &Repository, (base, head): (&Commit, &Commit), gone: Op
     }
 }
 
-/// Of a run whose tasks come together on one branch: from where the first of them began.
-pub fn of_run(counting: &Counting, branch: &str, rows: &[TaskRow]) -> Option<Changes> {
+/// Of a run whose tasks come together on one branch: from where the first of them began. `has_landed` tells whether the
+/// log knows of something that came onto it.
+pub fn of_run(counting: &Counting, branch: &str, tasks: &[TaskAccount], has_landed: bool) -> Option<Changes> {
     let repository = counting.repository.as_ref()?;
-    let first = rows.iter().filter(|row| row.base.is_some()).min_by_key(|row| row.started_at.clone())?;
+    let rows = || tasks.iter().map(TaskAccount::row);
+    let first = rows().filter(|row| row.base.is_some()).min_by_key(|row| row.started_at.clone())?;
     let base = Commit::new(first.base.as_deref()?);
-    let gone = || Changes::unknown(format!("the branch {branch} is gone"));
-    let Ok(Some(head)) = repository.head_of(branch) else { return Some(gone()) };
-    Some(repository.diff_between(&base, &head.commit).map_or_else(|_| gone(), |diff| Changes::of(&diff.stat)))
+    let Ok(Some(head)) = repository.head_of(branch) else {
+        // Where tasks follow each other the branch is made for the first of them, else when the first one lands.
+        let in_turn = rows().any(|row| row.base.is_some() && row.branch.as_deref() == Some(branch));
+        let was_there = has_landed || in_turn || repository.begun_at(branch).is_ok_and(|at| at.is_some());
+        return Some(if was_there { gone(branch) } else { not_landed() });
+    };
+    let changes = repository
+        .diff_between(&base, &head.commit)
+        .map_or_else(|_| gone(branch), |diff| Changes::of(&diff.stat));
+    let is_empty = changes.stat.as_deref().is_some_and(|stat| stat.trim().is_empty());
+    let elsewhere = tasks.iter().any(|task| task.changes.files > 0 || task.changes.is_uncounted());
+    Some(if is_empty && elsewhere { not_landed() } else { changes })
+}
+
+fn gone(branch: &str) -> Changes {
+    Changes::unknown(format!("the branch {branch} is gone"))
+}
+
+fn not_landed() -> Changes {
+    Changes::unknown("nothing has landed yet")
 }
 
 /// Looking must not make one.

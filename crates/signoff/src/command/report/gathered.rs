@@ -1,5 +1,7 @@
 //! All that a report tells, looked at in the store, in git and among the files that are kept.
 
+use std::collections::BTreeSet;
+
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{Fact, Recorded, RunFact};
@@ -36,7 +38,7 @@ pub fn of_task(task: TaskId) -> Result<Gathered, Failure> {
     };
     let mut held = Held::of(&desk, run)?;
     let tasks = vec![held.task(&desk, row, &loop_id)?];
-    let parts = Part::all(&held.folded, Some(&loop_id));
+    let parts = Part::looks(&held.folded, &loop_id);
     let rows: Vec<TaskRow> = all.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     let run = desk.store.run(run)?.map(|row| held.run(row.into(), &rows));
     let account = Account::of(About::task(task.0), made_at(), run, (parts, tasks));
@@ -54,15 +56,21 @@ pub fn of_run(run: RunId) -> Result<Gathered, Failure> {
     let rows: Vec<TaskRow> = desk.tasks()?.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     held.counting.tasks = rows.len();
     let mut tasks = Vec::with_capacity(rows.len());
+    let mut has_landed = false;
+    let mut loops = BTreeSet::new();
     for row in &rows {
         let known = desk.store.loop_of(TaskId(row.id))?.filter(|(of, _)| *of == run);
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
         let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
         tasks.push(held.task(&desk, row.clone(), &loop_id)?);
+        has_landed |= held.folded.view.loop_state(&loop_id).is_some_and(|this| this.landed);
+        held.folded.forget(&loop_id);
+        loops.insert(loop_id);
     }
-    let parts = Part::all(&held.folded, None);
+    let parts = Part::all(&held.folded, &loops);
     let mut told = held.run(row.clone(), &rows);
-    told.changes = told.branch.as_deref().and_then(|branch| changes::of_run(&held.counting, branch, &rows));
+    let branch = told.branch.as_deref();
+    told.changes = branch.and_then(|branch| changes::of_run(&held.counting, branch, &tasks, has_landed));
     let account = Account::of(About::run(run.0), made_at(), Some(told), (parts, tasks));
     Ok(Gathered { account, run: Some(row), project: project(&desk) })
 }
@@ -135,7 +143,9 @@ impl Held {
 
     fn run(&self, row: RunRow, tasks: &[TaskRow]) -> RunAccount {
         let tasks: Vec<Standing> = tasks.iter().map(|row| report::of_task(row, self.driven)).collect();
-        let account = RunAccount::of(row, &self.folded, &tasks, self.driven);
+        let questions: Vec<QuestionRow> =
+            self.questions.iter().filter(|one| one.run_id == row.id).cloned().collect();
+        let account = RunAccount::of(row, &self.folded, (&tasks, &questions), self.driven);
         RunAccount { asked: self.asked.clone(), ..account }
     }
 }

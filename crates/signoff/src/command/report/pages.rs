@@ -1,7 +1,8 @@
 //! An account as the values of a page.
 
+use signoff_core::view::RunRow;
 use signoff_serve::page::{Cost, ReportHead, RoleFigures, TaskPage, Whole};
-use signoff_term::report::{Account, TaskAccount};
+use signoff_term::report::{Account, TaskAccount, Totals};
 use signoff_term::stats::ByRole;
 
 use super::Gathered;
@@ -13,6 +14,9 @@ impl Gathered {
         let Self { account, run, project } = self;
         let driven = account.run.as_ref().is_some_and(|run| run.driven);
         let whole = whole(&account);
+        // The tables are told at a task's end; what is under way has its price too.
+        let Totals { cost_usd, cost_is_estimated, .. } = account.totals;
+        let run = run.map(|run| RunRow { cost_usd, cost_is_estimated, ..run });
         let tasks = account.tasks.into_iter().map(|task| page(task, &project, driven)).collect();
         (ReportHead { project, run, whole, made_at: door::now() }, tasks)
     }

@@ -1,0 +1,67 @@
+//! A run of more tasks than a pull request has room for.
+
+use signoff_core::view::Status;
+use signoff_term::report::markdown::{LIMIT, markdown};
+use signoff_term::report::{About, Account, COUNTED, Changes, RunAccount, TaskAccount};
+
+use super::{run, standings, stopped};
+use crate::rows::{ended, row};
+use crate::story::id;
+
+/// A run of which only this task failed.
+fn failed_at(failed: u64, tasks: u64) -> Account {
+    let folded = stopped();
+    let told = |number: u64| {
+        let title = format!("Add feature {number} to what people see of it in every form there is");
+        let (row, of) = if number == failed {
+            (ended(row(number, &title, Status::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1), 30)
+        } else {
+            (ended(row(number, &title, Status::Completed), "approved", "APPROVED", "", 1), 29)
+        };
+        let changes = if of == 29 && tasks > COUNTED as u64 { Changes::uncounted() } else { Changes::of("") };
+        TaskAccount::of(folded.report(row, &id(of), Vec::new()), title, changes, false)
+    };
+    let tasks: Vec<TaskAccount> = (1..=tasks).map(told).collect();
+    let run = RunAccount::of(run(3, "failed", "done"), &folded, (&standings(&tasks), &[]), false);
+    Account::of(About::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (Vec::new(), tasks))
+}
+
+#[test]
+fn what_did_not_pass_comes_first_and_in_full() {
+    let markdown = markdown(&failed_at(777, 1_000));
+    assert!(markdown.len() <= LIMIT, "{}", markdown.len());
+    let lines: Vec<&str> = markdown.lines().collect();
+    assert!(
+        lines[2].starts_with("**Failed: 1 of 1000 tasks did not pass (1 failed or stopped)**"),
+        "{}",
+        lines[2]
+    );
+    let at = |words: &str| {
+        lines.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}:\n{markdown}"))
+    };
+    let first_row = at("|--:|---|---|--:|--:|---|") + 1;
+    assert!(lines[first_row].starts_with("| 777 |"), "{}", lines[first_row]);
+    assert!(at("| 777 | the session stays open") < at("Task 777: What was asked"));
+    assert!(at("Task 777: Attempts (5)") < at("Task 1: What was asked"));
+    assert!(at("Cost and time: ") < at("**Left out**"), "what it cost is never left out");
+}
+
+#[test]
+fn what_is_the_same_for_hundreds_of_tasks_is_told_once() {
+    let markdown = markdown(&failed_at(777, 1_000));
+    assert_eq!(markdown.matches("not counted in a run of more than 200 tasks").count(), 1, "{markdown}");
+    let rows = markdown.lines().filter(|line| line.contains("✓ Approved after 1 review")).count();
+    assert!((50..300).contains(&rows), "{rows} rows of approved tasks");
+    let left = markdown.lines().find(|line| line.starts_with("**Left out**")).expect("not all has room");
+    assert!(left.contains(&format!("tasks ({})", 999 - rows)), "{left}");
+}
+
+#[test]
+fn the_text_fits_however_many_tasks_there_are() {
+    for tasks in [1, 40, 200, 201, 600] {
+        let markdown = markdown(&failed_at(tasks, tasks));
+        assert!(markdown.len() <= LIMIT, "{} for {tasks} tasks", markdown.len());
+        assert!(markdown.contains(&format!("| {tasks} | Add feature {tasks} ")), "{markdown}");
+        assert!(markdown.contains(&format!("Task {tasks}: Findings in full (2)")), "{markdown}");
+    }
+}
