@@ -108,9 +108,7 @@ fn line(out: &mut String, text: &str) {
 
 /// Text on one line, with control characters and those that turn the writing direction spelled out.
 fn plain(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control() || misleads(c) || matches!(c, '\u{200c}' | '\u{200d}')
-    };
+    let hidden = |c: char| c.is_control() || misleads(c) || matches!(c, '\u{200c}' | '\u{200d}');
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c == '\n' || c == '\t' {

@@ -221,7 +221,17 @@ fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
         0 => "–".to_owned(),
         settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
     };
-    let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "In progress", "Precision", "Cost"];
+    let names = [
+        "Reviewer",
+        "Raised",
+        "Upheld",
+        "Refuted",
+        "Out of scope",
+        "Open",
+        "In progress",
+        "Precision",
+        "Cost",
+    ];
     html! {
         table.figures {
             thead { tr { @for name in names { th scope="col" { (name) } } } }
