@@ -245,14 +245,14 @@ impl Fold {
         self.runs.get(&run).map(|run| run.lines.view())
     }
 
-    /// How long a loop was worked: until now, or until it ended.
+    /// How long a loop was worked: until now, until it ended, or until it was last heard of where nobody works on it.
     pub fn elapsed(&self, key: &RowKey, now: Timestamp) -> String {
         let kept = self.runs.get(&key.run).and_then(|run| run.loops.get(&key.loop_id));
         let Some((kept, row)) = kept.zip(self.rows.get(key)) else { return String::new() };
-        let until = match row.rank {
-            Rank::Interrupted => kept.heard,
-            rank if rank.is_over() => kept.last,
-            _ => None,
+        let until = match row.rank.is_over() {
+            true => kept.last,
+            false if self.is_driven(key.run) => None,
+            false => kept.heard,
         };
         progress::clock(kept.begun, until.unwrap_or(now))
     }

@@ -87,7 +87,7 @@ impl Rank {
 
     /// Whether nothing more happens to it by itself.
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Stuck | Self::Unsettled | Self::Interrupted | Self::Done)
+        matches!(self, Self::Stuck | Self::Unsettled | Self::Done)
     }
 }
 

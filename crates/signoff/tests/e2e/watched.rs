@@ -106,11 +106,11 @@ fn a_specification_is_run_on_the_screen() {
         let plan = script
             .rule(Rule::role("enumerate").say(tasks))
             .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#));
-        content(plan)
+        plan.rule(Rule::role("review").say(APPROVED))
     };
     let project = Project::with_agent(PROGRAM, planned);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\nTASK_COMPLETE\n");
     project.set_agent(|script| planned(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
