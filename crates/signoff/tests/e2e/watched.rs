@@ -110,13 +110,15 @@ fn a_specification_is_run_on_the_screen() {
     };
     let project = Project::with_agent(PROGRAM, planned);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\nTASK_COMPLETE\n");
+    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Done.\nTASK_COMPLETE\n");
     project.set_agent(|script| planned(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
     let terminal = project.env.terminal(&["run", "SPEC.md"]);
     let shows = |screen: &signoff_testkit::terminal::Screen| {
-        screen.contains("Reading it.") && screen.contains("group 1/1") && screen.contains("Planning SPEC.md")
+        screen.contains("TASK_COMPLETE")
+            && screen.contains("group 1/1")
+            && screen.contains("Planning SPEC.md")
     };
     terminal.wait_until("the task at work", shows);
     fs::write(&gate, "").expect("a file");
