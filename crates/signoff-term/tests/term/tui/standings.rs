@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use signoff_core::ids::RunId;
 use signoff_core::machine::{Event, FinalWord};
 use signoff_core::view::{Badge, Status, TaskRow};
-use signoff_core::wire::Recorded;
+use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_term::attention::Scene as Listed;
 use signoff_term::tui::{Ink, Mode, Press, Standings};
 
@@ -116,12 +116,11 @@ fn what_a_later_task_has_settled_needs_nobody() {
 
 #[test]
 fn a_run_that_nobody_works_on_stands_still_when_a_person_ended_its_last_task() {
-    let story = exhausted().then(Event::PersonEdited {
-        verdict: FinalWord::Approved,
-        by: "ann".into(),
-        reason: String::new(),
-        head: None,
-    });
+    // Nobody drives the run, so nothing but the task moves.
+    let (by, reason) = ("ann".to_owned(), String::new());
+    let edited = Event::PersonEdited { verdict: FinalWord::Approved, by, reason, head: None };
+    let mut story = judged();
+    story.record(Fact::Loop(id(29), LoopFact::Moved(edited)));
     let mut scene = watched(story);
     let tasks = rows(&scene.story);
     scene.tui.standings(standings(&tasks, false));
