@@ -83,8 +83,13 @@ impl List {
 /// `run 3  group 2/4  5 done, 3 at work, 1 stuck  $1.24  02:13`, in so many columns.
 pub fn run_line(overview: &Overview, now: Timestamp, width: usize) -> String {
     let run = overview.run.map(|run| format!("run {run}")).unwrap_or_default();
-    let parts =
-        [run, stage(overview), counts(&overview.tasks), cost(overview.usage), clock(overview.since, now)];
+    let parts = [
+        run,
+        stage(overview),
+        counts(&overview.tasks, 0, true),
+        cost(overview.usage),
+        clock(overview.since, now),
+    ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     shorten(parts.join("  "), width)
 }
@@ -92,7 +97,7 @@ pub fn run_line(overview: &Overview, now: Timestamp, width: usize) -> String {
 /// `run 3: group 2/4, 5 done, 3 at work, 1 stuck`.
 pub fn how_far(overview: &Overview) -> String {
     let run = overview.run.map(|run| format!("run {run}: ")).unwrap_or_default();
-    let parts = [stage(overview), counts(&overview.tasks)];
+    let parts = [stage(overview), counts(&overview.tasks, 0, true)];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{run}{}", parts.join(", "))
 }
@@ -127,12 +132,14 @@ fn blockers(overview: &Overview) -> String {
     names.join(", ")
 }
 
-pub(crate) fn counts(tasks: &Counts) -> String {
+/// `5 done, 3 at work, 1 unsettled`; what nobody works on now is begun.
+pub(crate) fn counts(tasks: &Counts, unsettled: usize, driven: bool) -> String {
     let told = [
         (tasks.done, "done"),
         (tasks.signed_off, "signed off"),
-        (tasks.at_work, "at work"),
+        (tasks.at_work, if driven { "at work" } else { "begun" }),
         (tasks.waiting, "waiting for you"),
+        (unsettled, "unsettled"),
         (tasks.stuck, "stuck"),
         (tasks.cancelled, "cancelled"),
         (tasks.to_come, "to come"),

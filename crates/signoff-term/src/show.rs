@@ -11,7 +11,7 @@ use signoff_core::ids::LoopId;
 use signoff_core::ledger::DecidedBy;
 use signoff_core::machine::Event;
 use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
-use signoff_core::wire::Recorded;
+use signoff_core::wire::{Fact, Recorded};
 
 pub use attempt::Attempt;
 pub use folded::Folded;
@@ -95,6 +95,18 @@ impl Report {
     pub fn of(task: TaskRow, log: &[Recorded], loop_id: &LoopId, artifacts: Vec<String>) -> Self {
         Folded::only(log, loop_id).report(task, loop_id, artifacts)
     }
+}
+
+/// What is told of one loop, of the checkpoints that look at it, and of the run: in a run of many tasks it is folded in no
+/// time, and tells the same of that loop. Only questions have other numbers: those are counted over all loops.
+pub fn concerning(log: &[Recorded], wanted: &LoopId) -> Vec<Recorded> {
+    let concerns = |recorded: &&Recorded| match &recorded.fact {
+        Fact::Loop(loop_id, _) => {
+            loop_id == wanted || loop_id.of_checkpoint().is_some_and(|(of, _)| of == *wanted)
+        }
+        Fact::Run(_) | Fact::Task(..) => true,
+    };
+    log.iter().filter(concerns).cloned().collect()
 }
 
 /// The question under the number its run gave it.

@@ -15,6 +15,8 @@ mod press;
 mod row;
 mod screen;
 mod sheet;
+mod standings;
+mod tally;
 mod wish;
 
 use jiff::Timestamp;
@@ -30,6 +32,7 @@ use crate::dialogue::Dialogue;
 
 pub use ink::Ink;
 pub use press::Press;
+pub use standings::Standings;
 pub use wish::{Decision, Errand, Material, Pace, Tempo, Wish};
 
 /// Why the screen is shown.
@@ -121,8 +124,20 @@ impl Tui {
 
     /// The tasks that no run has taken up, all of them.
     pub fn queue(&mut self, tasks: Vec<TaskRow>) {
-        self.fold.queue(&tasks);
+        self.fold.queue(tasks);
         self.dirty = true;
+    }
+
+    /// What `signoff` alone would say about the tasks. Until it is told, a row's own log counts.
+    pub fn standings(&mut self, standings: Standings) {
+        self.fold.standings(standings, self.mode == Mode::Driving);
+        self.dirty = true;
+    }
+
+    /// What was shown is not there any more: it begins as if nothing had ever been told.
+    pub fn begin_anew(&mut self) {
+        let project = std::mem::take(&mut self.project);
+        *self = Self { project, ..Self::new(self.mode, self.ink) };
     }
 
     /// What was wished for.
@@ -164,6 +179,9 @@ impl Tui {
     fn refresh(&mut self) {
         self.fold.refresh(&mut self.dialogue);
         self.list.settle(&self.fold);
+        if let Some(opened) = &mut self.opened {
+            opened.follow(&self.fold);
+        }
         let asks = self.mode != Mode::Replaying && self.dialogue.is_open();
         match &self.dialog {
             // A question waits until the person is done with what they are at.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::{escaped_json, misleads};
 
@@ -68,6 +69,16 @@ impl Console {
     /// The same for what has no end by itself. False if nobody reads it any more.
     pub fn line(&self, line: &str) -> Result<bool, Failure> {
         put(plain_text(&format!("{line}\n")).as_bytes())
+    }
+
+    /// Whether somebody may still read what is written: a pipe tells when its other end is closed.
+    pub fn is_read(&self) -> bool {
+        let stdout = io::stdout();
+        let mut asked = [PollFd::new(&stdout, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        // What cannot be asked tells when it is written to.
+        poll(&mut asked, Some(&at_once)).is_err()
+            || !asked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
     }
 
     /// Writes text for programs, byte for byte unless a person is looking at it.

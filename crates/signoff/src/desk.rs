@@ -69,6 +69,13 @@ impl Desk {
     /// All tasks as people see them: one that waits for what did not pass is blocked, and one whose branch has moved
     /// since is not approved any more.
     pub fn tasks(&self) -> Result<Vec<TaskRow>, Failure> {
+        let mut rows = self.rows()?;
+        self.note_from_logs(&mut rows)?;
+        Ok(rows)
+    }
+
+    /// The same without what only logs tell: no log is read.
+    pub fn rows(&self) -> Result<Vec<TaskRow>, Failure> {
         let mut rows = self.store.tasks()?;
         let mut in_the_way: BTreeSet<u64> =
             rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
@@ -91,7 +98,6 @@ impl Desk {
         void_approvals(&mut rows, |branch| {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
-        self.note_from_logs(&mut rows)?;
         Ok(rows)
     }
 

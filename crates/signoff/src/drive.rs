@@ -118,7 +118,7 @@ fn screen(
     }
     Screen::open(console, (Mode::Driving, Ends::Elsewhere), root, |teller| {
         let clerk = Clerk::new(root.to_owned(), &teller);
-        let queue = takes.then(|| Queue::new(root.to_owned(), teller.clone()));
+        let queue = Some(Queue::new(root.to_owned(), takes, teller.clone()));
         Box::new(Driving { answers: answers.clone(), attended, clerk, queue })
     })
 }

@@ -11,6 +11,7 @@ mod keys;
 mod press;
 mod queue;
 mod signals;
+mod standing;
 mod terminal;
 
 pub use answers::Answers;
@@ -18,6 +19,7 @@ pub use clerk::Clerk;
 pub use driving::Driving;
 pub use queue::{Queue, is_queued};
 pub use signals::Ends;
+pub use standing::Standing;
 pub use terminal::Patience;
 
 use std::path::Path;
@@ -32,7 +34,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::TaskRow;
 use signoff_core::wire::Recorded;
 use signoff_engine::notify::Terminal;
-use signoff_term::tui::{Ink, Material, Mode, Tui, Wish};
+use signoff_term::tui::{Ink, Material, Mode, Standings, Tui, Wish};
 
 use self::drawing::Drawing;
 use self::signals::Told;
@@ -60,6 +62,9 @@ enum News {
         unheard: Arc<()>,
     },
     Queue(Vec<TaskRow>),
+    Standings(Standings),
+    /// What was shown is not there any more.
+    Anew,
     /// What time it is in what is shown.
     Time(Timestamp),
     Supply(Box<Material>),
@@ -121,6 +126,16 @@ impl Teller {
     /// The tasks that no run has taken up.
     pub fn queue(&self, tasks: Vec<TaskRow>) {
         self.send(News::Queue(tasks));
+    }
+
+    /// What `signoff` alone would say about all tasks.
+    pub fn standings(&self, standings: Standings) {
+        self.send(News::Standings(standings));
+    }
+
+    /// Another store has taken the place of the one that was shown.
+    pub fn anew(&self) {
+        self.send(News::Anew);
     }
 
     /// What time it is in what is shown, where that is not now.

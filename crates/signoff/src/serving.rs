@@ -8,6 +8,8 @@ mod same;
 mod seen;
 mod wishes;
 
+pub use same::Same;
+
 use std::path::PathBuf;
 use std::sync::Mutex;
 

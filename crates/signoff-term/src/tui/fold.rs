@@ -6,10 +6,12 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
-use signoff_core::view::{Overview, RunView, TaskRow};
+use signoff_core::view::{Overview, RunView, Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded};
 
 use super::row::{Rank, Row, RowKey};
+use super::standings::Standings;
+use super::tally::{Progress, Tally};
 use crate::dialogue::{Dialogue, Question};
 use crate::fit::cut;
 use crate::line::{LineRenderer, Naming};
@@ -38,6 +40,8 @@ struct Kept {
     /// When it was first begun, and when its stage last changed.
     begun: Option<Timestamp>,
     last: Option<Timestamp>,
+    /// When its last fact was recorded.
+    heard: Option<Timestamp>,
     /// What an agent said last.
     live: String,
     /// When the stage began in which it did; none while nobody has looked since.
@@ -48,7 +52,11 @@ struct Kept {
 #[derive(Default)]
 pub struct Fold {
     runs: BTreeMap<RunId, Watched>,
+    queued: Vec<TaskRow>,
     queue: BTreeMap<RowKey, Row>,
+    /// Where somebody knows more than the logs: a replay does not.
+    standings: Option<Standings>,
+    drives: bool,
     rows: BTreeMap<RowKey, Row>,
     stale: BTreeSet<RowKey>,
     moved: bool,
@@ -94,14 +102,36 @@ impl Fold {
         }
     }
 
-    pub fn queue(&mut self, tasks: &[TaskRow]) {
-        self.queue = tasks.iter().map(|task| (RowKey::queued(task.id), Row::queued(task))).collect();
+    pub fn queue(&mut self, tasks: Vec<TaskRow>) {
+        self.queued = tasks;
+        self.list_queue();
+    }
+
+    fn list_queue(&mut self) {
+        let row = |task: &TaskRow| match &self.standings {
+            Some(known) => Row::queued(task).by(known),
+            None => Row::queued(task),
+        };
+        self.queue = self.queued.iter().map(|task| (RowKey::queued(task.id), row(task))).collect();
         self.moved = true;
+    }
+
+    /// What is known besides the logs. It may change every row. Whoever drives knows that it does.
+    pub fn standings(&mut self, standings: Standings, drives: bool) {
+        (self.standings, self.drives) = (Some(standings), drives);
+        self.stale.extend(self.rows.keys().cloned());
+        self.list_queue();
+    }
+
+    /// Whether some program works on a run, as far as anybody knows.
+    fn is_driven(&self, run: RunId) -> bool {
+        self.drives || self.standings.as_ref().is_none_or(|known| !known.left.contains(&run))
     }
 
     /// Makes rows of what has changed since, and hands what is asked to the dialogue.
     pub fn refresh(&mut self, dialogue: &mut Dialogue) {
         for key in std::mem::take(&mut self.stale) {
+            let driven = self.is_driven(key.run);
             let Some(run) = self.runs.get_mut(&key.run) else { continue };
             let view = run.lines.view();
             let asks =
@@ -111,7 +141,8 @@ impl Fold {
             if key.loop_id.of_checkpoint().is_some() {
                 continue;
             }
-            let Some(row) = run.row(&key.loop_id) else { continue };
+            let known = self.standings.as_ref().map(|known| (known, driven));
+            let Some(row) = run.row(&key.loop_id, known) else { continue };
             let known = self.rows.get(&key);
             self.moved |= known.is_none_or(|known| (known.rank, known.task) != (row.rank, row.task));
             self.rows.insert(key, row);
@@ -135,6 +166,11 @@ impl Fold {
     /// The rows in the order in which they are shown.
     pub fn order(&self) -> &[RowKey] {
         &self.order
+    }
+
+    /// The row of a task; of several, that of the latest run.
+    pub fn row_of(&self, task: TaskId) -> Option<&RowKey> {
+        self.order.iter().filter(|key| self.row(key).is_some_and(|row| row.task == Some(task))).max()
     }
 
     pub fn row(&self, key: &RowKey) -> Option<&Row> {
@@ -171,30 +207,54 @@ impl Fold {
     }
 
     /// The runs that have tasks: first those that need somebody or are at work, then those that are over, the latest first.
-    pub fn progress(&mut self, now: Timestamp) -> Vec<(Overview, Timestamp)> {
+    pub fn progress(&mut self, now: Timestamp) -> Vec<Progress> {
         self.overviews();
-        let told = |run: &Watched| {
+        let mut ended = self.ended();
+        let told = |(id, run): (&RunId, &Watched)| {
             let overview = run.overview.clone().filter(|overview| overview.tasks.all() > 0)?;
-            let until = if is_over(&overview) { run.last.unwrap_or(now) } else { now };
-            Some((overview, until))
+            let driven = self.is_driven(*id);
+            let over = matches!(overview.stage, RunStage::Done(_));
+            let until = if over || !driven { run.last.unwrap_or(now) } else { now };
+            let ended = ended.remove(id).unwrap_or_default();
+            Some(Progress {
+                tally: Tally::of(&overview, ended, driven),
+                overview,
+                until,
+                goes_on: !over && driven,
+            })
         };
-        let mut runs: Vec<_> = self.runs.values().filter_map(told).collect();
-        runs.sort_by_key(|(run, until)| match is_over(run) {
+        let mut runs: Vec<_> = self.runs.iter().filter_map(told).collect();
+        runs.sort_by_key(|run| match run.is_over() {
             false => (false, std::cmp::Reverse(None)),
-            true => (true, std::cmp::Reverse(Some(*until))),
+            true => (true, std::cmp::Reverse(Some(run.until))),
         });
         runs
+    }
+
+    /// Of each run, how many tasks came to an end that does not carry on: those that need somebody, and the others.
+    fn ended(&self) -> BTreeMap<RunId, (usize, usize)> {
+        let mut ended: BTreeMap<RunId, (usize, usize)> = BTreeMap::new();
+        for (key, row) in self.rows.iter().filter(|(_, row)| row.stopped && row.task.is_some()) {
+            let (unsettled, settled) = ended.entry(key.run).or_default();
+            *(if row.rank.needs_a_person() { unsettled } else { settled }) += 1;
+        }
+        ended
     }
 
     pub fn view(&self, run: RunId) -> Option<&RunView> {
         self.runs.get(&run).map(|run| run.lines.view())
     }
 
-    /// How long a loop was worked: until now, or until it ended.
+    /// How long a loop was worked: until now, until it ended, or until it was last heard of where nobody works on it.
     pub fn elapsed(&self, key: &RowKey, now: Timestamp) -> String {
         let kept = self.runs.get(&key.run).and_then(|run| run.loops.get(&key.loop_id));
         let Some((kept, row)) = kept.zip(self.rows.get(key)) else { return String::new() };
-        progress::clock(kept.begun, if row.rank.is_over() { kept.last.unwrap_or(now) } else { now })
+        let until = match row.rank.is_over() {
+            true => kept.last,
+            false if self.is_driven(key.run) => None,
+            false => kept.heard,
+        };
+        progress::clock(kept.begun, until.unwrap_or(now))
     }
 
     pub fn events(&self, key: &RowKey) -> Option<&VecDeque<String>> {
@@ -209,11 +269,6 @@ impl Fold {
     }
 }
 
-/// Whether nothing more happens in a run.
-pub fn is_over(run: &Overview) -> bool {
-    matches!(run.stage, RunStage::Done(_))
-}
-
 /// `review by spec, claude`.
 fn started(launch: &signoff_core::wire::Launch) -> String {
     let by = launch.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
@@ -223,6 +278,7 @@ fn started(launch: &signoff_core::wire::Launch) -> String {
 impl Watched {
     fn heard(&mut self, loop_id: &LoopId, fact: &LoopFact, (at, told): (Timestamp, Vec<String>)) {
         let kept = self.loops.entry(loop_id.clone()).or_default();
+        kept.heard = Some(at);
         let time = at.strftime("%H:%M:%S");
         match fact {
             LoopFact::AttemptStarted { attempt, launch } => {
@@ -250,9 +306,21 @@ impl Watched {
         }
     }
 
-    /// A row with what its agent said last, as long as it does the same.
-    fn row(&mut self, loop_id: &LoopId) -> Option<Row> {
-        let mut row = Row::of(&self.lines.view().row(loop_id)?);
+    /// A row with what its agent said last, as long as it does the same; and with what is known besides, and whether
+    /// somebody works on the run.
+    fn row(&mut self, loop_id: &LoopId, known: Option<(&Standings, bool)>) -> Option<Row> {
+        let view = self.lines.view().row(loop_id)?;
+        let row = Row::of(&view);
+        let mut row = match known {
+            Some((known, false)) if view.status == Status::InProgress => {
+                let run = self.lines.view().run.filter(|_| row.task.is_none());
+                let resume = run.map(|run| format!("signoff run --resume {run}"));
+                let next = known.next(row.task).or(resume.as_deref());
+                row.interrupted(next)
+            }
+            Some((known, _)) => row.by(known),
+            None => row,
+        };
         if let Some(kept) = self.loops.get_mut(loop_id) {
             let same = *kept.live_since.get_or_insert(row.since) == row.since;
             if !row.speaks() || !same {

@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use ratatui::text::{Line, Span};
 use signoff_core::review::Usage;
-use signoff_core::view::{Counts, Overview};
+use signoff_core::view::Counts;
 
-use super::fold::{Fold, is_over};
+use super::fold::Fold;
 use super::ink::Ink;
 use super::row::Rank;
 use super::sheet::{ends, span};
+use super::tally::Progress;
 use super::{Mode, Pace};
 use crate::fit::cut;
 use crate::progress;
@@ -27,11 +28,11 @@ pub struct Banner<'a> {
 /// `signoff demo  5/12 done  $1.24  02:13        2 need you`.
 pub fn line(banner: &Banner<'_>, fold: &mut Fold, now: Timestamp, width: usize) -> Line<'static> {
     let ink = banner.ink;
-    let clock = clock(&fold.progress(now), now);
-    let runs = fold.overviews();
-    let done: usize = runs.iter().map(|run| through(&run.tasks)).sum();
-    let all: usize = runs.iter().map(|run| run.tasks.all()).sum();
-    let usage = runs.iter().fold(Usage::default(), |sum, run| sum.plus(run.usage));
+    let runs = fold.progress(now);
+    let clock = clock(&runs, now);
+    let done: usize = runs.iter().map(|run| through(&run.tally.tasks)).sum();
+    let all: usize = runs.iter().map(|run| run.overview.tasks.all()).sum();
+    let usage = fold.overviews().iter().fold(Usage::default(), |sum, run| sum.plus(run.usage));
     let all = all + fold.queued();
     let parts = [
         if all > 0 { format!("{done}/{all} done") } else { "nothing to show yet".to_owned() },
@@ -46,11 +47,11 @@ pub fn line(banner: &Banner<'_>, fold: &mut Fold, now: Timestamp, width: usize) 
 }
 
 /// How long what is at work has been; where nothing is, how long the last run was.
-fn clock(runs: &[(Overview, Timestamp)], now: Timestamp) -> String {
-    let open = runs.iter().filter(|(run, _)| !is_over(run)).filter_map(|(run, _)| run.since).min();
+fn clock(runs: &[Progress], now: Timestamp) -> String {
+    let open = runs.iter().filter(|run| run.goes_on).filter_map(|run| run.overview.since).min();
     match (open, runs.first()) {
         (Some(since), _) => progress::clock(Some(since), now),
-        (None, Some((last, until))) => progress::clock(last.since, *until),
+        (None, Some(last)) => progress::clock(last.overview.since, last.until),
         (None, None) => String::new(),
     }
 }
@@ -80,6 +81,7 @@ pub fn short(fold: &Fold) -> String {
         (Rank::Asking, "ask"),
         (Rank::Stuck, "stuck"),
         (Rank::Unsettled, "unsettled"),
+        (Rank::Interrupted, "interrupted"),
         (Rank::Paused, "paused"),
         (Rank::AtWork, "at work"),
         (Rank::Waiting, "wait"),
@@ -91,30 +93,31 @@ pub fn short(fold: &Fold) -> String {
 }
 
 /// A line for each run, as far as there is room; the last one counts those that there is none for: `+3 more`.
-pub fn runs(runs: &[(Overview, Timestamp)], lines: usize, ink: Ink, width: usize) -> Vec<Line<'static>> {
+pub fn runs(runs: &[Progress], lines: usize, ink: Ink, width: usize) -> Vec<Line<'static>> {
     let more = match runs.len().saturating_sub(lines) {
         0 => String::new(),
         more => format!("  +{more} more"),
     };
-    let told = |(y, (one, until)): (usize, &(Overview, Timestamp))| {
+    let told = |(y, one): (usize, &Progress)| {
         let right = if y + 1 == lines { more.clone() } else { String::new() };
-        ends(run(one, (ink, width), *until), vec![span(right, ink.faint())], width)
+        ends(run(one, ink, width), vec![span(right, ink.faint())], width)
     };
     runs.iter().take(lines).enumerate().map(told).collect()
 }
 
 /// `run 3  ████████░░░░ 5/12  group 2/4  5 done, 3 at work  $1.24  02:13`.
-fn run(overview: &Overview, (ink, width): (Ink, usize), until: Timestamp) -> Vec<Span<'static>> {
+fn run(run: &Progress, ink: Ink, width: usize) -> Vec<Span<'static>> {
+    let (overview, tally) = (&run.overview, &run.tally);
     let name = overview.run.map(|run| format!("run {run}  ")).unwrap_or_default();
-    let (done, all) = (through(&overview.tasks), overview.tasks.all());
+    let (done, all) = (through(&tally.tasks), overview.tasks.all());
     let bar = BAR.min(width / 4);
     let full = (bar * done).checked_div(all).unwrap_or(0);
     let parts = [
         format!("{done}/{all}"),
         progress::stage(overview),
-        progress::counts(&overview.tasks),
+        progress::counts(&tally.tasks, tally.unsettled, tally.driven),
         progress::cost(overview.usage),
-        progress::clock(overview.since, until),
+        progress::clock(overview.since, run.until),
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     vec![

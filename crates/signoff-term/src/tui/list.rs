@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use signoff_core::ids::TaskId;
+use signoff_core::wire::QUEUE;
 
 use super::fold::Fold;
 use super::ink::Ink;
@@ -15,6 +17,11 @@ use crate::fit::{columns, pad, shorten, wrap};
 #[derive(Debug, Default)]
 pub struct List {
     chosen: Option<RowKey>,
+    /// Which task that is of, and where it was: a task that is taken up from the queue becomes another row.
+    task: Option<TaskId>,
+    at: usize,
+    /// The task that was chosen and left the queue: it may be on its way into a run. Any step means another one.
+    gone: Option<TaskId>,
     top: usize,
     /// How many rows were drawn last: a page.
     page: usize,
@@ -73,20 +80,34 @@ impl List {
     }
 
     fn position(&self, fold: &Fold) -> usize {
-        let chosen = self.chosen.as_ref();
-        chosen.and_then(|chosen| fold.order().iter().position(|key| key == chosen)).unwrap_or(0)
+        let find = |wanted: &RowKey| fold.order().iter().position(|key| key == wanted);
+        let of_task = |task: Option<TaskId>| fold.row_of(task?).and_then(find);
+        let back = of_task(self.gone).or_else(|| self.chosen.as_ref().and_then(find));
+        let near = || self.at.min(fold.order().len().saturating_sub(1));
+        back.or_else(|| of_task(self.task)).unwrap_or_else(near)
     }
 
     /// Holds on to the row that is shown as chosen.
     pub fn settle(&mut self, fold: &Fold) {
         let at = self.position(fold);
-        self.chosen = fold.order().get(at).cloned();
+        let key = fold.order().get(at).cloned();
+        let task = key.as_ref().and_then(|key| fold.row(key)).and_then(|row| row.task);
+        let left =
+            self.chosen.as_ref().is_some_and(|chosen| chosen.run == QUEUE && key.as_ref() != Some(chosen));
+        match self.gone {
+            None if left && task != self.task => self.gone = self.task,
+            Some(gone) if task == Some(gone) => self.gone = None,
+            Some(_) | None => {}
+        }
+        (self.chosen, self.task, self.at) = (key, task, at);
     }
 
     pub fn step(&mut self, step: Step, fold: &Fold) {
         let last = fold.order().len().saturating_sub(1);
-        let to = step.from(self.position(fold), self.page);
-        self.chosen = fold.order().get(to.min(last)).cloned();
+        self.at = step.from(self.position(fold), self.page).min(last);
+        let key = fold.order().get(self.at);
+        self.task = key.and_then(|key| fold.row(key)).and_then(|row| row.task);
+        (self.chosen, self.gone) = (key.cloned(), None);
     }
 
     /// Draws the rows around the chosen one.

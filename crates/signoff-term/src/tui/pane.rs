@@ -9,6 +9,7 @@ mod scroll;
 
 use ratatui::text::{Line, Span};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::wire::QUEUE;
 
 use self::diff::Diff;
 use self::findings::Findings;
@@ -113,6 +114,15 @@ impl Opened {
     pub fn moved(&mut self) {
         self.report_need.needed = true;
         self.diff_need.needed = true;
+    }
+
+    /// A task that no run had taken up has a loop now.
+    pub fn follow(&mut self, fold: &Fold) {
+        let taken = self.task.filter(|_| self.key.run == QUEUE && fold.row(&self.key).is_none());
+        if let Some(key) = taken.and_then(|task| fold.row_of(task)) {
+            self.key = key.clone();
+            self.moved();
+        }
     }
 
     /// What is needed for what is shown, and not under way.

@@ -5,6 +5,7 @@ use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{Badge, LoopView, Status, TaskRow};
 use signoff_core::wire::QUEUE;
 
+use super::standings::Standings;
 use crate::fit::{count, cut};
 use crate::{progress, words};
 
@@ -39,6 +40,8 @@ pub enum Rank {
     Stuck,
     /// At its end, and not signed off.
     Unsettled,
+    /// Begun, and worked on by nobody.
+    Interrupted,
     Paused,
     AtWork,
     Waiting,
@@ -57,6 +60,24 @@ impl Rank {
             Badge::Wait => Self::Waiting,
             Badge::Done if is_unsettled(view) => Self::Unsettled,
             Badge::Done => Self::Done,
+        }
+    }
+
+    /// The same by what others know besides: what came after it, and whether it goes on by itself.
+    fn by(self, standings: &Standings, task: Option<TaskId>) -> Self {
+        let (needs, settled) = (standings.next(task).is_some(), standings.is_settled(task));
+        match self {
+            Self::Stuck | Self::Unsettled if settled => Self::Done,
+            Self::Paused if settled => Self::AtWork,
+            Self::Waiting | Self::Done if needs => Self::Unsettled,
+            Self::Asking
+            | Self::Stuck
+            | Self::Unsettled
+            | Self::Interrupted
+            | Self::Paused
+            | Self::AtWork
+            | Self::Waiting
+            | Self::Done => self,
         }
     }
 
@@ -81,6 +102,8 @@ pub struct Row {
     pub rank: Rank,
     pub task: Option<TaskId>,
     pub badge: Badge,
+    /// It came to its end, and what was to come after it did not go on from there.
+    pub stopped: bool,
     /// The badge with its number: `FIX 2`.
     pub word: String,
     /// `#29 Add user authentication`.
@@ -104,6 +127,7 @@ impl Row {
             rank: Rank::of(view),
             task: view.task,
             badge: view.badge,
+            stopped: matches!(view.outcome, Some("exhausted" | "discussion")),
             word: progress::badge(view),
             name,
             place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
@@ -114,6 +138,23 @@ impl Row {
         }
     }
 
+    /// The same by what others know besides the log.
+    pub fn by(self, standings: &Standings) -> Self {
+        let rank = self.rank.by(standings, self.task);
+        let said = match standings.next(self.task) {
+            Some(next) if rank != self.rank && self.badge == Badge::Wait => next.to_owned(),
+            Some(next) if rank != self.rank => format!("{}; {next}", self.said),
+            Some(_) | None => self.said,
+        };
+        Self { rank, said: cut(&said, SAID), ..self }
+    }
+
+    /// The same where nobody works on it, and what to type then.
+    pub fn interrupted(self, next: Option<&str>) -> Self {
+        let next = next.map(|next| format!(": {next}")).unwrap_or_default();
+        Self { rank: Rank::Interrupted, said: cut(&format!("interrupted{next}"), SAID), ..self }
+    }
+
     /// A task that no run has taken up.
     pub fn queued(task: &TaskRow) -> Self {
         let after: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
@@ -122,6 +163,7 @@ impl Row {
             rank: Rank::Waiting,
             task: Some(TaskId(task.id)),
             badge: Badge::Wait,
+            stopped: false,
             word: Badge::Wait.word().to_owned(),
             name: format!("#{} {}", task.id, cut(&task.title, NAME)),
             place: String::new(),
@@ -134,7 +176,7 @@ impl Row {
 
     /// An agent's last line stands where there is nothing more important to say.
     pub fn speaks(&self) -> bool {
-        self.rank == Rank::AtWork
+        self.rank == Rank::AtWork && self.badge != Badge::Paused
     }
 }
 

@@ -6,3 +6,4 @@ mod list;
 mod panes;
 mod pictures;
 mod scene;
+mod standings;

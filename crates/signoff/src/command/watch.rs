@@ -95,12 +95,21 @@ pub fn broken() -> Failure {
 fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<Exit, Failure> {
     let (teller, mut patience) = (screen.teller(), Patience::default());
     loop {
-        let news = feed.news()?;
-        if let Some(queue) = feed.queue(news.iter().any(moves_the_queue))? {
-            teller.queue(queue);
+        if feed.begins_anew()? {
+            teller.anew();
         }
+        let standings = feed.standings()?;
+        let news = feed.news()?;
+        let moved = news.iter().any(moves_the_queue);
         if !news.is_empty() {
             teller.facts(news);
+        }
+        // A task that was taken up is in a run by now.
+        if let Some(queue) = feed.queue(moved)? {
+            teller.queue(queue);
+        }
+        if let Some(standings) = standings {
+            teller.standings(standings);
         }
         feed.say(teller);
         break_for_a_test();
@@ -128,6 +137,9 @@ fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Ex
         console.note("Watching; Ctrl-C ends it");
     }
     loop {
+        if feed.begins_anew()? {
+            tale = Tale::new(naming(&[]));
+        }
         news.extend(feed.news()?);
         for recorded in news.drain(..) {
             let lines = if console.json_events { vec![json::event(&recorded)] } else { tale.take(&recorded) };
@@ -137,7 +149,7 @@ fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Ex
                 }
             }
         }
-        if feed.is_over() {
+        if feed.is_over() || !console.is_read() {
             return Ok(Exit::Done);
         }
         door::wait_a_moment();

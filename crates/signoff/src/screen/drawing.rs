@@ -199,6 +199,8 @@ impl Drawing {
             // Nobody will see it.
             News::Facts(_)
             | News::Queue(_)
+            | News::Standings(_)
+            | News::Anew
             | News::Supply(_)
             | News::SupplySlowly(..)
             | News::Note(_)
@@ -209,6 +211,8 @@ impl Drawing {
                 self.tui.said(run, &loop_id, attempt, &line);
             }
             News::Queue(tasks) => self.tui.queue(tasks),
+            News::Standings(standings) => self.tui.standings(standings),
+            News::Anew => self.tui.begin_anew(),
             News::Time(time) => self.time = Some(time),
             News::Supply(material) => self.tui.supply(*material),
             News::SupplySlowly(material, _heard) => self.tui.supply(*material),

@@ -12,7 +12,7 @@ pub struct Driving {
     /// Whether the person may be asked.
     pub attended: bool,
     pub clerk: Clerk,
-    /// Where tasks are taken from the queue.
+    /// Until nobody looks at it any more.
     pub queue: Option<Queue>,
 }
 

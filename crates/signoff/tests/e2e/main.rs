@@ -85,6 +85,8 @@ mod tui;
 #[cfg(test)]
 mod two_programs;
 mod verdicts;
+#[cfg(all(test, unix))]
+mod watched;
 mod workflow;
 
 use signoff_testkit::TestEnv;

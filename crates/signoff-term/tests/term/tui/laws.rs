@@ -3,10 +3,13 @@
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use signoff_core::ids::{AttemptId, RunId, TaskId};
+use signoff_core::view::{LoopView, RunView, Status};
+use signoff_term::show::{Report, concerning};
 use signoff_term::tui::{Ink, Material, Mode, Press};
 
-use super::scene::{SMALL, Scene, busy};
+use super::scene::{SMALL, Scene, busy, queued};
 use crate::laws::log;
+use crate::rows::row;
 use crate::story::{Story, id, reviewed};
 use crate::world;
 
@@ -126,18 +129,41 @@ proptest! {
     }
 
     #[test]
-    fn the_chosen_row_is_the_same_one_after_whatever_happens(down in 0..8usize, chances in proptest::collection::vec(any::<(u8, u16)>(), 1..20)) {
+    fn the_chosen_row_is_the_same_one_after_whatever_happens(down in 0..12usize, queue_first in any::<bool>(), chances in proptest::collection::vec(any::<(u8, u16)>(), 1..20)) {
         let chosen = |scene: &mut Scene| {
             let shown = scene.text((60, 40));
             let row = shown.lines().find(|line| line.starts_with("> ")).map(str::to_owned).unwrap_or_default();
             row.split_whitespace().find(|word| word.starts_with('#')).map(str::to_owned)
         };
         let mut scene = Scene::new(busy());
+        scene.tui.queue(queued());
         scene.draw(SMALL);
         scene.press(&vec![Press::Down; down]);
         let before = chosen(&mut scene);
-        let mut scene = scene.then(|story| chances.into_iter().fold(story, chance));
+        // The first task of the queue is taken up, and the queue is told before it or after it.
+        let taken_up = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
+        if queue_first {
+            scene.tui.queue(queued().split_off(1));
+            scene.draw(SMALL);
+        }
+        let mut scene = scene.then(|story| chances.into_iter().fold(story, chance)).beside(&taken_up);
+        scene.draw(SMALL);
+        scene.tui.queue(queued().split_off(1));
         prop_assert_eq!(chosen(&mut scene), before);
+    }
+
+    #[test]
+    fn what_concerns_a_loop_tells_all_of_it(chances in proptest::collection::vec(any::<(u8, u16)>(), 0..20)) {
+        let story = chances.into_iter().fold(busy(), chance);
+        for task in 21..=30 {
+            let row = row(task, "Log in", Status::InProgress);
+            // Questions are numbered over all loops.
+            let of = |log: &[_]| Report { question: None, ..Report::of(row.clone(), log, &id(task), Vec::new()) };
+            let own = concerning(&story.log, &id(task));
+            prop_assert_eq!(of(&own), of(&story.log));
+            let seen = |log: &[_]| RunView::of(log).row(&id(task)).map(|row| LoopView { question: None, ..row });
+            prop_assert_eq!(seen(&own), seen(&story.log));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::view::{LoopView, RunView, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, Recorded};
 use signoff_store::Store;
-use signoff_term::show::Report;
+use signoff_term::show::{Report, concerning};
 
 use crate::desk::Desk;
 use crate::failure::Failure;
@@ -23,11 +23,12 @@ impl Scene {
             return Ok(None);
         };
         let Some(row) = self.desk.store.task(task)? else { return Ok(None) };
-        let row = match RunView::of(so_far).row(loop_id) {
+        let own = concerning(so_far, loop_id);
+        let row = match RunView::of(&own).row(loop_id) {
             Some(then) => as_then(row, then),
             None => row,
         };
-        Ok(Some(Report::of(row, so_far, loop_id, Vec::new())))
+        Ok(Some(Report::of(row, &own, loop_id, Vec::new())))
     }
 }
 

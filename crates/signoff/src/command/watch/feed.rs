@@ -9,9 +9,11 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::{RunView, TaskRow};
 use signoff_core::wire::{QUEUE, Recorded};
+use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::Transcript;
 use signoff_store::Store;
 use signoff_term::attention::{Scene, Sorted};
+use signoff_term::tui::Standings;
 
 use crate::command::status::driven;
 use crate::desk::Desk;
@@ -19,7 +21,8 @@ use crate::door;
 use crate::failure::Failure;
 use crate::follow::Follow;
 use crate::look::{self, Kinds};
-use crate::screen::{Teller, is_queued};
+use crate::screen::{Standing, Teller, is_queued};
+use crate::serving::Same;
 
 /// How often agents are listened to.
 const LISTENING: SignedDuration = SignedDuration::from_millis(300);
@@ -36,11 +39,14 @@ pub struct Feed {
     run: Option<RunId>,
     /// None as long as nothing was ever kept here.
     open: Option<Open>,
+    /// The store that was watched is gone, and nobody was told yet.
+    gone: bool,
     listened_at: Option<Timestamp>,
     speakers: BTreeMap<Speaker, Transcript>,
 }
 
 struct Open {
+    same: Option<Same>,
     desk: Desk,
     follow: Follow,
     kinds: Kinds,
@@ -48,18 +54,24 @@ struct Open {
     /// What was recorded of the run before it was watched.
     before: Vec<Recorded>,
     queue: Option<Vec<TaskRow>>,
+    standing: Standing,
 }
 
 impl Open {
-    fn new(desk: Desk, run: Option<RunId>) -> Result<Self, Failure> {
-        let before = run.map_or(Ok(Vec::new()), |run| desk.store.log(run))?;
+    fn new((desk, same): (Desk, Option<Same>), run: Option<RunId>) -> Result<Self, Failure> {
+        let before = match run {
+            // Another store may have none of that number.
+            Some(run) if desk.store.runs()?.iter().any(|row| row.id == run) => desk.store.log(run)?,
+            Some(_) | None => Vec::new(),
+        };
         let mut seen: BTreeMap<_, _> = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
         if run.is_none() {
             seen.extend(troubled(&desk)?.into_iter().map(|run| (run, 0)));
         }
         let follow = Follow::new(desk.store.clone(), seen)?;
         let kinds = Kinds::of(&desk);
-        Ok(Self { desk, follow, kinds, views: BTreeMap::new(), before, queue: None })
+        let (views, standing) = (BTreeMap::new(), Standing::default());
+        Ok(Self { same, desk, follow, kinds, views, before, queue: None, standing })
     }
 }
 
@@ -68,17 +80,30 @@ impl Feed {
         if let Some(run) = run {
             known(Desk::at(root.clone())?.as_ref(), run)?;
         }
-        Ok(Self { root, run, open: None, listened_at: None, speakers: BTreeMap::new() })
+        Ok(Self { root, run, open: None, gone: false, listened_at: None, speakers: BTreeMap::new() })
     }
 
-    /// Somebody may begin to keep something here at any time.
+    /// Somebody may begin to keep something here at any time, take it away, or put another store there.
     fn open(&mut self) -> Result<(), Failure> {
+        let same = Same::of(&self.root.join(DIRECTORY));
+        if self.open.take_if(|open| open.same != same).is_some() {
+            self.gone = true;
+            self.speakers.clear();
+        }
+        // What is being made at this moment is there with the next look.
         if self.open.is_none()
+            && same.is_some()
             && let Some(desk) = Desk::at(self.root.clone())?
         {
-            self.open = Some(Open::new(desk, self.run)?);
+            self.open = Some(Open::new((desk, same), self.run)?);
         }
         Ok(())
+    }
+
+    /// Whether what was told so far is not there any more. Told once.
+    pub fn begins_anew(&mut self) -> Result<bool, Failure> {
+        self.open()?;
+        Ok(std::mem::take(&mut self.gone))
     }
 
     /// What the open runs hold already; it is not news then.
@@ -92,7 +117,9 @@ impl Feed {
 
     /// What was recorded since it was last asked.
     pub fn news(&mut self) -> Result<Vec<Recorded>, Failure> {
-        self.open()?;
+        if self.open.is_none() {
+            self.open()?;
+        }
         let Some(open) = &mut self.open else { return Ok(Vec::new()) };
         let mut news = std::mem::take(&mut open.before);
         news.extend(open.follow.news()?);
@@ -113,6 +140,16 @@ impl Feed {
         let same = open.queue.as_ref() == Some(&tasks);
         open.queue = Some(tasks.clone());
         Ok((!same).then_some(tasks))
+    }
+
+    /// How things stand beyond what is recorded, where that has changed. What was recorded must be read after this.
+    pub fn standings(&mut self) -> Result<Option<Standings>, Failure> {
+        let Some(open) = &mut self.open else { return Ok(None) };
+        match open.standing.news(&open.desk) {
+            // It is being taken away.
+            Err(_) if Same::of(&self.root.join(DIRECTORY)) != open.same => Ok(None),
+            looked => looked,
+        }
     }
 
     /// Whether the run that is watched is over.

@@ -1,0 +1,150 @@
+//! What others do, watched on a real terminal: programs that die, stores that are replaced, what needs somebody.
+
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::processes::signal_group;
+use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::terminal::Terminal;
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, changes};
+
+const KILL: i32 = 9;
+
+fn content(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(Rule::role("review").say(APPROVED))
+}
+
+fn strict(script: Script) -> Script {
+    script
+        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(Rule::role("review").say(&changes("missing input validation")))
+}
+
+fn leave(terminal: Terminal) {
+    terminal.send("q");
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+}
+
+#[test]
+fn a_killed_program_is_seen_to_be_gone_and_another_one_to_go_on() {
+    let project = Project::with_agent(PROGRAM, content);
+    let gate = project.state().with_file_name("go-on");
+    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    project.set_agent(|script| content(script.rule(waits.wait_for(&gate.display().to_string()))));
+    project.run(&["add", "Log in", "-a"]);
+    let worker = project.env.start_group(&["work"]);
+    let terminal = project.env.terminal(&["watch"]);
+    terminal.wait_until("work", |screen| screen.contains("Reading it.") && screen.contains("1 at work"));
+    signal_group(worker.id(), KILL);
+    project.env.finish(worker);
+    let gone = |screen: &signoff_testkit::terminal::Screen| {
+        screen.contains("interrupted: signoff work 1") && screen.contains("! 1 needs you")
+    };
+    let screen = terminal.wait_until("nobody at work", gone);
+    assert!(screen.contains("1 begun") && !screen.contains("at work"), "{screen}");
+    // Whoever begins to watch now sees the same.
+    let other = project.env.terminal(&["watch"]);
+    other.wait_until("nobody at work", gone);
+    leave(other);
+    fs::write(&gate, "").expect("a file");
+    project.run(&["work"]);
+    terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("nothing needs you"));
+    leave(terminal);
+}
+
+#[test]
+fn what_a_later_task_has_settled_needs_nobody_on_the_screen_either() {
+    let project = Project::with_agent(PROGRAM, strict);
+    project.configure("[gate]\nmax_cycles = 1\n");
+    project.run(&["add", "Log in", "-a"]);
+    project.run(&["work", "--plain"]);
+    let terminal = project.env.terminal(&["watch"]);
+    let screen = terminal.wait_for("! 1 needs you");
+    assert!(screen.contains("1 unsettled") && !screen.contains("stuck"), "{screen}");
+    project.run(&["improve", "1", "--review"]);
+    terminal.wait_for("#2 ");
+    project.run(&["edit", "2", "--verdict", "APPROVED"]);
+    terminal.wait_for("nothing needs you");
+    let alone = project.run(&[]);
+    assert!(!alone.stdout.contains("Needs attention"), "{alone}");
+    leave(terminal);
+}
+
+#[test]
+fn another_store_in_the_same_place_is_watched_from_its_beginning() {
+    let project = Project::with_agent(PROGRAM, content);
+    project.run(&["add", "Log in", "-a"]);
+    let terminal = project.env.terminal(&["watch"]);
+    terminal.wait_for("Log in");
+    project.env.shell("rm -rf .signoff");
+    terminal.wait_until("nothing", |screen| !screen.contains("Log in"));
+    project.run(&["add", "Sign up", "-a"]);
+    terminal.wait_for("Sign up");
+    project.run(&["work"]);
+    let screen = terminal.wait_for("DONE");
+    assert!(screen.contains("1/1 done") && !screen.contains("Log in"), "{screen}");
+    leave(terminal);
+}
+
+#[test]
+fn whoever_reads_no_more_lines_is_noticed_though_none_come() {
+    let project = Project::with_agent(PROGRAM, content);
+    let output = project.env.shell("{ signoff watch --plain; echo $? >&2; } | true");
+    assert_eq!(output.stderr.lines().last(), Some("0"), "{output}");
+}
+
+#[test]
+fn a_specification_is_run_on_the_screen() {
+    let planned = |script: Script| {
+        let tasks = r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
+        let plan = script
+            .rule(Rule::role("enumerate").say(tasks))
+            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#));
+        plan.rule(Rule::role("review").say(APPROVED))
+    };
+    let project = Project::with_agent(PROGRAM, planned);
+    let gate = project.state().with_file_name("go-on");
+    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Done.\nTASK_COMPLETE\n");
+    project.set_agent(|script| planned(script.rule(waits.wait_for(&gate.display().to_string()))));
+    project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
+    project.commit("Specify");
+    let terminal = project.env.terminal(&["run", "SPEC.md"]);
+    let shows = |screen: &signoff_testkit::terminal::Screen| {
+        screen.contains("TASK_COMPLETE")
+            && screen.contains("group 1/1")
+            && screen.contains("Planning SPEC.md")
+    };
+    terminal.wait_until("the task at work", shows);
+    fs::write(&gate, "").expect("a file");
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+}
+
+#[test]
+fn a_task_is_iterated_on_the_screen() {
+    let team = |script: Script| {
+        script
+            .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
+            .rule(Rule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
+            .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
+            .rule(Rule::role("simplify").say("Nothing to do.\n"))
+            .rule(Rule::role("review").say("NO ISSUES\n"))
+    };
+    let project = Project::with_agent(PROGRAM, team);
+    let gate = project.state().with_file_name("go-on");
+    let waits = Rule::role("implement").write("hello.txt", "hello\n").say("Reading it.\n");
+    project.set_agent(|script| team(script.rule(waits.wait_for(&gate.display().to_string()))));
+    let terminal = project.env.terminal(&["iterate", "Add a greeting"]);
+    terminal.wait_until("the phase at work", |screen| {
+        screen.contains("Reading it.") && screen.contains("#1 Add a greeting") && screen.contains("phase ")
+    });
+    fs::write(&gate, "").expect("a file");
+    let end = terminal.finish();
+    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+}
