@@ -30,20 +30,42 @@ use queue::Queue;
 /// Writes to the terminal that the person sees, whoever draws on it: a bell, or a sequence that draws nothing.
 pub type Terminal = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
+/// Where the person is who could hear or see something at once.
+#[derive(Clone)]
+pub enum Person {
+    /// In front of this terminal.
+    AtTerminal(Terminal),
+    /// At no terminal of ours; perhaps at the desktop.
+    Elsewhere,
+    /// Wherever: nothing is to ring or to pop up.
+    Undisturbed,
+}
+
 /// What channels find around them.
 #[derive(Clone)]
 pub struct Surroundings {
     /// Where commands are started: the root of the repository.
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
-    /// None where nobody sits at one, or wants to hear nothing.
-    pub terminal: Option<Terminal>,
+    pub person: Person,
     pub manners: Manners,
 }
 
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Surroundings({}, {:?})", self.directory.display(), self.manners)
+    }
+}
+
+impl Person {
+    /// Whether a channel has somebody to tell.
+    fn hears(&self, channel: &Channel) -> bool {
+        match (&channel.way, self) {
+            (Way::Bell, Self::Elsewhere) | (Way::Bell | Way::Desktop, Self::Undisturbed) => false,
+            (Way::Bell, Self::AtTerminal(_))
+            | (Way::Desktop, Self::AtTerminal(_) | Self::Elsewhere)
+            | (Way::Webhook(_) | Way::Command(_), _) => true,
+        }
     }
 }
 
@@ -107,8 +129,7 @@ impl Notifier {
     pub fn start(settings: &Settings, around: &Surroundings, receipts: Receipts) -> Option<Self> {
         let receipts = Arc::new(receipts);
         let shared = Shared { notes: Notes::default(), receipts, recalled: Arc::default() };
-        let heard = |channel: &Channel| channel.way != Way::Bell || around.terminal.is_some();
-        let channels = settings.channels().into_iter().filter(heard);
+        let channels = settings.channels().into_iter().filter(|channel| around.person.hears(channel));
         let lanes: Vec<_> = channels
             .map(|channel| {
                 let told = |occasion: &Occasion| settings.told_of(*occasion).contains(&channel.name);

@@ -12,7 +12,7 @@ use serde_json::Value;
 use signoff_core::config::{Layer, Settings, read};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::notify::{Message, MessageQuestion, Occasion, Occurrence};
-use signoff_engine::notify::{Manners, Notifier, Outlet, Receipts, Surroundings};
+use signoff_engine::notify::{Manners, Notifier, Outlet, Person, Receipts, Surroundings};
 use signoff_testkit::server::{Reply, Server};
 use tempfile::TempDir;
 
@@ -64,7 +64,7 @@ impl Place {
         let backoff = Duration::from_millis(1);
         let manners = Manners { answer: self.answer, backoff, end: self.answer, ..Manners::default() };
         let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
-        Surroundings { directory, variables, terminal: None, manners }
+        Surroundings { directory, variables, person: Person::Elsewhere, manners }
     }
 
     /// Sends to the channel `it`, and says what came of it.
@@ -332,7 +332,7 @@ fn written(variables: &[(&str, &str)], kind: &str, told: &Message) -> String {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let place = Place { variables: variables.collect(), ..Place::new() };
     let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
-    let around = Surroundings { terminal: Some(terminal), ..place.around() };
+    let around = Surroundings { person: Person::AtTerminal(terminal), ..place.around() };
     let outlet = Outlet::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
     outlet.send(told).unwrap();
     let bytes = screen.lock().unwrap().clone();

@@ -12,7 +12,7 @@ use signoff_core::notify::{Notification, Watch};
 use signoff_core::policy::Caps;
 use signoff_core::wire::Recorded;
 use signoff_engine::dispatcher::{Notice, Renderer};
-use signoff_engine::notify::{Manners, Notifier, Receipts, Surroundings, Terminal};
+use signoff_engine::notify::{Manners, Notifier, Person, Receipts, Surroundings};
 use signoff_store::Store;
 use signoff_term::notification::{Known, message};
 
@@ -33,15 +33,15 @@ pub struct Notifying<R> {
 }
 
 impl<R: Renderer> Notifying<R> {
-    /// `root` is that of the repository; `terminal` is none where nobody sits at one.
+    /// `root` is that of the repository.
     pub fn new(
         shown: R,
         settings: &Settings,
-        (root, terminal): (&Path, Option<Terminal>),
+        (root, person): (&Path, Person),
         receipts: Receipts,
         store: Arc<dyn Store>,
     ) -> Self {
-        let notifier = Notifier::start(settings, &surroundings(root, terminal), receipts);
+        let notifier = Notifier::start(settings, &surroundings(root, person), receipts);
         let limits = settings.limits();
         let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
         Self { shown, notifier, watches, caps, store, project: project(root) }
@@ -114,19 +114,24 @@ impl<R: Renderer> Renderer for Notifying<R> {
 }
 
 /// What channels find here.
-pub fn surroundings(root: &Path, terminal: Option<Terminal>) -> Surroundings {
+pub fn surroundings(root: &Path, person: Person) -> Surroundings {
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let variables = door::environment().into_iter().map(|(name, value)| (text(name), text(value)));
-    Surroundings { directory: root.to_owned(), variables: variables.collect(), terminal, manners: manners() }
+    Surroundings { directory: root.to_owned(), variables: variables.collect(), person, manners: manners() }
 }
 
-/// The terminal that stderr is, unless nothing is to be said there.
-pub fn terminal(console: &Console) -> Option<Terminal> {
-    let heard = console.talk != Talk::Quiet && stderr().is_terminal();
+/// Where the person is, unless they want to be left in peace.
+pub fn person(console: &Console) -> Person {
+    if console.talk == Talk::Quiet { Person::Undisturbed } else { seated() }
+}
+
+/// Where the person is: at the terminal that stderr is, if it is one.
+pub fn seated() -> Person {
+    if !stderr().is_terminal() {
+        return Person::Elsewhere;
+    }
     // Nobody there to listen is no reason to fail.
-    heard.then(|| -> Terminal {
-        Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default())
-    })
+    Person::AtTerminal(Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default()))
 }
 
 /// The name that people know a repository by.

@@ -1,5 +1,8 @@
 //! Who is not looking is told, once, and nothing that goes wrong there changes the work.
 
+mod disturbing;
+mod layers;
+
 use std::fs;
 use std::path::Path;
 
