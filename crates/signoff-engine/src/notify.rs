@@ -11,14 +11,16 @@ mod receipts;
 mod slack;
 mod webhook;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use signoff_core::config::{Channel, Settings, Way};
+use signoff_core::ids::RunId;
 use signoff_core::notify::{Message, Occasion, Occurrence};
 
 pub use outlet::{Outlet, Undelivered};
@@ -48,6 +50,8 @@ pub struct Surroundings {
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
     pub person: Person,
+    /// Our own program: started as an escort it sees to it that no command outlives us.
+    pub program: PathBuf,
     pub manners: Manners,
 }
 
@@ -142,11 +146,30 @@ impl Notifier {
     }
 
     /// Tells all channels that want to know and did not take it before. Never waits.
-    pub fn tell(&self, message: Message, of: Occurrence) {
-        let (message, of) = (Arc::new(message), Arc::new(of));
-        let wants = |lane: &&Lane| lane.occasions.contains(&message.event);
-        let told = self.lanes.iter().filter(wants).filter(|lane| !self.shared.receipts.has(&of, &lane.name));
-        for lane in told {
+    pub fn tell(&self, message: Message, of: Occurrence, at: Timestamp) {
+        let receipts = &self.shared.receipts;
+        self.pass(message, &of, |lane| {
+            let is_new = !receipts.has(&of, &lane.name);
+            // What cannot be noted down is told now or never.
+            let noted = is_new.then(|| receipts.owe(&of, &lane.name, at));
+            noted.is_some()
+        });
+    }
+
+    /// The runs of which something is due that nobody took.
+    pub fn owed(&self) -> BTreeSet<RunId> {
+        self.shared.receipts.owed()
+    }
+
+    /// Tells the channels to which it was due before, and which did not take it. Never waits.
+    pub fn tell_again(&self, message: Message, of: &Occurrence) {
+        self.pass(message, of, |lane| self.shared.receipts.owes(of, &lane.name));
+    }
+
+    fn pass(&self, message: Message, of: &Occurrence, told: impl Fn(&Lane) -> bool) {
+        let (message, of) = (Arc::new(message), Arc::new(of.clone()));
+        let wants = |lane: &&Lane| lane.occasions.contains(&message.event) && told(lane);
+        for lane in self.lanes.iter().filter(wants) {
             if lane.queue.push((message.clone(), of.clone())) {
                 let note = format!("notify: {} is behind; what is older is dropped", lane.name);
                 note_down(&self.shared.notes, note);

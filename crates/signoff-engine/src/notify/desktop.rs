@@ -64,6 +64,7 @@ fn send(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Resu
         limit: around.manners.answer,
         most: 1 << 16,
         recalled: Some(recalled),
+        escort: Some(&around.program),
     });
     match answer {
         Ok(answer) if answer.status.success() => Ok(()),

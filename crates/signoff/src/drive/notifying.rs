@@ -12,11 +12,13 @@ use signoff_core::notify::{Notification, Watch};
 use signoff_core::policy::Caps;
 use signoff_core::wire::Recorded;
 use signoff_engine::dispatcher::{Notice, Renderer};
+use signoff_engine::layout::Layout;
 use signoff_engine::notify::{Manners, Notifier, Person, Receipts, Surroundings};
 use signoff_store::Store;
 use signoff_term::notification::{Known, message};
 
 use crate::console::{Console, Talk};
+use crate::desk::Bench;
 use crate::door;
 
 /// A renderer that also notifies. What is shown is left to the one inside.
@@ -79,7 +81,26 @@ impl<R: Renderer> Notifying<R> {
         for told in all {
             let question = self.question(told);
             let known = Known { project: &self.project, question: question.as_deref() };
-            notifier.tell(message(told, known), told.occurrence());
+            notifier.tell(message(told, known), told.occurrence(), told.at);
+        }
+    }
+
+    /// What was due before to a channel that did not take it, of runs that nobody takes up any more, is told again where it
+    /// still holds.
+    pub fn tell_again(&mut self) {
+        let owed = self.notifier.as_ref().map(Notifier::owed).unwrap_or_default();
+        let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
+        let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
+        for run in owed.iter().filter(|run| is_over(run)) {
+            // A run that is gone needs nobody.
+            let log = self.store.log(*run).unwrap_or_default();
+            let (task, whole) = self.caps;
+            for told in Watch::within(task, whole).catch_up(&log) {
+                let question = self.question(&told);
+                let known = Known { project: &self.project, question: question.as_deref() };
+                let notifier = self.notifier.as_ref();
+                notifier.map(|all| all.tell_again(message(&told, known), &told.occurrence()));
+            }
         }
     }
 
@@ -113,11 +134,43 @@ impl<R: Renderer> Renderer for Notifying<R> {
     }
 }
 
+/// Says what channels have to say where nothing else is shown.
+struct Noting<'a>(&'a Console);
+
+impl Renderer for Noting<'_> {
+    fn take(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Note(note) => self.0.note(note),
+            Notice::Recorded(_) | Notice::TakenUp { .. } | Notice::Said { .. } | Notice::Ending => {}
+        }
+    }
+}
+
+/// Tells what was due before, where there is nothing to work on.
+pub fn tell_again(bench: &Bench, console: &Console) {
+    let receipts = receipts(&bench.layout);
+    if !receipts.owed().is_empty() {
+        let place = (bench.repository.root(), person(console));
+        let store = bench.store.clone();
+        let mut telling = Notifying::new(Noting(console), &bench.settings, place, receipts, store);
+        telling.tell_again();
+        telling.finish();
+    }
+}
+
+/// What channels took and did not take.
+pub fn receipts(layout: &Layout) -> Receipts {
+    Receipts::in_file(layout.notified(), door::now())
+}
+
 /// What channels find here.
 pub fn surroundings(root: &Path, person: Person) -> Surroundings {
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let variables = door::environment().into_iter().map(|(name, value)| (text(name), text(value)));
-    Surroundings { directory: root.to_owned(), variables: variables.collect(), person, manners: manners() }
+    let variables = variables.collect();
+    // Who cannot find itself can start no command either, and says so then.
+    let program = door::program().unwrap_or_default();
+    Surroundings { directory: root.to_owned(), variables, person, program, manners: manners() }
 }
 
 /// Where the person is, unless they want to be left in peace.

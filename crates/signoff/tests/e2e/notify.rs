@@ -2,6 +2,8 @@
 
 mod disturbing;
 mod layers;
+mod outlived;
+mod retold;
 
 use std::fs;
 use std::path::Path;
