@@ -115,7 +115,7 @@ fn a_cap_of_tasks_is_told_for_each_of_them() {
         Caps { max_tokens: Some(0), ..Caps::default() },
     );
     insta::assert_snapshot!(said(Caps::default(), dollars), @"In the whole run $0.00 of $2.50 is spent: another attempt may go over it. | signoff configure --set limits.run.max_cost_usd=DOLLARS; signoff work");
-    insta::assert_snapshot!(said(minutes, dollars), @"In the whole run $0.00 of $2.50 is spent: another attempt may go over it. | signoff configure --set limits.run.max_cost_usd=DOLLARS; signoff work");
+    insta::assert_snapshot!(said(minutes, Caps::default()), @"For this task 0 minutes of 1 minute are over: another attempt may go over it. | signoff configure --set limits.max_minutes=MINUTES; signoff work");
     insta::assert_snapshot!(said(tokens, dollars), @"For this task 0 tokens of 0 tokens are used. | signoff configure --set limits.max_tokens=TOKENS; signoff work");
     assert_eq!(told(cap, Caps::default()), 2);
     assert_eq!(told(Caps::default(), cap), 1);

@@ -28,6 +28,9 @@ const NAMES: [(&str, &str); 5] = [
 const TOLD: &str =
     "export GITHUB_STEP_SUMMARY=summary.md GITHUB_BASE_REF=main CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main\n";
 
+/// As reviewers of slots answer.
+const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
+
 const WORKFLOW: &str = "name = \"mine\"\n[[phases]]\nname = \"implement\"\nkind = \"agent\"\n";
 
 #[test]
@@ -67,10 +70,14 @@ fn prepared() -> Project {
     project.set_agent(|script| {
         script
             .rule(Rule::role("implement").write("{task}.txt", "done\n").say("Done.\n"))
+            .rule(Rule::role("review").asked_for("followUpPrompt").say(PASS))
             .rule(Rule::role("review").say(APPROVED))
     });
     project.env.stand_in("gh", "echo \"$@\" > \"$HOME/asked.txt\"; cat > \"$HOME/body.md\"");
     project.env.stand_in("xdg-open", "echo \"$@\" > \"$HOME/opened.txt\"");
+    // The project's own test looks for it.
+    project.env.write("list.txt", "hello.txt\n");
+    project.commit("A list");
     project.git("update-ref refs/remotes/origin/main main");
     project.git("switch -q -c discount");
     project.env.write("mine.toml", WORKFLOW);
