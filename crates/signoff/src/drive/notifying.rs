@@ -87,19 +87,19 @@ impl<R: Renderer> Notifying<R> {
 
     /// What was due before to a channel that did not take it, of runs that nobody takes up any more, is told again where it
     /// still holds.
-    pub fn tell_again(&mut self) {
-        let owed = self.notifier.as_ref().map(Notifier::owed).unwrap_or_default();
+    pub fn tell_again(&self) {
+        let Some(notifier) = &self.notifier else { return };
+        let owed = notifier.owed();
         let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
         let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
+        let (task, whole) = self.caps;
         for run in owed.iter().filter(|run| is_over(run)) {
             // A run that is gone needs nobody.
             let log = self.store.log(*run).unwrap_or_default();
-            let (task, whole) = self.caps;
             for told in Watch::within(task, whole).catch_up(&log) {
                 let question = self.question(&told);
                 let known = Known { project: &self.project, question: question.as_deref() };
-                let notifier = self.notifier.as_ref();
-                notifier.map(|all| all.tell_again(message(&told, known), &told.occurrence()));
+                notifier.tell_again(message(&told, known), &told.occurrence());
             }
         }
     }
@@ -152,7 +152,7 @@ pub fn tell_again(bench: &Bench, console: &Console) {
     if !receipts.owed().is_empty() {
         let place = (bench.repository.root(), person(console));
         let store = bench.store.clone();
-        let mut telling = Notifying::new(Noting(console), &bench.settings, place, receipts, store);
+        let telling = Notifying::new(Noting(console), &bench.settings, place, receipts, store);
         telling.tell_again();
         telling.finish();
     }
