@@ -16,13 +16,8 @@ use crate::documented_commands::in_a_script;
 use crate::iterate;
 
 /// What is called so in the documentation, and here.
-const NAMES: [(&str, &str); 5] = [
-    (" 29", " 1"),
-    (" run-3", " run-1"),
-    ("watch 3", "watch 1"),
-    ("replay 3", "replay 1"),
-    (" FILE", " mine.toml"),
-];
+const NAMES: [(&str, &str); 4] =
+    [(" 29", " 1"), (" run-3", " run-1"), ("watch 3", "watch 1"), ("replay 3", "replay 1")];
 
 /// What CI systems tell their steps.
 const TOLD: &str =
@@ -30,8 +25,6 @@ const TOLD: &str =
 
 /// As reviewers of slots answer.
 const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
-
-const WORKFLOW: &str = "name = \"mine\"\n[[phases]]\nname = \"implement\"\nkind = \"agent\"\n";
 
 #[test]
 fn every_line_of_a_script_that_calls_signoff_runs() {
@@ -80,7 +73,6 @@ fn prepared() -> Project {
     project.commit("A list");
     project.git("update-ref refs/remotes/origin/main main");
     project.git("switch -q -c discount");
-    project.env.write("mine.toml", WORKFLOW);
     project.env.write(
         ".beads/issues.jsonl",
         "{\"id\":\"b-1\",\"title\":\"Count\",\"status\":\"open\",\"priority\":2}\n",
