@@ -15,11 +15,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use message::{Message, MessageQuestion, VERSION};
+pub use whose_cap::{Cap, Whose};
 
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{LoopId, QuestionId, RunId};
 use crate::machine::{Loop, Outcome, Reason, Stage};
 use crate::policy::Caps;
+use crate::review::Usage;
 use crate::view::{LoopView, Overview, RunView};
 use crate::wire::{Fact, LoopFact, Recorded, RunFact};
 
@@ -66,12 +68,14 @@ pub struct Notification {
     pub seq: u64,
     /// The loop it is about; none where it is about a run of several.
     pub about: Option<Box<LoopView>>,
+    /// The cap that is reached, where it is about one and it is known.
+    pub cap: Option<Cap>,
     /// The run as a whole.
     pub overview: Box<Overview>,
 }
 
 /// Which notification it is: the same one after a restart, and never that of something else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occurrence {
     pub run: RunId,
     pub seq: u64,
@@ -181,7 +185,12 @@ impl Watch {
     /// Whether a loop is short because of a cap of its task.
     fn is_own_cap(&self, loop_id: &LoopId) -> bool {
         let own = self.view.row(loop_id).map(|row| row.usage).unwrap_or_default();
-        whose_cap::is_of_the_task((own, &self.task_caps), (self.view.usage(), &self.run_caps))
+        self.cap(own).is_some_and(|cap| cap.whose == Whose::Task)
+    }
+
+    /// The cap that stops a loop which used so much itself.
+    fn cap(&self, own: Usage) -> Option<Cap> {
+        whose_cap::nearest((own, &self.task_caps), (self.view.usage(), &self.run_caps))
     }
 
     fn run_moved(&mut self, recorded: &Recorded) -> Vec<News> {
@@ -233,7 +242,9 @@ impl Watch {
     }
 
     fn tell(&self, occasion: Occasion, about: Option<LoopView>, Mark { run, seq, at }: Mark) -> Notification {
+        let short = about.as_ref().filter(|_| occasion == Occasion::Budget);
         Notification {
+            cap: short.and_then(|row| self.cap(row.usage)),
             occasion,
             at,
             run,

@@ -11,14 +11,16 @@ mod receipts;
 mod slack;
 mod webhook;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use signoff_core::config::{Channel, Settings, Way};
+use signoff_core::ids::RunId;
 use signoff_core::notify::{Message, Occasion, Occurrence};
 
 pub use outlet::{Outlet, Undelivered};
@@ -30,20 +32,44 @@ use queue::Queue;
 /// Writes to the terminal that the person sees, whoever draws on it: a bell, or a sequence that draws nothing.
 pub type Terminal = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
+/// Where the person is who could hear or see something at once.
+#[derive(Clone)]
+pub enum Person {
+    /// In front of this terminal.
+    AtTerminal(Terminal),
+    /// At no terminal of ours; perhaps at the desktop.
+    Elsewhere,
+    /// Wherever: nothing is to ring or to pop up.
+    Undisturbed,
+}
+
 /// What channels find around them.
 #[derive(Clone)]
 pub struct Surroundings {
     /// Where commands are started: the root of the repository.
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
-    /// None where nobody sits at one, or wants to hear nothing.
-    pub terminal: Option<Terminal>,
+    pub person: Person,
+    /// Our own program: started as an escort it sees to it that no command outlives us.
+    pub program: PathBuf,
     pub manners: Manners,
 }
 
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Surroundings({}, {:?})", self.directory.display(), self.manners)
+    }
+}
+
+impl Person {
+    /// Whether a channel has somebody to tell.
+    fn hears(&self, channel: &Channel) -> bool {
+        match (&channel.way, self) {
+            (Way::Bell, Self::Elsewhere) | (Way::Bell | Way::Desktop, Self::Undisturbed) => false,
+            (Way::Bell, Self::AtTerminal(_))
+            | (Way::Desktop, Self::AtTerminal(_) | Self::Elsewhere)
+            | (Way::Webhook(_) | Way::Command(_), _) => true,
+        }
     }
 }
 
@@ -107,8 +133,7 @@ impl Notifier {
     pub fn start(settings: &Settings, around: &Surroundings, receipts: Receipts) -> Option<Self> {
         let receipts = Arc::new(receipts);
         let shared = Shared { notes: Notes::default(), receipts, recalled: Arc::default() };
-        let heard = |channel: &Channel| channel.way != Way::Bell || around.terminal.is_some();
-        let channels = settings.channels().into_iter().filter(heard);
+        let channels = settings.channels().into_iter().filter(|channel| around.person.hears(channel));
         let lanes: Vec<_> = channels
             .map(|channel| {
                 let told = |occasion: &Occasion| settings.told_of(*occasion).contains(&channel.name);
@@ -121,11 +146,30 @@ impl Notifier {
     }
 
     /// Tells all channels that want to know and did not take it before. Never waits.
-    pub fn tell(&self, message: Message, of: Occurrence) {
-        let (message, of) = (Arc::new(message), Arc::new(of));
-        let wants = |lane: &&Lane| lane.occasions.contains(&message.event);
-        let told = self.lanes.iter().filter(wants).filter(|lane| !self.shared.receipts.has(&of, &lane.name));
-        for lane in told {
+    pub fn tell(&self, message: Message, of: Occurrence, at: Timestamp) {
+        let receipts = &self.shared.receipts;
+        self.pass(message, &of, |lane| {
+            let is_new = !receipts.has(&of, &lane.name);
+            // What cannot be noted down is told now or never.
+            let noted = is_new.then(|| receipts.owe(&of, &lane.name, at));
+            noted.is_some()
+        });
+    }
+
+    /// The runs of which something is due that nobody took.
+    pub fn owed(&self) -> BTreeSet<RunId> {
+        self.shared.receipts.owed()
+    }
+
+    /// Tells the channels to which it was due before, and which did not take it. Never waits.
+    pub fn tell_again(&self, message: Message, of: &Occurrence) {
+        self.pass(message, of, |lane| self.shared.receipts.owes(of, &lane.name));
+    }
+
+    fn pass(&self, message: Message, of: &Occurrence, told: impl Fn(&Lane) -> bool) {
+        let (message, of) = (Arc::new(message), Arc::new(of.clone()));
+        let wants = |lane: &&Lane| lane.occasions.contains(&message.event) && told(lane);
+        for lane in self.lanes.iter().filter(wants) {
             if lane.queue.push((message.clone(), of.clone())) {
                 let note = format!("notify: {} is behind; what is older is dropped", lane.name);
                 note_down(&self.shared.notes, note);

@@ -10,6 +10,7 @@
 mod ask;
 mod attempt_dir;
 pub(crate) mod door;
+mod escort;
 mod keep;
 mod keeper;
 mod running;
@@ -29,6 +30,7 @@ pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::private;
 pub use door::processor_time;
 pub(crate) use door::variables;
+pub use escort::{ESCORT, escort};
 pub use keep::keep;
 pub use keeper::Keeper;
 pub use running::{Lines, Running, Stoppable, Stopper};

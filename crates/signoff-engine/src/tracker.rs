@@ -226,6 +226,7 @@ impl Tracker {
             limit: self.manners.limit,
             most: MAX_BYTES,
             recalled: None,
+            escort: None,
         };
         process::ask(&question)
             .map_err(|error| TrackerError::Unasked { command: self.command(arguments), error })

@@ -8,15 +8,17 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use signoff_core::config::{Layer, Settings, read};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::notify::{Message, MessageQuestion, Occasion, Occurrence};
-use signoff_engine::notify::{Manners, Notifier, Outlet, Receipts, Surroundings};
+use signoff_engine::notify::{Manners, Notifier, Outlet, Person, Receipts, Surroundings};
 use signoff_testkit::server::{Reply, Server};
 use tempfile::TempDir;
 
 const SECRET: &str = "s3cret";
+const NOON: Timestamp = Timestamp::constant(1_770_000_000, 0);
 
 fn message(event: Occasion) -> Message {
     let question = MessageQuestion {
@@ -64,7 +66,8 @@ impl Place {
         let backoff = Duration::from_millis(1);
         let manners = Manners { answer: self.answer, backoff, end: self.answer, ..Manners::default() };
         let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
-        Surroundings { directory, variables, terminal: None, manners }
+        let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
+        Surroundings { directory, variables, person: Person::Elsewhere, program, manners }
     }
 
     /// Sends to the channel `it`, and says what came of it.
@@ -293,7 +296,7 @@ fn a_command_does_not_outlive_the_program() {
     let manners = Manners { end: Duration::from_millis(1), ..around.manners };
     let around = Surroundings { manners, ..around };
     let notifier = Notifier::start(&settings, &around, Receipts::none()).unwrap();
-    notifier.tell(message(Occasion::Question), occurrence(1, Occasion::Question));
+    notifier.tell(message(Occasion::Question), occurrence(1, Occasion::Question), NOON);
     let pid = fs::read_to_string(&started).unwrap();
     insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not take one message in time");
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -307,9 +310,9 @@ fn what_a_channel_took_it_is_not_told_again_by_the_next_program() {
     let server = Server::replying([Reply::status(404), Reply::status(200), Reply::status(200)]);
     let settings = webhook(&server, "");
     let tell = |seq| {
-        let receipts = Receipts::in_file(path.clone());
+        let receipts = Receipts::in_file(path.clone(), NOON);
         let notifier = Notifier::start(&settings, &place.around(), receipts).unwrap();
-        notifier.tell(message(Occasion::Question), occurrence(seq, Occasion::Question));
+        notifier.tell(message(Occasion::Question), occurrence(seq, Occasion::Question), NOON);
         notifier.finish();
         server.requests().len()
     };
@@ -317,6 +320,29 @@ fn what_a_channel_took_it_is_not_told_again_by_the_next_program() {
     assert_eq!(tell(1), 2, "so it is told again");
     assert_eq!(tell(1), 2, "it was taken");
     assert_eq!(tell(2), 3, "another one");
+}
+
+#[test]
+fn what_a_channel_did_not_take_is_due_for_a_week_and_its_file_does_not_grow_for_ever() {
+    let place = Place::new();
+    let path = place.directory.path().join("notified");
+    let of = |seq| occurrence(seq, Occasion::Stuck);
+    let receipts = Receipts::in_file(path.clone(), NOON);
+    for seq in 0..2000 {
+        receipts.owe(&of(seq), "it", NOON).unwrap();
+        receipts.keep(&of(seq), "it").unwrap();
+    }
+    receipts.owe(&of(7000), "it", NOON).unwrap();
+    receipts.owe(&occurrence(7001, Occasion::Done), "it", NOON).unwrap();
+    let again = Receipts::in_file(path.clone(), NOON);
+    assert!(again.owes(&of(7000), "it") && !again.owes(&of(1), "it") && again.has(&of(1), "it"));
+    assert_eq!(again.owed(), [RunId(3)].into());
+    let lines = || fs::read_to_string(&path).unwrap().lines().count();
+    assert_eq!(lines(), 501, "the newest that were taken, and what is due");
+    let short = Receipts::in_file(path.clone(), NOON);
+    assert!(short.has(&of(1999), "it") && !short.has(&of(1), "it") && short.owes(&of(7000), "it"));
+    let later = Receipts::in_file(path, NOON + SignedDuration::from_hours(8 * 24));
+    assert!(later.owed().is_empty() && later.has(&of(1999), "it"));
 }
 
 fn program(place: &Place, name: &str, text: &str) {
@@ -332,7 +358,7 @@ fn written(variables: &[(&str, &str)], kind: &str, told: &Message) -> String {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let place = Place { variables: variables.collect(), ..Place::new() };
     let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
-    let around = Surroundings { terminal: Some(terminal), ..place.around() };
+    let around = Surroundings { person: Person::AtTerminal(terminal), ..place.around() };
     let outlet = Outlet::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
     outlet.send(told).unwrap();
     let bytes = screen.lock().unwrap().clone();
@@ -376,7 +402,7 @@ fn a_dead_channel_is_told_once_and_holds_up_no_other() {
     let notifier = Notifier::start(&settings, &Place::new().around(), Receipts::none()).unwrap();
     for (seq, event) in (1..).zip([Occasion::Question, Occasion::Question, Occasion::Done, Occasion::Budget])
     {
-        notifier.tell(message(event), occurrence(seq, event));
+        notifier.tell(message(event), occurrence(seq, event), NOON);
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
     insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");

@@ -3,7 +3,8 @@
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::FinalWord;
 use signoff_core::merge::render::plain_text::one_line;
-use signoff_core::notify::{Message, MessageQuestion, Notification, Occasion, VERSION};
+use signoff_core::notify::{Cap, Message, MessageQuestion, Notification, Occasion, VERSION, Whose};
+use signoff_core::policy::Refusal;
 use signoff_core::view::{Counts, LoopView, Status};
 
 use crate::fit::{count, cut};
@@ -28,7 +29,7 @@ pub struct Known<'a> {
 pub fn message(told: &Notification, known: Known<'_>) -> Message {
     let (row, overview) = (told.about.as_deref(), &told.overview);
     let usage = row.map_or(overview.usage, |row| row.usage);
-    let (title, text) = row.map_or_else(|| of_run(told), |row| of_loop(told.occasion, row));
+    let (title, text) = row.map_or_else(|| of_run(told), |row| of_loop(told, row));
     let branch = row.map(|row| row.branch.clone()).filter(|branch| !branch.is_empty());
     Message {
         version: VERSION,
@@ -69,23 +70,64 @@ fn choices(row: &LoopView) -> Vec<String> {
 }
 
 /// Title and text about one loop.
-fn of_loop(occasion: Occasion, row: &LoopView) -> (String, String) {
+fn of_loop(told: &Notification, row: &LoopView) -> (String, String) {
     let subject = words::subject(row);
     let why = row.reason.map(|reason| words::reason(reason).to_owned());
-    let (what, text) = match occasion {
+    let (what, text) = match told.occasion {
         Occasion::Question => {
             let asked = row.question.as_ref().map(|asked| asked.text.clone());
             ("asks you", asked.unwrap_or_default())
         }
         Occasion::Stuck => (how_badly(row), why.map_or_else(String::new, |why| sentence(&why))),
-        Occasion::Budget => {
-            let spent = row.usage.cost_micro_usd as f64 / 1e6;
-            ("is paused", format!("The budget is used up: it cost ${spent:.2} so far."))
-        }
+        Occasion::Budget => ("is paused", told.cap.map_or_else(|| unknown_cap(row), reached)),
         Occasion::Done => ("is done", how_well(row)),
     };
     let title = if row.task.is_some() { format!(": {}", row.title) } else { String::new() };
     (format!("{subject} {what}{title}"), text)
+}
+
+/// `In the whole run $5.00 of $6.00 is spent: another attempt may go over it.`
+fn reached(cap: Cap) -> String {
+    let place = match cap.whose {
+        Whose::Task => "For this task",
+        Whose::Run => "In the whole run",
+    };
+    let (used, most) = (amount(cap.what, cap.used), amount(cap.what, cap.most));
+    let verb = match cap.what {
+        Refusal::Cost => "is spent",
+        Refusal::Tokens => "are used",
+        Refusal::Minutes => "are over",
+    };
+    let why = if cap.used < cap.most { ": another attempt may go over it" } else { "" };
+    format!("{place} {used} of {most} {verb}{why}.")
+}
+
+fn amount(what: Refusal, number: u64) -> String {
+    match what {
+        Refusal::Cost => format!("${:.2}", number as f64 / 1e6),
+        Refusal::Tokens => count(number, "token"),
+        Refusal::Minutes => count(number / 60_000, "minute"),
+    }
+}
+
+fn unknown_cap(row: &LoopView) -> String {
+    let spent = amount(Refusal::Cost, row.usage.cost_micro_usd);
+    format!("The budget is used up: this task cost {spent} so far.")
+}
+
+/// Where it is raised, and what to type then.
+fn raise(cap: Option<Cap>) -> String {
+    let Some(cap) = cap else { return "signoff config limits; signoff work".to_owned() };
+    let table = match cap.whose {
+        Whose::Task => "limits",
+        Whose::Run => "limits.run",
+    };
+    let (key, more) = match cap.what {
+        Refusal::Cost => ("max_cost_usd", "DOLLARS"),
+        Refusal::Tokens => ("max_tokens", "TOKENS"),
+        Refusal::Minutes => ("max_minutes", "MINUTES"),
+    };
+    format!("signoff configure --set {table}.{key}={more}; signoff work")
 }
 
 fn how_badly(row: &LoopView) -> &'static str {
@@ -149,7 +191,7 @@ fn next(told: &Notification, known: Known<'_>) -> Option<String> {
         (Occasion::Stuck, Some(task)) if matches!(row.status, Status::Failed | Status::Stuck) => {
             Some(format!("signoff show {task}; signoff retry {task}"))
         }
-        (Occasion::Budget, _) => Some("signoff work, with higher [limits]".to_owned()),
+        (Occasion::Budget, _) => Some(raise(told.cap)),
         (Occasion::Stuck | Occasion::Done, Some(task)) => Some(format!("signoff show {task}")),
         (Occasion::Stuck | Occasion::Done, None) => Some("signoff status".to_owned()),
     }

@@ -64,6 +64,18 @@ impl TestEnv {
         fs::write(path, contents).expect("a written file");
     }
 
+    /// Puts a shell script where programs are looked for first, in place of what the machine may have under that name.
+    ///
+    /// # Panics
+    /// If the disk does not let us.
+    #[cfg(unix)]
+    pub fn stand_in(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.bin().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a written script");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a script that can be run");
+    }
+
     /// Starts the program and goes on, nothing on its stdin.
     ///
     /// # Panics

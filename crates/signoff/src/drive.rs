@@ -18,7 +18,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
-use signoff_engine::notify::Receipts;
+use signoff_engine::notify::Person;
 use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
@@ -74,11 +74,13 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     let signals = signals(&runtime)?;
     let screen = screen(console, (shop.repository.root(), takes), (&answers, may_ask));
     let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
-    let rings = screen.as_ref().map(Screen::terminal).or_else(|| notifying::terminal(console));
+    let seen = screen.as_ref().map(|screen| Person::AtTerminal(screen.terminal()));
+    let person = seen.unwrap_or_else(|| notifying::person(console));
     let shown = Shown::new(console, naming, screen);
-    let place = (shop.repository.root(), rings);
-    let receipts = Receipts::in_file(shop.layout.notified());
+    let place = (shop.repository.root(), person);
+    let receipts = notifying::receipts(&shop.layout);
     let mut shown = Notifying::new(shown, &shop.settings, place, receipts, store.clone());
+    shown.tell_again();
     let first_look = shop.clone();
     // Looked at again when an agent starts, which is quick if nothing changed. It need not wait for the first look.
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());

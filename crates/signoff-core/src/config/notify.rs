@@ -9,12 +9,14 @@ use serde_json::{Value as Json, json};
 
 pub use address::Address;
 
-use super::slot::{Named, table};
+use super::layer::Source;
+use super::slot::{Named, Slot, table};
 use super::value::{Program, Text};
-use super::{ConfigError, Origin, Setting, Settings};
+use super::{ConfigError, Origin, Row, Setting, Settings};
 use crate::notify::Occasion;
 use crate::redact::is_secret_name;
 use crate::workflow::problem::nearest;
+use crate::workflow::table::Checked;
 use crate::workflow::value::{Value, Written, word_values};
 use address::{Headers, VariableName, is_made_up};
 
@@ -30,7 +32,7 @@ table! {
         /// Work is paused because a cap of money, tokens or minutes is reached: the names of the channels that are told.
         budget: Setting<Channels> = Setting::built_in(Channels::bell()),
         /// A table for each channel, beside "bell" and "desktop", which are built in.
-        channels: Named<ChannelSettings> = Named::default(),
+        channels: Named<Standing> = Named::default(),
     }
 }
 
@@ -49,6 +51,38 @@ table! {
         headers: Headers = Headers::default(),
         /// Kind "command": the program and its arguments, started at the root of the repository with JSON on stdin.
         command: Option<Setting<Program>> = None,
+    }
+}
+
+/// A channel as all layers together make it. Who says where it tells says all of it: what an earlier layer wrote beside its
+/// own address, headers with keys above all, never goes to that of another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Standing {
+    holds: ChannelSettings,
+    /// What earlier layers had said.
+    replaced: Vec<ChannelSettings>,
+}
+
+impl Standing {
+    /// The keys that say where it tells.
+    const ADDRESSES: [&str; 3] = ["url", "url_env", "command"];
+}
+
+impl Slot for Standing {
+    fn lay(&mut self, key: &str, source: &Source<'_>) -> Checked<()> {
+        let Some(table) = source.inside(key)? else { return Ok(()) };
+        if table.table.names().iter().any(|name| Self::ADDRESSES.contains(name)) && self.holds.at.is_some() {
+            self.replaced.push(std::mem::take(&mut self.holds));
+        }
+        self.holds.lay(key, source)
+    }
+
+    fn rows(&self, key: &str, rows: &mut Vec<Row>) {
+        self.holds.rows(key, rows);
+    }
+
+    fn schema(key: &str) -> Json {
+        ChannelSettings::schema(key)
     }
 }
 
@@ -179,7 +213,7 @@ impl Settings {
     pub fn channel(&self, name: &str) -> Option<Channel> {
         let way = match ChannelKind::built_in(name) {
             Some(kind) => ChannelSettings { kind: Some(Setting::built_in(kind)), ..Default::default() }.way(),
-            None => self.written.notify.channels.0.get(name)?.way(),
+            None => self.written.notify.channels.0.get(name)?.holds.way(),
         };
         way.map(|way| Channel { name: name.to_owned(), way })
     }
@@ -192,7 +226,7 @@ impl Settings {
 
     /// The variables that hold addresses of channels, told of something or not.
     pub fn channel_variables(&self) -> Vec<&str> {
-        let named = self.written.notify.channels.0.values().filter_map(|channel| channel.url_env.as_ref());
+        let named = self.every_channel().filter_map(|channel| channel.url_env.as_ref());
         named.map(|name| name.value.0.as_str()).collect()
     }
 
@@ -200,14 +234,20 @@ impl Settings {
     /// headers with keys.
     pub fn channel_secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
         let held = self.channel_variables().into_iter().filter_map(variable).map(Address::new);
-        let written = self.written.notify.channels.0.values();
-        let here = written.clone().filter_map(|channel| channel.url.as_ref()).map(|url| url.value.clone());
-        let headers = written.flat_map(|channel| &channel.headers.0);
+        let here =
+            self.every_channel().filter_map(|channel| channel.url.as_ref()).map(|url| url.value.clone());
+        let headers = self.every_channel().flat_map(|channel| &channel.headers.0);
         let headers = headers.filter(|(name, value)| is_secret_name(name) || is_made_up(&value.value.0));
         let headers = headers.map(|(_, value)| value.value.0.clone());
         let addresses: Vec<Address> = held.chain(here).collect();
         let addresses = addresses.iter().flat_map(Address::secrets).map(str::to_owned);
         addresses.chain(headers).collect()
+    }
+
+    /// Also those that a later layer replaced: what a person wrote stays a secret.
+    fn every_channel(&self) -> impl Iterator<Item = &ChannelSettings> {
+        let named = self.written.notify.channels.0.values();
+        named.flat_map(|channel| std::iter::once(&channel.holds).chain(&channel.replaced))
     }
 
     fn listed(&self, occasion: Occasion) -> &Setting<Channels> {
@@ -222,7 +262,7 @@ impl Settings {
 
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in &self.written.notify.channels.0 {
-            channel.check(name)?;
+            channel.holds.check(name)?;
         }
         for occasion in Occasion::ALL {
             let listed = self.listed(occasion);

@@ -1,7 +1,27 @@
 //! Whose cap it is that stops a loop: its task's or the run's. The log does not say so, what was used does.
 
-use crate::policy::{Caps, Reservation};
+use crate::policy::{Caps, Refusal, Reservation};
 use crate::review::Usage;
+
+/// The cap that stops a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cap {
+    pub whose: Whose,
+    /// What there is too little of.
+    pub what: Refusal,
+    /// In millionths of a dollar, tokens or milliseconds, as the cap.
+    pub used: u64,
+    pub most: u64,
+}
+
+/// Who has a cap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Each task.
+    Task,
+    /// The run as a whole.
+    Run,
+}
 
 /// What is left of a cap; none where there is none.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +34,10 @@ impl Rest {
     /// Without a cap there is always enough.
     fn left(self) -> u64 {
         self.cap.map_or(u64::MAX, |cap| cap.saturating_sub(self.used))
+    }
+
+    fn of(self, whose: Whose, what: Refusal) -> Option<Cap> {
+        Some(Cap { whose, what, used: self.used, most: self.cap? })
     }
 
     /// The part of the cap that is left, in millionths.
@@ -36,15 +60,16 @@ fn rests((used, caps): (Usage, &Caps)) -> [Rest; 3] {
 }
 
 /// Of the three the one that is nearest to its end decides; there it is the task's cap if no less is left of the run's.
-pub fn is_of_the_task(task: (Usage, &Caps), run: (Usage, &Caps)) -> bool {
-    let pairs = rests(task).into_iter().zip(rests(run));
-    let nearest = pairs.filter_map(|(own, whole)| {
+pub fn nearest(task: (Usage, &Caps), run: (Usage, &Caps)) -> Option<Cap> {
+    let what = [Refusal::Cost, Refusal::Tokens, Refusal::Minutes];
+    let pairs = what.into_iter().zip(rests(task).into_iter().zip(rests(run)));
+    let parts = pairs.filter_map(|(what, (own, whole))| {
         let part = own.part().into_iter().chain(whole.part()).min()?;
-        Some((part, own, whole))
+        Some((part, what, own, whole))
     });
-    nearest
-        .min_by_key(|(part, ..)| *part)
-        .is_some_and(|(_, own, whole)| own.cap.is_some() && own.left() <= whole.left())
+    let (_, what, own, whole) = parts.min_by_key(|(part, ..)| *part)?;
+    let of_task = own.cap.is_some() && own.left() <= whole.left();
+    if of_task { own.of(Whose::Task, what) } else { whole.of(Whose::Run, what) }
 }
 
 #[cfg(test)]
@@ -63,7 +88,8 @@ mod tests {
     #[test]
     fn it_is_the_cap_of_which_less_is_left() {
         let of_task = |own: (u64, Caps), whole: (u64, Caps)| {
-            is_of_the_task((spent(own.0), &own.1), (spent(whole.0), &whole.1))
+            let nearest = nearest((spent(own.0), &own.1), (spent(whole.0), &whole.1));
+            nearest.is_some_and(|cap| cap.whose == Whose::Task)
         };
         let (none, one, ten) = (Caps::default(), caps(Some(1), None), caps(Some(10), None));
         assert!(of_task((100, one), (100, none)), "only tasks have one");

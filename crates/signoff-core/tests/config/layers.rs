@@ -267,3 +267,48 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = ["/srv","caches"]  # signoff.toml:3
     "#);
 }
+
+/// Whoever names the address of a channel names all of it: nobody is sent what another layer keeps secret.
+#[test]
+fn a_channel_with_another_address_is_another_channel() {
+    const KEY: &str = "tok-1a2b3c4d5e6f7a8b";
+    let person = || {
+        let text = format!(
+            "[notify.channels.team]\nkind = \"webhook\"\nurl_env = \"TEAM_URL\"\nformat = \"slack\"\nheaders = {{ X-Token = \"{KEY}\" }}\n"
+        );
+        Layer::person("config.toml", text)
+    };
+    let over = |text: &str| {
+        let text = format!("[notify.channels.team]\n{text}\n");
+        read(&[person(), Layer::repository("signoff.toml", text)], &[], &[])
+    };
+    let shown = |text: &str| match over(text) {
+        Ok(settings) => {
+            let secrets = settings.channel_secrets(|_| None);
+            assert!(secrets.contains(&KEY.to_owned()), "what the person wrote stays a secret: {secrets:?}");
+            assert_eq!(settings.channel_variables().last(), Some(&"TEAM_URL"));
+            written(&settings)
+        }
+        Err(error) => error.to_string(),
+    };
+    insta::assert_snapshot!(shown("kind = \"webhook\"\nurl = \"http://127.0.0.1:1/x\""), @r#"
+    notify.channels.team.kind = "webhook"  # signoff.toml:2
+    notify.channels.team.url = "http://127.0.0.1:1/…"  # signoff.toml:3
+    "#);
+    insta::assert_snapshot!(shown("kind = \"webhook\"\nurl_env = \"OTHER\""), @r#"
+    notify.channels.team.kind = "webhook"  # signoff.toml:2
+    notify.channels.team.url_env = "OTHER"  # signoff.toml:3
+    "#);
+    insta::assert_snapshot!(shown("kind = \"command\"\ncommand = [\"./tell.sh\"]"), @r#"
+    notify.channels.team.kind = "command"  # signoff.toml:2
+    notify.channels.team.command = ["./tell.sh"]  # signoff.toml:3
+    "#);
+    insta::assert_snapshot!(shown("url = \"http://127.0.0.1:1/x\""), @"signoff.toml:1: the channel `team` has no `kind`: expected bell, desktop, webhook or command");
+    insta::assert_snapshot!(shown("headers = { X-More = \"1\" }"), @r#"
+    notify.channels.team.kind = "webhook"  # config.toml:2
+    notify.channels.team.url_env = "TEAM_URL"  # config.toml:3
+    notify.channels.team.format = "slack"  # config.toml:4
+    notify.channels.team.headers.X-More = "(set)"  # signoff.toml:2
+    notify.channels.team.headers.X-Token = "(set)"  # config.toml:5
+    "#);
+}

@@ -36,6 +36,7 @@ pub fn run(
         limit: around.manners.answer,
         most: MOST,
         recalled: Some(recalled),
+        escort: Some(&around.program),
     });
     let why = match end {
         Ok(answer) if answer.status.success() => return Ok(()),

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use signoff_core::merge::render::plain_text::misleads;
 use signoff_core::notify::Message;
 
-use super::{Surroundings, Undelivered};
+use super::{Person, Surroundings, Undelivered};
 use crate::process::{Question, ask};
 
 /// The longest message, in characters.
@@ -15,19 +15,25 @@ const LONGEST: usize = 250;
 const DESKTOPS: [&str; 3] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
 
 pub fn ring(around: &Surroundings) -> Result<(), Undelivered> {
-    let terminal = around.terminal.as_ref().ok_or(Undelivered::Nowhere)?;
-    terminal(b"\x07");
-    Ok(())
+    match &around.person {
+        Person::AtTerminal(terminal) => {
+            terminal(b"\x07");
+            Ok(())
+        }
+        Person::Elsewhere => Err(Undelivered::Nowhere),
+        Person::Undisturbed => Err(Undelivered::Silenced),
+    }
 }
 
 /// Through the terminal where there is one, which may be on another machine than this program.
 pub fn show(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Result<(), Undelivered> {
-    match &around.terminal {
-        Some(terminal) => {
+    match &around.person {
+        Person::AtTerminal(terminal) => {
             terminal(&sequence(message, around.variables.contains_key("TMUX")));
             Ok(())
         }
-        None => send(message, around, recalled),
+        Person::Elsewhere => send(message, around, recalled),
+        Person::Undisturbed => Err(Undelivered::Silenced),
     }
 }
 
@@ -58,6 +64,7 @@ fn send(message: &Message, around: &Surroundings, recalled: &AtomicBool) -> Resu
         limit: around.manners.answer,
         most: 1 << 16,
         recalled: Some(recalled),
+        escort: Some(&around.program),
     });
     match answer {
         Ok(answer) if answer.status.success() => Ok(()),

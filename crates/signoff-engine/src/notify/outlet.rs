@@ -31,6 +31,8 @@ pub enum Undelivered {
     Command { program: String, why: String },
     #[error("there is no terminal here, and no desktop that `notify-send` reaches")]
     Nowhere,
+    #[error("nothing is to ring or to pop up here")]
+    Silenced,
 }
 
 impl Outlet {

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::door;
+use super::escort::{ESCORT, MISSING, NOT_THERE};
 
 /// What is run, and where.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,8 @@ pub struct Question<'a> {
     pub most: usize,
     /// Says when nobody waits for it any more.
     pub recalled: Option<&'a AtomicBool>,
+    /// This program, started as an escort, sees to it that it does not outlive us, not even if we are killed.
+    pub escort: Option<&'a Path>,
 }
 
 /// What it left behind. What it complained about is never mixed with what it said.
@@ -64,25 +67,35 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub fn ask(question: &Question<'_>) -> Result<Answer, AskError> {
     let mut child = start(question)?;
     let heard = listen(&mut child, question);
-    if heard.is_err() {
+    if heard.is_err() && question.escort.is_some() {
+        // The escort takes that for our end.
+        drop(child.stdin.take());
+    } else if heard.is_err() {
         // It was not waited for yet, so its number is still its own.
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         group.map(|group| kill_process_group(group, Signal::KILL));
     }
     let status = child.wait()?;
     let (stdout, stderr) = heard?;
+    let not_there = status.code() == Some(i32::from(NOT_THERE)) && stderr == MISSING.as_bytes();
+    if question.escort.is_some() && not_there {
+        return Err(AskError::Missing);
+    }
     Ok(Answer { status, stdout, stderr })
 }
 
 fn start(question: &Question<'_>) -> Result<Child, AskError> {
-    let mut command = door::command(question.program);
+    let mut command = command(question);
     command
-        .args(question.arguments)
         .current_dir(question.directory)
         .envs(question.environment.iter().copied())
         // A Ctrl-C is the program's to handle; it must not tear this off in the middle.
         .process_group(0)
-        .stdin(if question.input.is_empty() { Stdio::null() } else { Stdio::piped() })
+        .stdin(if question.input.is_empty() && question.escort.is_none() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| {
@@ -90,8 +103,22 @@ fn start(question: &Question<'_>) -> Result<Child, AskError> {
         if missing { AskError::Missing } else { AskError::Io(error) }
     })?;
     // Who does not want to read it may leave it.
-    child.stdin.take().map(|mut stdin| stdin.write_all(question.input));
+    child.stdin.as_mut().map(|stdin| stdin.write_all(question.input));
+    if question.escort.is_none() {
+        drop(child.stdin.take());
+    }
     Ok(child)
+}
+
+fn command(question: &Question<'_>) -> Command {
+    let Some(escort) = question.escort else {
+        let mut command = door::command(question.program);
+        command.args(question.arguments);
+        return command;
+    };
+    let mut command = door::command(escort);
+    command.arg(ESCORT).arg(question.input.len().to_string()).arg(question.program).args(question.arguments);
+    command
 }
 
 /// Takes in what it prints until both pipes are closed, or it has ended and nothing more is in them.

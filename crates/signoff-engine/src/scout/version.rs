@@ -118,6 +118,7 @@ pub fn asked(program: &Path, home: &Path) -> Result<Version, Unversioned> {
         limit: LIMIT,
         most: MOST,
         recalled: None,
+        escort: None,
     });
     let answer = match answer {
         Ok(answer) => answer,

@@ -89,7 +89,7 @@ fn a_cap_that_stops_two_tasks_is_told_once_until_they_go_on() {
     let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: Hold::Budget });
     let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
-    insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: it cost $0.00 so far. | signoff work, with higher [limits]");
+    insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
     let story = short(goes_on(goes_on(story, 1), 2));
     assert_eq!(messages(&story).len(), 2);
 }
@@ -103,6 +103,20 @@ fn a_cap_of_tasks_is_told_for_each_of_them() {
         let mut watch = Watch::within(task, run);
         story.log.iter().flat_map(|recorded| watch.take(recorded)).count()
     };
+    let said = |task, run| {
+        let mut watch = Watch::within(task, run);
+        let told = story.log.iter().flat_map(|recorded| watch.take(recorded)).next().unwrap();
+        let message = message(&told, Known { project: "shop", question: None });
+        format!("{} | {}", message.text, message.next.unwrap_or_default())
+    };
+    let (dollars, minutes, tokens) = (
+        Caps { max_cost_micro_usd: Some(2_500_000), ..Caps::default() },
+        Caps { max_minutes: Some(1), ..Caps::default() },
+        Caps { max_tokens: Some(0), ..Caps::default() },
+    );
+    insta::assert_snapshot!(said(Caps::default(), dollars), @"In the whole run $0.00 of $2.50 is spent: another attempt may go over it. | signoff configure --set limits.run.max_cost_usd=DOLLARS; signoff work");
+    insta::assert_snapshot!(said(minutes, Caps::default()), @"For this task 0 minutes of 1 minute are over: another attempt may go over it. | signoff configure --set limits.max_minutes=MINUTES; signoff work");
+    insta::assert_snapshot!(said(tokens, dollars), @"For this task 0 tokens of 0 tokens are used. | signoff configure --set limits.max_tokens=TOKENS; signoff work");
     assert_eq!(told(cap, Caps::default()), 2);
     assert_eq!(told(Caps::default(), cap), 1);
 }

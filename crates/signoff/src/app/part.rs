@@ -11,6 +11,8 @@ use signoff_engine::{builtin, process};
 pub enum Part {
     /// Keeps one agent.
     Keeper(PathBuf),
+    /// Sees to it that a program does not outlive us, over the rest of the command line.
+    Escort(Vec<OsString>),
     /// Runs the project's checks.
     Checks(PathBuf),
     /// Plays an agent.
@@ -24,6 +26,7 @@ pub fn of(arguments: &[OsString]) -> Option<Part> {
     let second = || arguments.get(2).map(PathBuf::from);
     match arguments.get(1)?.to_str()? {
         process::KEEP => second().map(Part::Keeper),
+        process::ESCORT => Some(Part::Escort(arguments[2..].to_vec())),
         "__checks" => second().map(Part::Checks),
         "__demo" => Some(Part::Demo),
         acp::SPEAK => Some(Part::Acp(arguments[2..].to_vec())),
@@ -35,6 +38,7 @@ impl Part {
     pub fn run(self) -> ExitCode {
         match self {
             Self::Keeper(directory) => process::keep(&directory),
+            Self::Escort(words) => process::escort(&words),
             Self::Checks(list) => builtin::checks::run(&list),
             Self::Demo => builtin::demo::run(),
             Self::Acp(arguments) => builtin::acp::run(&arguments),

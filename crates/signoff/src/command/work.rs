@@ -13,7 +13,7 @@ use signoff_term::status::in_words;
 
 use crate::console::Console;
 use crate::desk::{Bench, is_in_the_way};
-use crate::drive::{self, Wanted, task_id};
+use crate::drive::{self, Wanted, notifying, task_id};
 use crate::failure::{Exit, Failure};
 use crate::preflight;
 
@@ -89,6 +89,7 @@ pub fn resumable(bench: &Bench, tasks: &[TaskId]) -> Result<Vec<Lease>, Failure>
 
 /// Nothing could be done: because there is nothing, or because it waits for something.
 pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exit, Failure> {
+    notifying::tell_again(bench, console);
     let all = bench.desk().tasks()?;
     let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
     let rows: Vec<&TaskRow> = all.iter().filter(named).collect();

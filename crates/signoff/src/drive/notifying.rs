@@ -12,11 +12,13 @@ use signoff_core::notify::{Notification, Watch};
 use signoff_core::policy::Caps;
 use signoff_core::wire::Recorded;
 use signoff_engine::dispatcher::{Notice, Renderer};
-use signoff_engine::notify::{Manners, Notifier, Receipts, Surroundings, Terminal};
+use signoff_engine::layout::Layout;
+use signoff_engine::notify::{Manners, Notifier, Person, Receipts, Surroundings};
 use signoff_store::Store;
 use signoff_term::notification::{Known, message};
 
 use crate::console::{Console, Talk};
+use crate::desk::Bench;
 use crate::door;
 
 /// A renderer that also notifies. What is shown is left to the one inside.
@@ -33,15 +35,15 @@ pub struct Notifying<R> {
 }
 
 impl<R: Renderer> Notifying<R> {
-    /// `root` is that of the repository; `terminal` is none where nobody sits at one.
+    /// `root` is that of the repository.
     pub fn new(
         shown: R,
         settings: &Settings,
-        (root, terminal): (&Path, Option<Terminal>),
+        (root, person): (&Path, Person),
         receipts: Receipts,
         store: Arc<dyn Store>,
     ) -> Self {
-        let notifier = Notifier::start(settings, &surroundings(root, terminal), receipts);
+        let notifier = Notifier::start(settings, &surroundings(root, person), receipts);
         let limits = settings.limits();
         let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
         Self { shown, notifier, watches, caps, store, project: project(root) }
@@ -79,7 +81,26 @@ impl<R: Renderer> Notifying<R> {
         for told in all {
             let question = self.question(told);
             let known = Known { project: &self.project, question: question.as_deref() };
-            notifier.tell(message(told, known), told.occurrence());
+            notifier.tell(message(told, known), told.occurrence(), told.at);
+        }
+    }
+
+    /// What was due before to a channel that did not take it, of runs that nobody takes up any more, is told again where it
+    /// still holds.
+    pub fn tell_again(&self) {
+        let Some(notifier) = &self.notifier else { return };
+        let owed = notifier.owed();
+        let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
+        let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
+        let (task, whole) = self.caps;
+        for run in owed.iter().filter(|run| is_over(run)) {
+            // A run that is gone needs nobody.
+            let log = self.store.log(*run).unwrap_or_default();
+            for told in Watch::within(task, whole).catch_up(&log) {
+                let question = self.question(&told);
+                let known = Known { project: &self.project, question: question.as_deref() };
+                notifier.tell_again(message(&told, known), &told.occurrence());
+            }
         }
     }
 
@@ -113,20 +134,57 @@ impl<R: Renderer> Renderer for Notifying<R> {
     }
 }
 
-/// What channels find here.
-pub fn surroundings(root: &Path, terminal: Option<Terminal>) -> Surroundings {
-    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
-    let variables = door::environment().into_iter().map(|(name, value)| (text(name), text(value)));
-    Surroundings { directory: root.to_owned(), variables: variables.collect(), terminal, manners: manners() }
+/// Says what channels have to say where nothing else is shown.
+struct Noting<'a>(&'a Console);
+
+impl Renderer for Noting<'_> {
+    fn take(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Note(note) => self.0.note(note),
+            Notice::Recorded(_) | Notice::TakenUp { .. } | Notice::Said { .. } | Notice::Ending => {}
+        }
+    }
 }
 
-/// The terminal that stderr is, unless nothing is to be said there.
-pub fn terminal(console: &Console) -> Option<Terminal> {
-    let heard = console.talk != Talk::Quiet && stderr().is_terminal();
+/// Tells what was due before, where there is nothing to work on.
+pub fn tell_again(bench: &Bench, console: &Console) {
+    let receipts = receipts(&bench.layout);
+    if !receipts.owed().is_empty() {
+        let place = (bench.repository.root(), person(console));
+        let store = bench.store.clone();
+        let telling = Notifying::new(Noting(console), &bench.settings, place, receipts, store);
+        telling.tell_again();
+        telling.finish();
+    }
+}
+
+/// What channels took and did not take.
+pub fn receipts(layout: &Layout) -> Receipts {
+    Receipts::in_file(layout.notified(), door::now())
+}
+
+/// What channels find here.
+pub fn surroundings(root: &Path, person: Person) -> Surroundings {
+    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let variables = door::environment().into_iter().map(|(name, value)| (text(name), text(value)));
+    let variables = variables.collect();
+    // Who cannot find itself can start no command either, and says so then.
+    let program = door::program().unwrap_or_default();
+    Surroundings { directory: root.to_owned(), variables, person, program, manners: manners() }
+}
+
+/// Where the person is, unless they want to be left in peace.
+pub fn person(console: &Console) -> Person {
+    if console.talk == Talk::Quiet { Person::Undisturbed } else { seated() }
+}
+
+/// Where the person is: at the terminal that stderr is, if it is one.
+pub fn seated() -> Person {
+    if !stderr().is_terminal() {
+        return Person::Elsewhere;
+    }
     // Nobody there to listen is no reason to fail.
-    heard.then(|| -> Terminal {
-        Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default())
-    })
+    Person::AtTerminal(Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default()))
 }
 
 /// The name that people know a repository by.

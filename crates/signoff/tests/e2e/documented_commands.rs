@@ -1,8 +1,8 @@
 //! Nothing in the documentation looks like a command and is left untried.
 //!
-//! Fences `console` are run as they stand, see [`crate::documentation`]. What stands elsewhere cannot be: a CI
-//! system's file, a script for somebody else's machine, a command in the middle of a sentence. Those are read
-//! instead, by the shell and by the program itself, so that no command or flag in them is one that is not there.
+//! Fences `console` are run as they stand, see [`crate::documentation`]; so are the lines of scripts and of CI systems'
+//! files, see [`crate::documented_scripts`]. What stands in the middle of a sentence cannot be: it is read instead, by the
+//! shell and by the program itself, so that no command or flag in it is one that is not there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -134,7 +134,7 @@ fn commands(document: &str) -> Vec<String> {
 }
 
 /// Each `signoff` with its words, where a line of a script begins a command with it.
-fn in_a_script(line: &str) -> Vec<String> {
+pub(crate) fn in_a_script(line: &str) -> Vec<String> {
     let places = line.match_indices("signoff ").map(|(place, _)| line.split_at(place));
     let begins = |before: &str| {
         let before = before.trim_end();

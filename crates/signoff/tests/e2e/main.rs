@@ -18,6 +18,7 @@ mod demo;
 mod documentation;
 #[cfg(test)]
 mod documented_commands;
+mod documented_scripts;
 mod foreign;
 mod groups;
 #[cfg(test)]

@@ -1,5 +1,10 @@
 //! Who is not looking is told, once, and nothing that goes wrong there changes the work.
 
+mod disturbing;
+mod layers;
+mod outlived;
+mod retold;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,0 +1,152 @@
+//! Every line of a script in the documentation that calls signoff, and every such step of a CI system's file, is run in a
+//! repository made for it.
+//!
+//! Fences `console` show what they print, see [`crate::documentation`]. Others need something of the reader's own, or
+//! of somebody else: here they find a stand-in for it.
+
+use std::fs;
+
+use signoff_testkit::Project;
+use signoff_testkit::console_example::{Block, Fence, blocks};
+use signoff_testkit::script::Rule;
+
+use crate::actors::APPROVED;
+use crate::documentation::documents;
+use crate::documented_commands::in_a_script;
+use crate::iterate;
+
+/// What is called so in the documentation, and here.
+const NAMES: [(&str, &str); 4] =
+    [(" 29", " 1"), (" run-3", " run-1"), ("watch 3", "watch 1"), ("replay 3", "replay 1")];
+
+/// What CI systems tell their steps.
+const TOLD: &str =
+    "export GITHUB_STEP_SUMMARY=summary.md GITHUB_BASE_REF=main CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main\n";
+
+/// As reviewers of slots answer.
+const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
+
+#[test]
+fn every_line_of_a_script_that_calls_signoff_runs() {
+    let project = prepared();
+    let mut failed = Vec::new();
+    for path in documents() {
+        for line in lines(&fs::read_to_string(&path).unwrap()) {
+            project.env.write(".signoff/script.sh", format!("{TOLD}{}\n", whole(&line)));
+            let ran = project.env.shell("bash -eo pipefail .signoff/script.sh");
+            if ran.code != Some(0) {
+                failed.push(format!("{}: {line}\n{ran}", path.display()));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    for (file, holds) in [
+        ("home/asked.txt", "pr create --title Add login --body-file -"),
+        ("home/body.md", "Add a greeting"),
+        ("home/opened.txt", "http://127.0.0.1:"),
+        ("work/summary.md", "Add a greeting"),
+        ("work/junit.xml", "<testsuites"),
+        ("work/review.sarif", "2.1.0"),
+        ("work/review.md", "**Verdict: APPROVED**"),
+        ("work/report.html", "<!DOCTYPE html>"),
+        ("work/state.json", "\"version\""),
+    ] {
+        let kept = fs::read_to_string(project.env.root().join(file)).unwrap_or_default();
+        assert!(kept.to_lowercase().contains(&holds.to_lowercase()), "{file}: {kept}");
+    }
+}
+
+/// A task that went the long way, a branch with something new, and whatever else the scripts ask for.
+fn prepared() -> Project {
+    let project = iterate::project(iterate::team);
+    project.run(&iterate::BEGIN);
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("implement").write("{task}.txt", "done\n").say("Done.\n"))
+            .rule(Rule::role("review").asked_for("followUpPrompt").say(PASS))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.env.stand_in("gh", "echo \"$@\" > \"$HOME/asked.txt\"; cat > \"$HOME/body.md\"");
+    project.env.stand_in("xdg-open", "echo \"$@\" > \"$HOME/opened.txt\"");
+    // The project's own test looks for it.
+    project.env.write("list.txt", "hello.txt\n");
+    project.commit("A list");
+    project.git("update-ref refs/remotes/origin/main main");
+    project.git("switch -q -c discount");
+    project.env.write(
+        ".beads/issues.jsonl",
+        "{\"id\":\"b-1\",\"title\":\"Count\",\"status\":\"open\",\"priority\":2}\n",
+    );
+    project.commit("A discount");
+    project
+}
+
+/// What is to be run, from top to bottom.
+fn lines(document: &str) -> Vec<String> {
+    let fences = blocks(document).into_iter().filter_map(|block| match block {
+        Block::Fence(fence) => Some(fence),
+        Block::Line(_) => None,
+    });
+    let scripts = fences.filter(|fence| ["sh", "yaml"].contains(&fence.language()) && fence.file().is_none());
+    scripts.flat_map(|fence| in_fence(&fence)).collect()
+}
+
+fn in_fence(fence: &Fence<'_>) -> Vec<String> {
+    let commands = fence.body.iter().map(|line| line.split(" #").next().unwrap_or("").trim());
+    let calls = commands.filter(|line| line.contains("signoff ") && !line.starts_with('#'));
+    calls
+        .map(|line| {
+            assert!(!in_a_script(line).is_empty(), "nobody would run it: {line}");
+            let step = line.strip_prefix("- ").unwrap_or(line);
+            step.strip_prefix("run: ").unwrap_or(step).to_owned()
+        })
+        .collect()
+}
+
+/// The line with what is here in place of what the documentation names. What runs until somebody ends it is ended once it
+/// has said where it is.
+fn whole(line: &str) -> String {
+    let line = NAMES.iter().fold(line.to_owned(), |line, (there, here)| line.replace(there, here));
+    if !line.starts_with("signoff serve") {
+        return line;
+    }
+    let port = if line.contains("--port") { "" } else { " --port 0" };
+    format!(
+        "rm -f .signoff/said; mkfifo .signoff/said\n{line}{port} > .signoff/said &\n\
+         grep -m 1 127.0.0.1 < .signoff/said\nkill $!; wait $! || true"
+    )
+}
+
+#[test]
+fn lines_are_found_in_scripts_and_steps_of_ci_systems() {
+    let document = "\
+```sh
+signoff report 29   # a comment
+git log && signoff status | cat
+```
+
+```yaml
+steps:
+  - run: ./install.sh   # puts signoff on the PATH
+  - run: signoff stats
+  - run: |
+      signoff review --fail-on HIGH > review.txt
+script:
+  - signoff work
+```
+
+```sh file=hook.sh
+exec signoff review
+```
+";
+    assert_eq!(
+        lines(document),
+        [
+            "signoff report 29",
+            "git log && signoff status | cat",
+            "signoff stats",
+            "signoff review --fail-on HIGH > review.txt",
+            "signoff work"
+        ]
+    );
+}
