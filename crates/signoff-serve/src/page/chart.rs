@@ -203,7 +203,7 @@ const FATES: [(&str, &str); 5] = [
     ("refuted", "c-refuted"),
     ("out of scope", "c-aside"),
     ("open", "c-new"),
-    ("in progress", "c-carried"),
+    ("pending", "c-carried"),
 ];
 
 fn fates(one: &ReviewerFigures) -> [u64; 5] {
@@ -221,17 +221,8 @@ fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
         0 => "–".to_owned(),
         settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
     };
-    let names = [
-        "Reviewer",
-        "Raised",
-        "Upheld",
-        "Refuted",
-        "Out of scope",
-        "Open",
-        "In progress",
-        "Precision",
-        "Cost",
-    ];
+    let names =
+        ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
     html! {
         table.figures {
             thead { tr { @for name in names { th scope="col" { (name) } } } }

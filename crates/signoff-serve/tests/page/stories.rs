@@ -248,11 +248,11 @@ fn charts_say_in_words_what_they_show() {
     Statistics
     21 tasks approved, $1.51 each
     Findings by reviewer
-    spec: 17 raised, 14 upheld, 1 refuted, 2 open. code: 41 raised, 31 upheld, 6 refuted, 4 open. security: 5 raised, 3 upheld, 2 refuted, 0 open
-    Reviewer Raised Upheld Refuted Open Upheld of raised Cost
-    spec 17 14 1 2 82 % $3.20
-    code 41 31 6 4 76 % $5.90
-    security 5 3 2 0 60 % $2.40
+    spec: 17 raised, 14 upheld, 1 refuted, 0 out of scope, 2 open, 0 pending. code: 47 raised, 31 upheld, 6 refuted, 3 out of scope, 4 open, 3 pending. security: 6 raised, 3 upheld, 2 refuted, 1 out of scope, 0 open, 0 pending
+    Reviewer Raised Upheld Refuted Out of scope Open In progress Precision Cost
+    spec 17 14 1 0 2 0 82 % $3.20
+    code 47 31 6 3 4 3 70 % $5.90
+    security 6 3 2 1 0 0 50 % $2.40
     Cost and time by role
     implement: $14.10, 3h 10m. review: $11.50, 1h 36m. fix: $6.02, 1h 24m. check: $0.00, 52m 00s
     Role Attempts Time Cost

@@ -29,9 +29,12 @@ const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
 #[test]
 fn every_line_of_a_script_that_calls_signoff_runs() {
     let project = prepared();
+    // Where it is missing, scripts/test says so.
+    let has_jq = project.env.shell("command -v jq").code == Some(0);
     let mut failed = Vec::new();
     for path in documents() {
-        for line in lines(&fs::read_to_string(&path).unwrap()) {
+        let lines = lines(&fs::read_to_string(&path).unwrap());
+        for line in lines.into_iter().filter(|line| has_jq || !line.contains("| jq")) {
             project.env.write(".signoff/script.sh", format!("{TOLD}{}\n", whole(&line)));
             let ran = project.env.shell("bash -eo pipefail .signoff/script.sh");
             if ran.code != Some(0) {
@@ -110,7 +113,9 @@ fn whole(line: &str) -> String {
     if !line.starts_with("signoff serve") {
         return line;
     }
-    let port = if line.contains("--port") { "" } else { " --port 0" };
+    // Whichever is free.
+    let line = line.split(" --port ").next().unwrap_or_default();
+    let port = " --port 0";
     format!(
         "rm -f .signoff/said; mkfifo .signoff/said\n{line}{port} > .signoff/said &\n\
          grep -m 1 127.0.0.1 < .signoff/said\nkill $!; wait $! || true"
