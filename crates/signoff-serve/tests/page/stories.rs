@@ -249,7 +249,7 @@ fn charts_say_in_words_what_they_show() {
     21 tasks approved, $1.51 each
     Findings by reviewer
     spec: 17 raised, 14 upheld, 1 refuted, 0 out of scope, 2 open, 0 pending. code: 47 raised, 31 upheld, 6 refuted, 3 out of scope, 4 open, 3 pending. security: 6 raised, 3 upheld, 2 refuted, 1 out of scope, 0 open, 0 pending
-    Reviewer Raised Upheld Refuted Out of scope Open In progress Precision Cost
+    Reviewer Raised Upheld Refuted Out of scope Open Pending Precision Cost
     spec 17 14 1 0 2 0 82 % $3.20
     code 47 31 6 3 4 3 70 % $5.90
     security 6 3 2 1 0 0 50 % $2.40
