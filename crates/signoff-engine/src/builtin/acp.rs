@@ -16,9 +16,10 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 use std::{env, fmt};
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, StreamExt, future, sink, stream};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
@@ -32,6 +33,9 @@ const LONGEST: usize = 32 * 1024 * 1024;
 
 /// So long an agent may take to answer the greeting.
 const GREETED: Duration = Duration::from_secs(30);
+
+/// How long is listened to one that does not listen.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// So long an agent may take to end when all is said.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -69,13 +73,31 @@ async fn with_agent(job: Job) -> io::Result<ExitCode> {
         FramedRead::new(stdout, LinesCodec::new_with_max_length(LONGEST)).map(|line| line.map_err(broken));
     let told = FramedWrite::new(stdin, LinesCodec::new());
     let told = SinkExt::<String>::sink_map_err(told, broken);
-    let ended = converse(told, said, job, (io::stdout(), stop)).await;
+    let (over, all_heard) = oneshot::channel();
+    let said = said.chain(stream::once(async { drop(over) }).filter_map(|()| future::ready(None)));
+    let ended = converse(unless_heard(told, all_heard), said, job, (io::stdout(), stop)).await;
     let code = close(&mut agent).await;
     Ok(match ended {
         Ended::Said => ExitCode::SUCCESS,
         // It broke off: its own code tells more than any of ours.
         Ended::Broken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(1)),
         Ended::Unspoken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(SILENT)),
+    })
+}
+
+/// Who listens no more may have said why: telling it something fails once all of that was heard.
+fn unless_heard(
+    told: impl Sink<String, Error = io::Error> + Send + Unpin + 'static,
+    all_heard: oneshot::Receiver<()>,
+) -> impl Sink<String, Error = io::Error> + Send + 'static {
+    sink::unfold((told, all_heard), |(mut told, all_heard), line: String| async move {
+        match told.send(line).await {
+            Ok(()) => Ok((told, all_heard)),
+            Err(error) => {
+                timeout(LAST_WORDS, all_heard).await.ok();
+                Err(error)
+            }
+        }
     })
 }
 
