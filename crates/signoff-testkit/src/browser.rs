@@ -159,13 +159,26 @@ impl Browser {
     pub fn click(&self, selector: &str) {
         // What lies at the edge of the window may be covered.
         self.run(&format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'center' }})"));
-        self.have(selector, async { self.client().find(Locator::Css(selector)).await?.click().await });
+        self.click_what(selector, Locator::Css(selector));
     }
 
     /// Clicks the link or button that says this.
     pub fn click_on(&self, words: &str) {
         let path = format!("//*[self::a or self::button or self::summary][normalize-space()={words:?}]");
-        self.have(words, async { self.client().find(Locator::XPath(&path)).await?.click().await });
+        self.click_what(words, Locator::XPath(&path));
+    }
+
+    /// The driver looks and clicks in two steps. A person clicks on what is there, also where the page has just put it there
+    /// anew.
+    fn click_what(&self, what: &str, place: Locator<'_>) {
+        self.have(what, async {
+            loop {
+                match self.client().find(place).await?.click().await {
+                    Err(error) if error.is_stale_element_reference() => {}
+                    clicked => return clicked,
+                }
+            }
+        });
     }
 
     /// Types into a field.
