@@ -34,7 +34,7 @@ lines=$(wc -l <"$place/out")
 row "replay --speed max, as JSON" "$(seconds "$signoff" replay 1 --speed max --json-events)" 2
 if command -v python3 >/dev/null; then
     row "replay --speed max, on a screen of 120 columns and 40 lines" "$(python3 - "$signoff" <<'SCREEN'
-import fcntl, os, pty, select, struct, sys, termios, time
+import fcntl, os, pty, re, select, struct, sys, termios, time
 
 pid, terminal = pty.fork()
 if pid == 0:
@@ -43,8 +43,9 @@ if pid == 0:
     os.execv(sys.argv[1], [sys.argv[1], "replay", "1", "--speed", "max"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 begin, seen, piece = time.monotonic(), b"", b"."
-# It stays on the screen, and says so, when all of it is shown.
-while piece and b"at its end" not in seen and time.monotonic() - begin < 60:
+# It stays on the screen, and says that it is at its end, when all of it is shown. What was there already is not drawn again.
+end = re.compile(rb"its(?: |\x1b\[[\d;]*H)+end")
+while piece and not end.search(seen) and time.monotonic() - begin < 60:
     if select.select([terminal], [], [], 0.1)[0]:
         piece = os.read(terminal, 1 << 16)
         seen = (seen + piece)[-20000:]
