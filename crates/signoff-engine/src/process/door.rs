@@ -1,12 +1,14 @@
 //! This module's one door to the clock and to starting processes.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 /// A clock that only goes forward.
 #[expect(clippy::disallowed_methods, reason = "the clock's one door for processes")]
@@ -32,6 +34,17 @@ pub fn time_of_day() -> Timestamp {
 pub fn processor_time() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(used).unwrap_or_default()
+}
+
+/// Something to wait for the end of a process with, where the system has that.
+#[cfg(target_os = "linux")]
+pub fn handle(pid: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn handle(_: Pid) -> Option<OwnedFd> {
+    None
 }
 
 /// The variables of this process, as far as they are text.

@@ -68,7 +68,7 @@ fn not_started(error: &io::Error) -> ExitCode {
 /// Waits for the end of the program, or of ours.
 fn see_through(child: &Child) -> ExitCode {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let handle = pid.and_then(handle);
+    let handle = pid.and_then(door::handle);
     loop {
         if let Some(status) = ended(pid) {
             return as_it_ended(status);
@@ -125,14 +125,4 @@ fn as_it_ended(status: WaitStatus) -> ExitCode {
     }
     let code = status.exit_status().and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
-}
-
-#[cfg(target_os = "linux")]
-fn handle(pid: Pid) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn handle(_: Pid) -> Option<OwnedFd> {
-    None
 }

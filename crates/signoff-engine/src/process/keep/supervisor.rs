@@ -315,7 +315,7 @@ impl Supervisor {
 impl Agent {
     fn new(child: &Child) -> Self {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Self { pid, handle: pid.and_then(handle), status: None, is_wrapper: false }
+        Self { pid, handle: pid.and_then(door::handle), status: None, is_wrapper: false }
     }
 
     fn ended(&mut self, status: WaitStatus) {
@@ -338,14 +338,4 @@ impl Agent {
         let code = self.status.and_then(WaitStatus::exit_status).map(Exit::Code);
         signal.or(code).unwrap_or(Exit::Unkept { message: "the agent could not be ended".to_owned() })
     }
-}
-
-#[cfg(target_os = "linux")]
-fn handle(pid: Pid) -> Option<OwnedFd> {
-    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn handle(_: Pid) -> Option<OwnedFd> {
-    None
 }
