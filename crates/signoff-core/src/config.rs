@@ -38,7 +38,7 @@ pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use notify::{Address, Channel, ChannelKind, Format, Way, Webhook, Where};
 pub use origin::Origin;
 pub use overview::{PhaseRow, PhaseSetting};
-pub use sandbox::{Sandbox, Writable};
+pub use sandbox::{Network, Sandbox, Writable};
 pub use schema::schema;
 pub use show::Row;
 pub use tables::keys;
@@ -193,6 +193,11 @@ impl Settings {
     /// Where writers may write besides their worktree, as it is written.
     pub fn sandbox_write(&self) -> &[String] {
         &self.written.sandbox_write.value.0
+    }
+
+    /// What held agents may connect to.
+    pub fn sandbox_network(&self) -> &Network {
+        &self.written.sandbox_network.value
     }
 
     pub fn limits(&self) -> Limits {

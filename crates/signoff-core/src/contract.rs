@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
-use crate::review::{Bar, Review, ReviewerKind, Violation};
+use crate::review::{Bar, Review, ReviewerKind, Violation, ViolationCode};
 
 mod auto;
 mod binding;
@@ -129,8 +129,8 @@ pub fn parse(contract: Contract, answer: Answer<'_>, ask: &Ask) -> Result<Review
     }
 }
 
-/// Reads an answer that came in blocks: an approval stands only if nothing objects to it in `others` either, see
-/// [`SplitAnswer::others`].
+/// Reads an answer that came in blocks: an approval stands only if nothing objects to it, and nothing is broken, in
+/// `others` either, see [`SplitAnswer::others`].
 pub fn parse_split<'a>(
     contract: Contract,
     answer: Answer<'_>,
@@ -138,7 +138,15 @@ pub fn parse_split<'a>(
     ask: &Ask,
 ) -> Result<Review, Violation> {
     let review = parse(contract, answer, ask)?;
-    others.into_iter().try_fold(review, |review, other| objection::unopposed_report(review, other, ask))
+    others.into_iter().try_fold(review, |review, text| {
+        if review.verdict.approves()
+            && let Err(violation) = parse(contract, Answer { text, ..answer }, ask)
+            && !matches!(violation.code, ViolationCode::NoVerdict | ViolationCode::NonceMissing)
+        {
+            return Err(violation);
+        }
+        objection::unopposed_report(review, text, ask)
+    })
 }
 
 /// The answers that a text contract finds in a message, and what to say if there is none.

@@ -84,7 +84,10 @@ pub struct Gate {
     pub on_discussion: Ladder,
     pub author_output: bool,
     pub parallel_fixes: bool,
-    pub require_nonce: bool,
+    /// Whether an answer without the nonce is refused; none: where the agent's kind is known and the contract has a place
+    /// for it.
+    #[serde(default)]
+    pub require_nonce: Option<bool>,
     pub review_timeout: Option<Span>,
     pub fix_timeout: Option<Span>,
     pub rereview: Rereview,

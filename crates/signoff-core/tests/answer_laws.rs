@@ -162,7 +162,7 @@ fn quoted_refusals_and_commentary_are_harmless() {
     let harmless = [
         "I have read every file.",
         "The old test said `**Verdict: CHANGES_REQUESTED**`.",
-        "> **Verdict: CHANGES_REQUESTED**",
+        "> **Verdict: CHANGES_REQUESTED**\n\n",
         "```\n**Verdict: CHANGES_REQUESTED**\n```",
         "```json\n{\"verdict\":\"drift\",\"followUpPrompt\":\"no\"}\n```",
         "- [Minor] src/cart.py:6 a longer name would help",
@@ -170,8 +170,6 @@ fn quoted_refusals_and_commentary_are_harmless() {
     ];
     for text in harmless {
         for (contract, approval) in approvals(NONCE) {
-            // Letters of two blocks that touch may be one word.
-            let approval = if contract == Contract::Severity { approval + "\n" } else { approval };
             let after = joined(&[&approval, text]);
             let result = read_split(contract, &after, &ask(true));
             assert!(approves(&result), "{contract:?} {result:?}:\n{}", after.text);
@@ -270,10 +268,25 @@ fn parts() -> impl Strategy<Value = String> {
     let mut words: Vec<String> = approvals(NONCE).into_iter().map(|(_, text)| text).collect();
     words.extend(refusals());
     words.extend(
-        ["I looked.", "> quoted", "```", "~~~", "`", "~~", "<!--", "-->", "    ", "- ", "+", "@@ -1,2 +1,2 @@"]
-            .map(str::to_owned),
+        [
+            "I looked.",
+            "> quoted",
+            "```",
+            "~~~",
+            "`",
+            "~~",
+            "<!--",
+            "-->",
+            "    ",
+            "- ",
+            "+",
+            "@@ -1,2 +1,2 @@",
+        ]
+        .map(str::to_owned),
     );
-    words.extend(["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned));
+    words.extend(
+        ["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned),
+    );
     let gap = select(vec!["\n", "\n\n", " "]);
     prop::collection::vec((select(words), gap), 1..5)
         .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())

@@ -23,6 +23,7 @@ mod planner;
 mod planted;
 mod prepare;
 mod proxy;
+mod pushes;
 mod reading;
 mod research;
 mod reviewed;

@@ -20,6 +20,9 @@ pub struct Held {
     pub by: Hold,
     /// The only paths below which it may write.
     pub writable: Vec<PathBuf>,
+    /// The only TCP ports that it may connect to; none: all.
+    #[serde(default)]
+    pub ports: Option<Vec<u16>>,
 }
 
 /// What this system can do about processes that write where they should not.

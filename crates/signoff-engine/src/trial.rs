@@ -116,7 +116,7 @@ impl Trial<'_> {
             environment_around(self.agent, line.environment, trial_environment(dir), self.settings);
         let held = match self.hold {
             Hold::Nobody => None,
-            by @ (Hold::Landlock | Hold::Bubblewrap) => Some(Held { by, writable: own.into() }),
+            by @ (Hold::Landlock | Hold::Bubblewrap) => Some(Held { by, writable: own.into(), ports: None }),
         };
         let limits = Limits { time: Some(self.limit), silence: None, grace: GRACE };
         let (program, arguments, directory) = (line.program, line.arguments, self.repository());

@@ -189,7 +189,9 @@ impl Settings {
             contract: known.contract,
             require_nonce: settings
                 .require_nonce
-                .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
+                .map(|set| set.value)
+                .or_else(|| gate.and_then(|gate| gate.require_nonce))
+                .unwrap_or_else(|| agent.kind.echoes_nonces() && known.contract != Contract::Tool),
             workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
             prompt: text(&settings.prompt),
             model: model(wanted, &assigned, &agent),

@@ -25,17 +25,19 @@ pub(super) struct Demanded {
     sandbox: Setting<Sandbox>,
     writers: Setting<bool>,
     write: Setting<Writable>,
+    network: Setting<Network>,
 }
 
 impl Demanded {
     pub fn of(written: &Written) -> Self {
         let (sandbox, writers) = (written.sandbox.clone(), written.sandbox_writers.clone());
-        Self { sandbox, writers, write: written.sandbox_write.clone() }
+        let (write, network) = (written.sandbox_write.clone(), written.sandbox_network.clone());
+        Self { sandbox, writers, write, network }
     }
 
     /// Undoes what a file of the repository loosened of what the person wrote.
     pub fn uphold(self, written: &mut Written) {
-        let Self { sandbox, writers, write } = self;
+        let Self { sandbox, writers, write, network } = self;
         if !matches!(sandbox.origin, Origin::Person { .. }) {
             return;
         }
@@ -48,6 +50,9 @@ impl Demanded {
         }
         if writers.value && !written.sandbox_writers.value {
             written.sandbox_writers = writers;
+        }
+        if !written.sandbox_network.value.is_within(&network.value) {
+            written.sandbox_network = network;
         }
         let is_new = |path: &String| !write.value.0.contains(path);
         if written.sandbox_write.value.0.iter().any(is_new) {
@@ -122,5 +127,58 @@ impl Value for Writable {
             if is_one { Ok(path) } else { Err(written) }
         };
         list.iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// What held agents may connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    Open,
+    /// These TCP ports alone.
+    Ports(Vec<u16>),
+}
+
+impl Network {
+    const OPEN: &str = "open";
+
+    /// Whether it allows nothing that `other` does not.
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (_, Self::Open) => true,
+            (Self::Open, Self::Ports(_)) => false,
+            (Self::Ports(own), Self::Ports(other)) => own.iter().all(|port| other.contains(port)),
+        }
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Open => serializer.serialize_str(Self::OPEN),
+            Self::Ports(ports) => ports.serialize(serializer),
+        }
+    }
+}
+
+impl Value for Network {
+    fn expected(_: &str) -> String {
+        "\"open\" or a list of TCP ports, [443]".to_owned()
+    }
+
+    fn schema(_: &str) -> Json {
+        let port = json!({ "type": "integer", "minimum": 1, "maximum": u16::MAX });
+        json!({ "oneOf": [{ "enum": [Self::OPEN] }, { "type": "array", "items": port }] })
+    }
+
+    fn read<'v, 'i>(_: &str, written: &'v Read<'i>) -> Result<Self, &'v Read<'i>> {
+        if written.get_ref().as_str() == Some(Self::OPEN) {
+            return Ok(Self::Open);
+        }
+        let list = written.get_ref().as_array().ok_or(written)?;
+        let port = |one: &'v Read<'i>| {
+            let number = one.get_ref().as_integer().and_then(|number| number.as_str().parse::<u16>().ok());
+            number.filter(|port| *port > 0).ok_or(one)
+        };
+        list.iter().map(port).collect::<Result<_, _>>().map(Self::Ports)
     }
 }

@@ -10,7 +10,7 @@ use super::notify::{ChannelSettings, NotifySettings};
 use super::phase::PhaseSettings;
 use super::prices::{PriceSettings, Prices};
 use super::role::Player;
-use super::sandbox::{Sandbox, Writable};
+use super::sandbox::{Network, Sandbox, Writable};
 use super::slot::{Named, Slot, check_name, named_schema, row, table};
 use super::value::{
     AgentKind, Amount, Argument, Arguments, Cycles, Dollars, Few, Inside, Jobs, LandBy, Minutes, Passed,
@@ -52,6 +52,8 @@ table! {
         sandbox_writers: Setting<bool> = Setting::built_in(true),
         /// Where writers may write besides their worktree: "caches" for the usual ones of build tools, paths from `/` or `~/`.
         sandbox_write: Setting<Writable> = Setting::built_in(Writable::default()),
+        /// What agents reach: "open", everything; a list of TCP ports, only these and the server they report to, where Landlock (version 4) holds them.
+        sandbox_network: Setting<Network> = Setting::built_in(Network::Open),
         /// Preset `slots`: whether tasks are reviewed where no flag says so.
         reviewEnabled: Option<Setting<bool>> = None,
         /// Preset `slots`: how many fixes a task gets.
@@ -168,7 +170,7 @@ table! {
         model: Option<Setting<Text>> = None,
         /// How it answers.
         contract: Option<Setting<Contract>> = None,
-        /// `true`: an answer without the word it was given is refused.
+        /// `true`: an answer without the nonce it was given is refused; `false`: it is read. Unset: refused from known kinds of agents.
         require_nonce: Option<Setting<bool>> = None,
         /// Where it works: in the loop's worktree, or in a throw-away copy.
         review_workspace: Option<Setting<ReviewWorkspace>> = None,

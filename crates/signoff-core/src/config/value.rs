@@ -61,6 +61,20 @@ impl AgentKind {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
+    /// Whether agents of this kind are known to copy a nonce from their prompt. A program of one's own may not.
+    pub fn echoes_nonces(self) -> bool {
+        match self {
+            Self::Claude
+            | Self::Codex
+            | Self::Gemini
+            | Self::Opencode
+            | Self::Qwen
+            | Self::Copilot
+            | Self::Acp => true,
+            Self::Command | Self::Checks | Self::Demo => false,
+        }
+    }
+
     /// Whose servers an agent of this kind works with, where it does not say so: nobody knows what a program of one's
     /// own calls, so each is its own provider.
     pub(super) fn provider(self, name: &str) -> String {

@@ -2,8 +2,8 @@
 //!
 //! Blocks are paragraphs: a blank line goes between two of them. Where a block breaks off within a line or within
 //! something quoted, the next one goes on there, so that cutting a text never turns what it quotes into what it says.
-//! Whatever the boundaries, objections count: an approval stands only if nothing objects to it in [`SplitAnswer::others`]
-//! either, which are the blocks with a blank line at every boundary, and with none.
+//! Whatever the boundaries, objections count: an approval stands only if nothing objects to it, and nothing is broken, in
+//! [`SplitAnswer::others`] either, which are the blocks with a blank line at every boundary, and with none.
 
 use super::message::Message;
 use super::outline::Shown;
@@ -33,6 +33,8 @@ const LONGEST: usize = super::MAX_BYTES + 1;
 const MOST_SEAMS: usize = 10_000;
 
 const PARAGRAPH: &str = "\n\n";
+
+const COMMENT_END: &str = "-->";
 
 impl Blocks {
     /// Adds to the current block.
@@ -108,17 +110,17 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     let (before, after) = message.text().split_at(seam);
     let (Some(last), Some(next)) = (before.chars().next_back(), after.chars().next()) else { return false };
     let spaced = last.is_whitespace() || next.is_whitespace();
-    let word = last.is_alphanumeric() && next.is_alphanumeric();
     let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
-    let markup = last == next && !last.is_alphanumeric();
-    if spaced || word || closes || markup || message.is_inside_json(seam) {
+    let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
+    if spaced || closes || markup || message.is_inside_json(seam) {
         return false;
     }
     match message.outline().shown_across(seam) {
         None => true,
         // A comment that is closed goes on in its line for Markdown alone.
-        Some(Shown::Html) => before.ends_with("-->"),
-        Some(Shown::Code) => is_fence(before),
+        Some(Shown::Html) => before.ends_with(COMMENT_END),
+        // With a word behind it, the mark of a code block opens one and ends none.
+        Some(Shown::Code) => is_fence(before) && !next.is_alphanumeric(),
         Some(_) => false,
     }
 }

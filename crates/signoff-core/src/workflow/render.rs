@@ -166,7 +166,7 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &Restarting) -> Vec
         ("max_noop_fixes", number(gate.max_noop_fixes)),
     ]);
     rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.word().to_owned())));
-    rows.extend(gate.require_nonce.then(|| ("require_nonce", yes(true))));
+    rows.extend(gate.require_nonce.map(|on| ("require_nonce", yes(on))));
     rows.extend(timeout("review_timeout", gate.review_timeout));
     rows.extend(timeout("fix_timeout", gate.fix_timeout));
     rows

@@ -34,7 +34,7 @@ pub fn default_gate() -> Gate {
         on_discussion: Ladder::of(&[Rung::Ask]),
         author_output: false,
         parallel_fixes: false,
-        require_nonce: false,
+        require_nonce: None,
         review_timeout: None,
         fix_timeout: None,
         rereview: Rereview::Full,

@@ -80,7 +80,7 @@ words! {
         author_output: bool,
         /// `true`: one fixer for each independent group of findings.
         parallel_fixes: bool,
-        /// `true`: an answer without the word it was given is refused.
+        /// `true`: an answer without the nonce it was given is refused; `false`: it is read. Unset: refused from known kinds of agents.
         require_nonce: bool,
         /// How long each review, or the check, may take.
         review_timeout: Span,
@@ -234,7 +234,8 @@ impl GateWords {
     pub fn lay_over(&self, gate: &mut Gate) {
         lay!(self, gate, enabled, reviewers, fail_on, on_failure, on_exhausted, exhausted_as);
         lay!(self, gate, on_unclear, on_reviewer_failure, on_fixer_failure, on_implementer_failure);
-        lay!(self, gate, on_discussion, author_output, parallel_fixes, require_nonce, rereview, depth);
+        lay!(self, gate, on_discussion, author_output, parallel_fixes, rereview, depth);
+        gate.require_nonce = self.require_nonce.or(gate.require_nonce);
         if let Some(bound) = Bound::of(self.max_cycles, self.max_fixes) {
             gate.bound = bound;
         }

@@ -91,6 +91,27 @@ fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
 }
 
 #[test]
+fn known_kinds_of_agents_must_copy_the_nonce_unless_they_are_told_otherwise() {
+    let required = |more: &str, agent: &str| {
+        let text = format!(
+            "{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{more}\n[reviewers.general]\nagent = \"{agent}\"\n"
+        );
+        let settings = configured(&text);
+        Asked::of(&settings).reviewer("general").unwrap().require_nonce
+    };
+    assert!(required("", "claude") && !required("", "mine"));
+    assert!(!required("[gate]\nrequire_nonce = false", "claude"));
+    assert!(required("[gate]\nrequire_nonce = true", "mine"));
+    let own =
+        "[gate]\nrequire_nonce = true\n[reviewers.general]\nrequire_nonce = false\nagent = \"claude\"\n";
+    let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{own}"));
+    assert!(!Asked::of(&settings).reviewer("general").unwrap().require_nonce);
+    let tool = "[reviewers.general]\ncontract = \"tool\"\nagent = \"claude\"\n";
+    let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{tool}"));
+    assert!(!Asked::of(&settings).reviewer("general").unwrap().require_nonce);
+}
+
+#[test]
 fn models_are_taken_from_the_nearest_place() {
     let base = "[agents.claude]\nmodel = \"of-agent\"\n";
     let of_type = "[task_types.implement]\nmodel = \"of-type\"\nreview_model = \"of-reviews\"\n[task_types.review]\nmodel = \"of-review-tasks\"\n";

@@ -205,7 +205,6 @@ fn the_gates_of_the_preset_in_use_are_shown() {
     presets.task.gates.review.on_discussion = "stop"  # preset task
     presets.task.gates.review.author_output = false  # preset task
     presets.task.gates.review.parallel_fixes = false  # preset task
-    presets.task.gates.review.require_nonce = false  # preset task
     presets.task.gates.review.review_timeout = "10m"  # preset task
     presets.task.gates.review.fix_timeout = "30m"  # preset task
     presets.task.gates.review.rereview = "full"  # preset task
@@ -233,6 +232,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox = "required"  # ~/.config/signoff/config.toml:2
     sandbox_writers = true  # built in
     sandbox_write = ["caches"]  # built in
+    sandbox_network = "open"  # built in
     "#);
     // What is stricter holds, whoever says it.
     let strict = Layer::repository("signoff.toml", "sandbox = true\nsandbox_write = []\n");
@@ -240,6 +240,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox = "required"  # ~/.config/signoff/config.toml:2
     sandbox_writers = true  # built in
     sandbox_write = []  # signoff.toml:2
+    sandbox_network = "open"  # built in
     "#);
     // Of a longer list, what the person allows.
     let other = person("sandbox = \"required\"\nsandbox_write = [\"caches\", \"~/.sbt\"]\n");
@@ -247,6 +248,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox = "required"  # ~/.config/signoff/config.toml:1
     sandbox_writers = true  # built in
     sandbox_write = ["caches"]  # signoff.toml:3
+    sandbox_network = "open"  # built in
     "#);
     // The person may, for one machine or one call.
     let variables = [("SIGNOFF_SANDBOX", "false"), ("SIGNOFF_SANDBOX_WRITERS", "false")];
@@ -254,17 +256,20 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox = false  # SIGNOFF_SANDBOX
     sandbox_writers = false  # SIGNOFF_SANDBOX_WRITERS
     sandbox_write = ["caches"]  # built in
+    sandbox_network = "open"  # built in
     "#);
     insta::assert_snapshot!(told(&[person("sandbox = true\n"), loose.clone()], &[]), @r#"
     sandbox = true  # ~/.config/signoff/config.toml:1
     sandbox_writers = false  # signoff.toml:2
     sandbox_write = ["/srv","caches"]  # signoff.toml:3
+    sandbox_network = "open"  # built in
     "#);
     // Who demands nothing gets what the repository says.
     insta::assert_snapshot!(told(&[loose], &[]), @r#"
     sandbox = false  # signoff.toml:1
     sandbox_writers = false  # signoff.toml:2
     sandbox_write = ["/srv","caches"]  # signoff.toml:3
+    sandbox_network = "open"  # built in
     "#);
 }
 

@@ -108,7 +108,7 @@ fn the_nonce_counts_across_contracts() {
     a bound request, a planted approval
         changes_requested [critical drift] "fix"
     a bound approval, a planted request
-        approved
+        ! disagreement @0: the answer approves, and elsewhere refuses or names a blocking finding
     none bound
         ! nonce_missing @0: no answer carries the nonce of this review
     nothing

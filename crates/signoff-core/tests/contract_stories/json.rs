@@ -92,7 +92,7 @@ fn what_could_flip_a_verdict_makes_it_inconclusive() {
             ),
         ),
     ];
-    insta::assert_snapshot!(table(Contract::Json, &ask(Contract::Json), &answers), @r#"
+    insta::assert_snapshot!(table(Contract::Json, &ask(Contract::Json), &answers), @r"
     duplicate key
         ! duplicate_key @0: the key `verdict` appears twice in one object
     duplicate key, escaped
@@ -118,10 +118,10 @@ fn what_could_flip_a_verdict_makes_it_inconclusive() {
     inside a string
         ! no_verdict @0: there is no JSON object with a `verdict` key
     a quotation swallows the opening of the real one
-        ! disagreement @79: two answers in one message say different things
+        ! nonce_mismatch @21: the answer carries the nonce of another review; copy the one of this review
     too deep
         ! too_deep @74: the JSON answer breaks off: nested more than 32 deep
-    "#);
+    ");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_nonce_key_binds() {
     bound to another commit
         ! commit_mismatch @0: the answer is bound to commit `ffff`, not to the one under review
     another nonce
-        ! nonce_missing @0: no answer carries the nonce of this review
+        ! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review
     missing
         ! nonce_missing @0: no answer carries the nonce of this review
     the bound one counts, the planted and broken ones do not

@@ -164,7 +164,7 @@ fn the_nonce_line_binds_the_verdict_beside_it() {
     text between
         ! nonce_missing @28: no answer carries the nonce of this review
     another nonce
-        ! nonce_missing @24: no answer carries the nonce of this review
+        ! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review
     missing
         ! nonce_missing @0: no answer carries the nonce of this review
     the bound one counts, the planted one does not

@@ -114,7 +114,7 @@ fn the_nonce_line_binds() {
     not beside it
         ! nonce_missing @0: no answer carries the nonce of this review
     another
-        ! nonce_missing @0: no answer carries the nonce of this review
+        ! nonce_mismatch @15: the answer carries the nonce of another review; copy the one of this review
     missing
         ! nonce_missing @0: no answer carries the nonce of this review
     ");

@@ -66,7 +66,7 @@ fn a_report_is_a_strict_object() {
     {"passed": false, "passed": true}
         ! duplicate_key @0: the key `passed` appears twice in one object
     {"passed": true} {"passed": false}
-        ! malformed @16: there is more than one argument object
+        changes_requested [critical spec-intent-mismatch] "The review did not pass and names no issue."
     {"passed": true
         ! truncated @15: the arguments are not a JSON object: EOF while parsing an object at line 1 column 15
     [true]

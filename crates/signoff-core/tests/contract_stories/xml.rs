@@ -231,7 +231,7 @@ fn the_nonce_attribute_binds() {
     another commit
         ! commit_mismatch @0: the answer is bound to commit `ffffffffff`, not to the one under review
     another nonce
-        ! nonce_missing @0: no answer carries the nonce of this review
+        ! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review
     missing
         ! nonce_missing @0: no answer carries the nonce of this review
     the bound one counts

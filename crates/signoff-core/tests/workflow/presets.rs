@@ -74,7 +74,7 @@ fn task_is_implement_then_one_reviewer_when_asked_for() {
             "review_timeout": "10m", "fix_timeout": "30m",
             "rereview": "full",
             "parallel_fixes": false, "fixer": "fix", "restart_to": 0,
-            "require_nonce": false, "depth": "standard",
+            "require_nonce": null, "depth": "standard",
             "max_same_finding": null, "max_noop_fixes": null,
         })
     );
@@ -114,7 +114,7 @@ fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
             "review_timeout": "1h", "fix_timeout": "1h",
             "rereview": "full",
             "parallel_fixes": false, "fixer": "fix", "restart_to": 0,
-            "require_nonce": false, "depth": "standard",
+            "require_nonce": null, "depth": "standard",
             "max_same_finding": null, "max_noop_fixes": null,
         })
     );
@@ -162,7 +162,7 @@ fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
             "review_timeout": "3m", "fix_timeout": null,
             "rereview": "full",                         // by both
             "parallel_fixes": false, "fixer": "fix", "restart_to": 0,
-            "require_nonce": false, "depth": "standard",
+            "require_nonce": null, "depth": "standard",
             "max_same_finding": null, "max_noop_fixes": null,
         })
     );
@@ -203,7 +203,7 @@ fn loops_gets_stuck_rather_than_failing_and_reviews_the_run_itself() {
         "review_timeout": "1h", "fix_timeout": "1h",
         "rereview": "full",
         "parallel_fixes": false, "fixer": "fix", "restart_to": 0,
-        "require_nonce": false, "depth": "standard",
+        "require_nonce": null, "depth": "standard",
         "max_same_finding": null, "max_noop_fixes": null,
     });
     assert_eq!(said(&loops.phases, "review"), review);
@@ -315,7 +315,7 @@ fn the_gates_of_phases() {
         "parallel_fixes": true,                         // one fixer for each independent group of findings
         "fixer": "fix",
         "restart_to": 0,                                // the first phase
-        "require_nonce": false, "depth": "standard",
+        "require_nonce": null, "depth": "standard",
         "max_same_finding": null, "max_noop_fixes": null,
     });
     let gate = |other: Value| but(gate.clone(), other);
@@ -382,7 +382,7 @@ fn a_new_project_has_two_reviewers_and_looks_at_the_fix_before_the_whole() {
             "on_fixer_failure": "fail",
             "review_timeout": "10m", "fix_timeout": "30m",
             "parallel_fixes": false, "fixer": "fix", "restart_to": 0,
-            "require_nonce": false, "depth": "standard",
+            "require_nonce": null, "depth": "standard",
             "max_same_finding": 3, "max_noop_fixes": 1, // convergence is guarded
         })
     );

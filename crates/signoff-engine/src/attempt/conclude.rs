@@ -18,6 +18,7 @@ use super::checks::detected;
 use super::document::Kind;
 use super::hear::{Closed, closed, hear, heard, hung, message, tried};
 use super::prepare::Memo;
+use super::pushes;
 use super::reviewed::{Reading, review, roots, undo};
 use super::usage::{unpriced, usage};
 use super::{End, Workshop, copied, document, held, items, planner, research};
@@ -61,6 +62,8 @@ pub fn conclude(
     let taken = if writes(task) { shop.take_back(task) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(held::refused(&task.launch, dir));
+    let who = task.launch.reviewer.as_ref().map_or(task.launch.role.as_str(), |name| name.as_str());
+    notes.extend(pushes::tried(dir, who));
     notes.extend(hung(task, dir, ended));
     notes.extend(unknown_prices(shop, task, dir));
     if task.is_planning() {

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::{AgentKind, Sandbox, Writable};
+use signoff_core::config::{AgentKind, Network, Sandbox, Writable};
 use signoff_core::hold::Hold;
 use signoff_core::machine::JobKind;
 use signoff_core::wire;
@@ -141,8 +141,23 @@ pub fn held(
             writable.extend(shop.allowed());
         }
     }
+    let ports = ports(shop, &launch);
     let environment = launch.environment.into_iter().chain([temporary]).collect();
-    Ok(Launch { environment, held: Some(Held { by, writable }), ..launch })
+    Ok(Launch { environment, held: Some(Held { by, writable, ports }), ..launch })
+}
+
+/// The only ports that it may connect to, with that of the server it reports to.
+fn ports(shop: &Workshop, launch: &Launch) -> Option<Vec<u16>> {
+    let Network::Ports(allowed) = shop.settings.sandbox_network() else { return None };
+    let url = launch.environment.iter().rev().find(|(name, _)| name == "SIGNOFF_MCP_URL");
+    let reports = url.and_then(|(_, url)| port(url.as_deref()?));
+    Some(allowed.iter().copied().chain(reports).collect())
+}
+
+/// `http://127.0.0.1:4000/mcp`.
+fn port(url: &str) -> Option<u16> {
+    let host = url.split_once("://")?.1.split('/').next()?;
+    host.rsplit_once(':')?.1.parse().ok()
 }
 
 /// What is left of an attempt that nobody needs any more.

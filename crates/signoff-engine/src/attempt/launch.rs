@@ -11,7 +11,7 @@ use signoff_core::policy::Span;
 
 use super::environment::{self, Told};
 use super::inherited::inherited;
-use super::{Unstarted, Workshop, carried};
+use super::{Unstarted, Workshop, carried, pushes};
 use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
 use crate::assignment::Assignment;
 use crate::draft::{Care, Draft};
@@ -59,6 +59,10 @@ pub(super) fn launch(
         .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
     line.environment =
         environment::around(agent, line.environment, environment::of(task, dir, told), &shop.settings);
+    let no_pushes = pushes::forbid(dir, shop.repository.root(), &line.environment);
+    let no_pushes =
+        no_pushes.map_err(|error| Unstarted::Failed(format!("its git could not be configured: {error}")))?;
+    line.environment.extend(no_pushes);
     Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
 }
 

@@ -280,7 +280,7 @@ fn ask_of(
         reviewer,
         kind: assigned.kind,
         nonce: nonce.map(Nonce::new),
-        require_nonce: assigned.require_nonce || gate.is_some_and(|gate| gate.require_nonce),
+        require_nonce: assigned.require_nonce,
         fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
         commit: Some(commit.clone()),
         loop_id,

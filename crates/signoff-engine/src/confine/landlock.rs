@@ -25,7 +25,8 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-/// Does `start` where nothing may be written but below `paths`. What it starts is held by the same, with all that
+/// Does `start` where nothing may be written but below `paths`, and nothing be connected to but `ports`, if any are
+/// named and the kernel can (version 4). What it starts is held by the same, with all that
 /// comes after it; the caller is not.
 ///
 /// The system takes rights from a thread, and a process has those of the thread that started it. That thread is also
@@ -33,11 +34,12 @@ const DEVICES: [&str; 8] = [
 /// stays until this program ends.
 pub fn within<T: Send + 'static>(
     paths: Vec<PathBuf>,
+    ports: Option<Vec<u16>>,
     start: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (tell, told) = mpsc::sync_channel(1);
     let confined = move || {
-        let started = restrict(&paths).and_then(|_| start());
+        let started = restrict(&paths, ports.as_deref()).and_then(|_| start());
         let is_parent = started.is_ok();
         tell.send(started).ok();
         if is_parent {
@@ -61,26 +63,31 @@ fn failed(error: &dyn std::fmt::Display) -> io::Error {
 
 /// The version that the kernel has, as a thread finds out that gives up its rights for a moment's life.
 pub fn version() -> Option<u32> {
-    let tried = thread::Builder::new().spawn(|| restrict(&[]).ok());
+    let tried = thread::Builder::new().spawn(|| restrict(&[], None).ok());
     tried.ok()?.join().ok()?
 }
 
 /// Gives up writing elsewhere and signalling others, as far as this kernel can hold us to it; its version of Landlock. An error if it cannot
 /// at all.
 #[cfg(target_os = "linux")]
-fn restrict(paths: &[PathBuf]) -> io::Result<u32> {
+fn restrict(paths: &[PathBuf], ports: Option<&[u16]>) -> io::Result<u32> {
     use std::path::Path;
 
     use landlock::{
-        ABI, AccessFs, LandlockStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
-        Scope, path_beneath_rules,
+        ABI, AccessFs, AccessNet, LandlockStatus, NetPort, Ruleset, RulesetAttr, RulesetCreatedAttr,
+        RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
     let writing = AccessFs::from_write(ABI::V5);
     let allowed = paths.iter().map(PathBuf::as_path).chain(DEVICES.map(Path::new));
     let give_up = || -> Result<_, RulesetError> {
         // From its version 6 on; what an agent starts itself stays within its reach.
-        let rules = Ruleset::default().handle_access(writing)?.scope(Scope::Signal)?.create()?;
-        rules.add_rules(path_beneath_rules(allowed, writing))?.restrict_self()
+        let rules = Ruleset::default().handle_access(writing)?.scope(Scope::Signal)?;
+        let rules = if ports.is_some() { rules.handle_access(AccessNet::ConnectTcp)? } else { rules };
+        let connect =
+            |port: &u16| -> Result<_, RulesetError> { Ok(NetPort::new(*port, AccessNet::ConnectTcp)) };
+        let ports = ports.unwrap_or_default().iter().map(connect);
+        let rules = rules.create()?.add_rules(path_beneath_rules(allowed, writing))?.add_rules(ports)?;
+        rules.restrict_self()
     };
     let status = give_up().map_err(|error| failed(&error))?;
     match (status.ruleset, status.landlock) {
@@ -94,6 +101,6 @@ fn restrict(paths: &[PathBuf]) -> io::Result<u32> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict(_paths: &[PathBuf]) -> io::Result<u32> {
+fn restrict(_paths: &[PathBuf], _ports: Option<&[u16]>) -> io::Result<u32> {
     Err(failed(&ABSENT))
 }

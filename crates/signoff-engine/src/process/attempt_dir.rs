@@ -124,6 +124,11 @@ impl AttemptDir {
         self.0.join("usage")
     }
 
+    /// The addresses that it tried to push to, a line each.
+    pub fn pushes(&self) -> PathBuf {
+        self.usage_directory().join("pushes")
+    }
+
     /// A home for the agent alone.
     pub fn home(&self) -> PathBuf {
         self.0.join("home")

@@ -168,8 +168,8 @@ fn start(dir: &AttemptDir, order: &Order, secrets: &Secrets) -> Result<Superviso
         agent.env_remove(name);
     }
     let started = match &launch.held {
-        Some(Held { by: Hold::Landlock, writable }) => {
-            confine::within(writable.clone(), move || agent.spawn())
+        Some(Held { by: Hold::Landlock, writable, ports }) => {
+            confine::within(writable.clone(), ports.clone(), move || agent.spawn())
         }
         Some(Held { by: Hold::Bubblewrap | Hold::Nobody, .. }) | None => agent.spawn(),
     };
@@ -221,7 +221,7 @@ fn seen_through(dir: &AttemptDir, exit: Exit) -> Exit {
 /// Where it may write, if another program holds it to that.
 fn wrapped(launch: &Launch) -> Option<&[PathBuf]> {
     match launch.held.as_ref()? {
-        Held { by: Hold::Bubblewrap, writable } => Some(writable),
+        Held { by: Hold::Bubblewrap, writable, .. } => Some(writable),
         Held { by: Hold::Landlock | Hold::Nobody, .. } => None,
     }
 }

@@ -50,6 +50,8 @@ fn what_its_own_agents_use_is_counted() {
     delegated
     ---
     message: delegated
+
+    delegated
     session: 31c54b13-62d5-48a0-9523-85a0689aae87
     spent by claude-sonnet-4-5: 4000 in (0 cached, 0 written), 200 out, 15000 µ$
     found the server for reports: false
@@ -160,6 +162,8 @@ fn what_a_reviewer_may_not_do_is_told() {
     All attempts done.
     ---
     message: All attempts done.
+
+    All attempts done.
     session: bebc114e-795d-4f87-a974-82f8c3c04f7c
     spent by claude-sonnet-4-5: 18300 in (0 cached, 0 written), 930 out, 68850 µ$
     denied: Write /work/repo/evil.txt

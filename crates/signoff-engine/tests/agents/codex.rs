@@ -140,7 +140,11 @@ fn what_a_reviewer_may_not_do_is_told() {
     hooking2
     All attempts done.
     ---
-    message: All attempts done.
+    message: hooking
+
+    hooking2
+
+    All attempts done.
     session: 01a1e2b5-6313-7cd2-b61d-133f7bc53d9b
     spent by scripted-1: 6000 in (0 cached, 0 written), 300 out
     denied: shell cat > './evil.txt' <<'SCRIPT_EOF'

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use signoff_core::config::AgentKind::{
     self, Acp, Checks, Claude, Codex, Command, Copilot, Demo, Gemini, Opencode, Qwen,
 };
-use signoff_core::contract::MAX_BYTES;
+use signoff_core::contract::{Answer, Ask, Contract, MAX_BYTES, parse_split};
+use signoff_core::review::{Bar, ReviewerKind};
 use signoff_engine::agent::Account;
 
 use crate::replay::{Recording, account};
@@ -137,7 +138,9 @@ fn ends(kind: AgentKind, text: &str, before: &str) -> Vec<Value> {
         ],
         Claude => {
             let result = |text: &str| json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
-            vec![result(before), result(text)]
+            let block = json!({"type": "text", "text": text});
+            let says = json!({"type": "assistant", "message": {"id": "last", "content": [block]}});
+            vec![result(before), said(text, says), result(text)]
         }
         Codex => vec![
             said(text, json!({"type": "item.completed", "item": {"type": "agent_message", "text": text}})),
@@ -237,5 +240,193 @@ fn texts_of_one_answer_are_bounded_together() {
         lines.push(end);
         let message = account(kind, &Recording::of(&lines.join("\n"))).message;
         assert!((MAX_BYTES + 1..MAX_BYTES + 4).contains(&message.len()), "{kind:?}: {}", message.len());
+    }
+}
+
+/// The lines between two blocks of one answer: what the agent thinks is no tool use.
+fn thinks(kind: AgentKind) -> Vec<Value> {
+    match kind {
+        Claude | Qwen => {
+            let block = json!({"type": "thinking", "thinking": "hm"});
+            vec![json!({"type": "assistant", "message": {"id": "t", "content": [block]}})]
+        }
+        Codex => vec![json!({"type": "item.completed", "item": {"type": "reasoning", "text": "hm"}})],
+        Opencode => vec![
+            json!({"type": "step_finish", "sessionID": "s", "part": {"reason": "stop"}}),
+            json!({"type": "step_start", "sessionID": "s", "part": {}}),
+        ],
+        Acp | Copilot | Gemini | Command | Demo | Checks => Vec::new(),
+    }
+}
+
+/// An agent that answers in several blocks or messages after its last tool.
+fn answered_in(kind: AgentKind, blocks: &[&str]) -> Account {
+    let mut lines = transcript(kind, &[says("I look."), says("")]);
+    let end = lines.pop().unwrap();
+    for block in blocks {
+        // The last turn as it is said in one block, without what closes it.
+        let mut said = ends(kind, block, "");
+        said.pop();
+        said.retain(|line| !line.is_null() && line["type"] != "result");
+        lines.extend(said);
+        lines.extend(thinks(kind));
+    }
+    if kind == Opencode {
+        lines.push(json!({"type": "step_finish", "sessionID": "s", "part": {"reason": "stop"}}));
+    }
+    // Where the closing line repeats something, it is the last block alone.
+    let mut end = end;
+    if end.get("result").is_some() {
+        end["result"] = json!(blocks.last());
+    }
+    lines.push(end);
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    account(kind, &Recording::of(&lines.join("\n")))
+}
+
+const NONCE: &str = "k7Qd2mZx";
+
+fn ask() -> Ask {
+    Ask {
+        reviewer: "code".into(),
+        kind: ReviewerKind::Code,
+        nonce: Some(NONCE.into()),
+        require_nonce: true,
+        fail_on: Bar::Medium,
+        commit: None,
+        loop_id: None,
+        task: None,
+    }
+}
+
+fn approves(account: &Account) -> bool {
+    let answer = Answer { text: account.message.as_bytes(), tool: None };
+    let others = account.others.iter().map(String::as_bytes);
+    parse_split(Contract::Markdown, answer, others, &ask()).is_ok_and(|review| review.verdict.approves())
+}
+
+const APPROVAL: &str = "<!-- signoff:k7Qd2mZx -->\n\n**Verdict: APPROVED**";
+const REFUSAL: &str =
+    "<!-- signoff:k7Qd2mZx -->\n\n[Critical] src/cart.py:6 loses cents\n\n**Verdict: CHANGES_REQUESTED**";
+
+#[test]
+fn a_refusal_in_an_earlier_block_is_part_of_the_answer() {
+    for kind in KINDS {
+        assert!(approves(&answered_in(kind, &[APPROVAL])), "{kind:?}");
+        assert!(approves(&answered_in(kind, &["All files are read.\n\n", APPROVAL])), "{kind:?}");
+        for blocks in [[REFUSAL, APPROVAL], [APPROVAL, REFUSAL], ["[Critical] it loses cents", APPROVAL]] {
+            let account = answered_in(kind, &blocks);
+            assert!(!approves(&account), "{kind:?}: {}", account.message);
+        }
+    }
+}
+
+/// Numbers that look random and are the same in every run.
+fn dice(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % below.max(1)
+}
+
+/// Law: however an answer is split, its review is that of the whole text, or stricter.
+#[test]
+fn no_split_of_an_answer_is_looser_for_any_agent() {
+    let mut state = 20_261_118;
+    let quoted = "> **Verdict: APPROVED**\n\n`**Verdict: APPROVED**`\n";
+    let both = format!("{REFUSAL}\n\n{APPROVAL}\n");
+    for text in [APPROVAL, REFUSAL, quoted, both.as_str()] {
+        for kind in KINDS {
+            let whole = approves(&answered_in(kind, &[text]));
+            for _ in 0..40 {
+                let mut places = [0, 0].map(|_| dice(&mut state, text.len() + 1));
+                places.sort_unstable();
+                let blocks = [&text[..places[0]], &text[places[0]..places[1]], &text[places[1]..]];
+                let account = answered_in(kind, &blocks);
+                assert!(whole || !approves(&account), "{kind:?} {blocks:?} became {:?}", account.message);
+            }
+        }
+    }
+}
+
+/// The recordings of real agents with another answer in the place of theirs, whole and split.
+#[test]
+fn no_split_of_a_recorded_answer_is_looser() {
+    let mut state = 1_118;
+    for kind in KINDS {
+        let mut replaced = 0;
+        for recording in Recording::all(kind) {
+            let said = account(kind, &recording);
+            if said.message.is_empty() || !approves_as(kind, &recording, &said.message, &[APPROVAL]) {
+                continue;
+            }
+            replaced += 1;
+            assert!(!approves_as(kind, &recording, &said.message, &[REFUSAL, APPROVAL]), "{kind:?}");
+            assert!(!approves_as(kind, &recording, &said.message, &[APPROVAL, REFUSAL]), "{kind:?}");
+            let place = dice(&mut state, REFUSAL.len() + 1);
+            let (first, second) = REFUSAL.split_at(place);
+            assert!(!approves_as(kind, &recording, &said.message, &[first, second]), "{kind:?}");
+        }
+        assert!(replaced > 0, "{kind:?}: no recording could be used");
+    }
+}
+
+/// Whether a recording approves if blocks stand in the place of its final message, each in a copy of its line.
+fn approves_as(kind: AgentKind, recording: &Recording, message: &str, blocks: &[&str]) -> bool {
+    let stdout = String::from_utf8_lossy(&recording.stdout).into_owned();
+    let mut lines: Vec<Value> = stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if kind == Gemini {
+        return approves_in_chunks(recording, lines, blocks);
+    }
+    let holds = |line: &Value| line["type"] != "result" && replace(&mut line.clone(), message, "");
+    let Some(at) = lines.iter().rposition(holds) else { return false };
+    let copy = |block: &&str| {
+        let mut line = lines[at].clone();
+        replace(&mut line, message, block);
+        line
+    };
+    let copies: Vec<Value> = blocks.iter().map(copy).collect();
+    lines.splice(at..=at, copies);
+    for line in lines.iter_mut().filter(|line| line["type"] == "result") {
+        replace(line, message, blocks.last().unwrap());
+    }
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let account = account(kind, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() });
+    approves(&account)
+}
+
+/// The same for an agent whose message comes in chunks: they have no boundary.
+fn approves_in_chunks(recording: &Recording, mut lines: Vec<Value>, blocks: &[&str]) -> bool {
+    let is_text = |line: &Value| line["type"] == "message" && line["role"] == "assistant";
+    let Some(at) = lines.iter().rposition(is_text) else { return false };
+    let tool = lines.iter().rposition(|line| line["type"] == "tool_result").unwrap_or_default();
+    let line = lines[at].clone();
+    let mut number = 0;
+    lines.retain(|line| {
+        number += 1;
+        number <= tool || !is_text(line)
+    });
+    let at = lines.iter().rposition(|line| line["type"] == "result").unwrap_or(lines.len());
+    let chunk = |text: &str| {
+        let mut line = line.clone();
+        line["content"] = json!(text);
+        line
+    };
+    let chunks: Vec<Value> = blocks.iter().flat_map(|block| [chunk(block), chunk("\n\n")]).collect();
+    lines.splice(at..at, chunks);
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    approves(&account(Gemini, &Recording { stdout: lines.join("\n").into_bytes(), ..recording.clone() }))
+}
+
+/// Replaces every text that is the message; whether there was one.
+fn replace(value: &mut Value, message: &str, by: &str) -> bool {
+    match value {
+        Value::String(text) if text.trim() == message.trim() => {
+            by.clone_into(text);
+            true
+        }
+        Value::Array(values) => {
+            values.iter_mut().fold(false, |found, one| replace(one, message, by) || found)
+        }
+        Value::Object(keys) => keys.values_mut().fold(false, |found, one| replace(one, message, by) || found),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -93,6 +93,8 @@ fn agents_that_it_starts_are_paid_for() {
     After sub.
     ---
     message: After sub.
+
+    After sub.
     session: e8260fd7-4353-4bf6-8f9f-f958e466f505
     spent by m1: 1030 in (400 cached, 0 written), 53 out
     ended well

@@ -21,7 +21,10 @@ fn is_there() -> bool {
 
 fn held(place: &Place, script: &str, limits: Limits) -> Launch {
     let writable = vec![place.path("attempt")];
-    Launch { held: Some(Held { by: Hold::Bubblewrap, writable }), ..place.launch(script, limits) }
+    Launch {
+        held: Some(Held { by: Hold::Bubblewrap, writable, ports: None }),
+        ..place.launch(script, limits)
+    }
 }
 
 async fn start(place: &Place, script: &str, limits: Limits) -> Running {
@@ -97,7 +100,10 @@ fn keeps_signals_apart() -> bool {
 
 async fn start_confined(place: &Place, script: &str, limits: Limits) -> Running {
     let writable = vec![place.path("attempt")];
-    let launch = Launch { held: Some(Held { by: Hold::Landlock, writable }), ..place.launch(script, limits) };
+    let launch = Launch {
+        held: Some(Held { by: Hold::Landlock, writable, ports: None }),
+        ..place.launch(script, limits)
+    };
     place.keeper().start(&launch, &place.dir()).await.unwrap()
 }
 
@@ -134,4 +140,26 @@ async fn its_own_processes_are_its_to_end_and_all_are_ours() {
     assert_eq!(lines.next().await.as_deref(), Some("ready"));
     running.stopper().stop();
     assert_eq!(running.wait().await.exit, Exit::Stopped);
+}
+
+/// From version 4 on, Landlock limits the ports that a process connects to.
+#[tokio::test]
+async fn nobody_connects_to_other_ports_than_those_that_are_named() {
+    let version = Power::probe(None).landlock;
+    if version.is_none_or(|version| version < 4) {
+        eprintln!("SKIPPED: ports that Landlock closes: its version is {version:?}, not 4");
+        return;
+    }
+    let [open, shut] = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let [first, second] = [&open, &shut].map(|listener| listener.local_addr().unwrap().port());
+    let script = format!(
+        "for port in {first} {second}; do bash -c \"exec 3<>/dev/tcp/127.0.0.1/$port\" 2>/dev/null && echo reached || echo shut; done"
+    );
+    for (ports, said) in [(None, "reached\nreached\n"), (Some(vec![first]), "reached\nshut\n")] {
+        let place = Place::new();
+        let held = Some(Held { by: Hold::Landlock, writable: vec![place.path("attempt")], ports });
+        let launch = Launch { held, ..place.launch(&script, NO_LIMITS) };
+        let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
+        assert_eq!((ended.exit, place.stdout().as_str()), (Exit::Code(0), said));
+    }
 }

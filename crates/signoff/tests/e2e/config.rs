@@ -23,6 +23,7 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox = false                                            # ~/.config/signoff/config.toml:1
     sandbox_writers = true                                     # built in
     sandbox_write = ["caches"]                                 # built in
+    sandbox_network = "open"                                   # built in
     agents.claude.model = "opus"                               # signoff.toml:4
     agents.claude.args = []                                    # built in
     agents.claude.pass = []                                    # built in
@@ -55,7 +56,6 @@ fn every_setting_is_shown_with_its_origin() {
     presets.task.gates.review.on_discussion = "stop"           # preset task
     presets.task.gates.review.author_output = false            # preset task
     presets.task.gates.review.parallel_fixes = false           # preset task
-    presets.task.gates.review.require_nonce = false            # preset task
     presets.task.gates.review.review_timeout = "10m"           # preset task
     presets.task.gates.review.fix_timeout = "30m"              # preset task
     presets.task.gates.review.rereview = "full"                # preset task

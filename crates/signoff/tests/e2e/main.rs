@@ -61,6 +61,8 @@ mod own_workflow;
 mod parse;
 mod phases_engine;
 mod plan;
+#[cfg(test)]
+mod pushes;
 mod queue;
 #[cfg(test)]
 mod real_agents;

@@ -111,15 +111,31 @@ fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
 }
 
 #[test]
-fn a_report_outranks_the_final_message() {
-    for contract in ["auto", "tool"] {
+fn the_strictest_of_reports_and_the_final_message_counts() {
+    let outcomes = |contract, rule: fn(Rule) -> Rule| {
         let project = project(contract, |script| {
             script
-                .rule(Rule::role("review").cycle(1).tool(LOOP, failed()).say("**Verdict: APPROVED**\n"))
-                .rule(Rule::role("review").tool(LOOP, passed()).say("**Verdict: CHANGES_REQUESTED**\n"))
+                .rule(rule(Rule::role("review").cycle(1)))
+                .rule(Rule::role("review").tool(LOOP, passed()).say("REVIEW_COMPLETE\n"))
         });
         let lines = project.run(&["work"]).stdout;
-        assert!(lines.contains("APPROVED after 2 cycles"), "{contract}: {lines}");
+        lines.lines().filter(|line| line.contains("Review:")).collect::<Vec<_>>().join("\n")
+    };
+    for contract in ["auto", "tool"] {
+        let refused = |rule| {
+            let told = outcomes(contract, rule);
+            assert!(!told.contains("[1/3] Review: APPROVED"), "{contract}: {told}");
+            told
+        };
+        let loosened = refused(|rule| rule.tool(LOOP, failed()).say("**Verdict: APPROVED**\n"));
+        assert!(loosened.contains("[1/3] Review: CHANGES_REQUESTED - nobody is named"), "{loosened}");
+        let retracted = refused(|rule| rule.tool(LOOP, passed()).tool(LOOP, failed()).say("Done.\n"));
+        assert!(retracted.contains("[1/3] Review: CHANGES_REQUESTED - nobody is named"), "{retracted}");
+        let by_text = refused(|rule| {
+            rule.tool(LOOP, passed())
+                .say("[Critical] task-1.txt:1 no name\n\n**Verdict: CHANGES_REQUESTED**\n")
+        });
+        assert!(by_text.contains("[1/3] Review: INCONCLUSIVE"), "{by_text}");
     }
 }
 
@@ -159,8 +175,8 @@ fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
             (LOOP, json!({})),
             (LOOP, json!({ "loopId": "{loop}" })),
             (LOOP, json!({ "loopId": "{loop}", "passed": "yes" })),
-            (LOOP, json!({ "loopId": "{loop}", "passed": false, "issues": [{}, "a typo"] })),
-            (LOOP, json!({ "loopId": "{loop}", "passed": false, "issues": [{ "line": "3" }] })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": true, "issues": [{}, "a typo"] })),
+            (LOOP, json!({ "loopId": "{loop}", "passed": true, "issues": [{ "line": "3" }] })),
             (LOOP, json!({ "loopId": "8", "passed": true })),
             (LOOP, json!({ "loopId": "{loop}", "taskId": "2", "passed": true })),
             (LOOP, json!({ "loopId": "{loop}", "passed": true, "commit": "0000000" })),
@@ -168,7 +184,7 @@ fn arguments_that_cannot_be_read_do_not_use_the_token_up() {
             ("write_task", json!({ "id": "a", "title": "A" })),
             ("rm", json!({})),
             (LOOP, passed()),
-            (LOOP, failed()),
+            (LOOP, passed()),
         ] {
             rule = told(rule, tool, arguments);
         }

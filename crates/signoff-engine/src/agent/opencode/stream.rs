@@ -197,6 +197,10 @@ impl Stream {
             Kind::StepFinish => {
                 self.count(&part);
                 if own {
+                    // Tools that it does not have are not printed.
+                    if part.reason == "tool-calls" {
+                        self.texts.clear();
+                    }
                     self.reason = Some(part.reason);
                 }
                 None

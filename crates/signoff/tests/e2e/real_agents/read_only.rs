@@ -6,8 +6,7 @@ use signoff_testkit::model::{Rule, Script, Turn};
 
 use super::{Cli, Team};
 
-const APPROVAL: &str =
-    "<spec-review>\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
+const APPROVAL: &str = "<spec-review nonce=\"{nonce}\">\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
 
 /// The names of a program's own tools: what is not offered to a reviewer is asked for all the same.
 fn write(cli: Cli) -> Turn {
@@ -55,6 +54,7 @@ pub fn script(told: impl IntoIterator<Item = Turn>) -> Script {
     let spec = Rule::named("spec").matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification");
     Script::new()
         .find("loop", r"completed by Loop (\S+?)\.")
+        .find("nonce", r#"nonce="([^"]+)""#)
         .rule(
             Rule::named("code")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Code")

@@ -8,10 +8,10 @@ use super::{Cli, Team};
 /// Everybody looks around, and whoever implements uses the shell.
 fn script() -> Script {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
-    let approval =
-        "<spec-review>\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
+    let approval = "<spec-review nonce=\"{nonce}\">\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
     Script::new()
         .find("loop", r"completed by Loop (\S+?)\.")
+        .find("nonce", r#"nonce="([^"]+)""#)
         .rule(
             Rule::named("code")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Code")

@@ -20,10 +20,10 @@ fn script() -> Script {
         "description": "nobody is named", "suggestion": "name somebody"
     });
     let failed = json!({ "loopId": "{loop}", "taskId": "1", "passed": false, "issues": [issue] });
-    let approval =
-        "<spec-review>\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
+    let approval = "<spec-review nonce=\"{nonce}\">\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
     Script::new()
         .find("loop", r"completed by Loop (\S+?)\.")
+        .find("nonce", r#"nonce="([^"]+)""#)
         .rule(
             Rule::named("code again")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Code.*## Re-Review")

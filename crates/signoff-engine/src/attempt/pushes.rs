@@ -1,0 +1,176 @@
+//! Agents do not push. The git configuration that they are given turns every address that they push to into one of a
+//! transport of ours, which notes the address and fails.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use super::conclude::start_of;
+use crate::process::{AttemptDir, door, variables};
+
+/// The transport. Git looks for a program `git-remote-NAME` on `PATH`, and gives it the address behind the colons.
+const TRANSPORT: &str = "signoff-no-push";
+
+/// What is set or taken away for an agent.
+type Environment = Vec<(String, Option<String>)>;
+
+/// Lays the transport and its configuration; what an agent's environment gets besides. `environment` is what it gets
+/// already.
+pub fn forbid(dir: &AttemptDir, repository: &Path, environment: &Environment) -> io::Result<Environment> {
+    let programs = dir.path().join("git");
+    for directory in [&programs, &dir.usage_directory()] {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    let helper = programs.join(format!("git-remote-{TRANSPORT}"));
+    fs::write(&helper, script(&dir.pushes()))?;
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o700))?;
+    let own = Own::read(repository);
+    let mut more = vec![
+        ("PATH".to_owned(), Some(path(&programs, environment))),
+        ("GIT_CONFIG_PARAMETERS".to_owned(), Some(own.parameters())),
+    ];
+    if !own.rewritten.is_empty() {
+        let config = programs.join("config");
+        fs::write(&config, own.system_config())?;
+        more.push(("GIT_CONFIG_SYSTEM".to_owned(), Some(config.display().to_string())));
+        more.push(("GIT_CONFIG_NOSYSTEM".to_owned(), None));
+    }
+    Ok(more)
+}
+
+fn script(pushes: &Path) -> String {
+    let pushes = quoted(&pushes.display().to_string());
+    format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$2\" >> {pushes}\n\
+         echo 'signoff: agents cannot push; their work lands when it is signed off' >&2\nexit 1\n"
+    )
+}
+
+/// For a shell, and for git's list of parameters.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''").replace('!', r"'\!'"))
+}
+
+fn path(programs: &Path, environment: &Environment) -> String {
+    let given = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let inherited = || variables().into_iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    match given.unwrap_or_else(inherited).filter(|path| !path.is_empty()) {
+        Some(path) => format!("{}:{path}", programs.display()),
+        None => programs.display().to_string(),
+    }
+}
+
+/// What the person's own configuration says about addresses to push to: it would outrank a rule for all.
+#[derive(Debug, Default)]
+struct Own {
+    /// `remote.NAME.pushurl`.
+    named: Vec<String>,
+    /// The beginnings that `url.BASE.pushInsteadOf` rewrites.
+    rewritten: Vec<String>,
+}
+
+impl Own {
+    fn read(repository: &Path) -> Self {
+        const KEYS: &str = r"^(remote\..*\.pushurl|url\..*\.pushinsteadof)$";
+        let mut git = door::command("git");
+        let asked = git.arg("-C").arg(repository).args(["config", "--null", "--get-regexp", KEYS]);
+        let said = asked.output().map(|output| output.stdout).unwrap_or_default();
+        let mut own = Self::default();
+        for entry in String::from_utf8_lossy(&said).split('\0') {
+            match entry.split_once('\n') {
+                Some((key, value)) if key.ends_with(".pushurl") => own.named.push(value.to_owned()),
+                Some((_, value)) => own.rewritten.push(value.to_owned()),
+                None => {}
+            }
+        }
+        own
+    }
+
+    /// For all addresses, and for each that a remote names for pushing alone, which no such rule rewrites.
+    fn parameters(&self) -> String {
+        let all = quoted(&format!("url.{TRANSPORT}::.pushInsteadOf="));
+        let named = self.named.iter().map(|url| {
+            let key = format!("url.{TRANSPORT}::{url}.insteadOf");
+            format!("{}={}", quoted(&key), quoted(url))
+        });
+        [all].into_iter().chain(named).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Of rules for the same beginning the first counts, so ours come before the person's.
+    fn system_config(&self) -> String {
+        let value = |text: &str| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""));
+        let rule = |start: &String| {
+            let address = value(&format!("{TRANSPORT}::{start}"));
+            format!("[url {address}]\n\tpushInsteadOf = {}\n", value(start))
+        };
+        let rules: String = self.rewritten.iter().map(rule).collect();
+        let system = system_config().map(|path| format!("[include]\n\tpath = {}\n", value(&path)));
+        rules + &system.unwrap_or_default()
+    }
+}
+
+/// The system's configuration, unless the person does without it.
+fn system_config() -> Option<String> {
+    let variables = variables();
+    let value =
+        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    if value("GIT_CONFIG_NOSYSTEM").is_some() {
+        return None;
+    }
+    let said = door::command("git").args(["var", "GIT_CONFIG_SYSTEM"]).output().ok();
+    let said = said.filter(|output| output.status.success());
+    let named = said.and_then(|output| String::from_utf8(output.stdout).ok());
+    let named = named.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
+    value("GIT_CONFIG_SYSTEM").or(named).or_else(|| Some("/etc/gitconfig".to_owned()))
+}
+
+/// Bytes of the noted addresses that are read.
+const MOST_READ: u64 = 16 * 1024;
+
+/// Addresses that are named.
+const MOST_NAMED: usize = 3;
+
+/// The pushes that an agent tried, in words.
+pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
+    let noted = start_of(&dir.pushes(), MOST_READ);
+    let noted = String::from_utf8_lossy(&noted);
+    let mut addresses: Vec<String> = noted.lines().map(address).filter(|one| !one.is_empty()).collect();
+    addresses.dedup();
+    let more = addresses.len().saturating_sub(MOST_NAMED);
+    addresses.truncate(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = addresses.join(", ");
+    (!addresses.is_empty()).then(|| format!("{who} tried to push, and nothing was pushed: {named}{more}"))
+}
+
+/// An address without who logs in there.
+fn address(line: &str) -> String {
+    const LONGEST: usize = 200;
+    let shown = match line.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let host = rest[..end].rsplit_once('@').map_or(&rest[..end], |(_, host)| host);
+            format!("{scheme}://{host}{}", &rest[end..])
+        }
+        None => line.to_owned(),
+    };
+    shown.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_names_nobody_who_logs_in() {
+        assert_eq!(address("https://ann:key@example.org/a.git"), "https://example.org/a.git");
+        assert_eq!(address("git://127.0.0.1:9418/a@b"), "git://127.0.0.1:9418/a@b");
+        assert_eq!(address("git@example.org:a.git"), "git@example.org:a.git");
+    }
+
+    #[test]
+    fn quotes_and_exclamation_marks_are_quoted_as_git_reads_them() {
+        assert_eq!(quoted("a'b!c"), r"'a'\''b'\!'c'");
+    }
+}
