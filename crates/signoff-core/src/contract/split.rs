@@ -112,7 +112,9 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     let spaced = last.is_whitespace() || next.is_whitespace();
     let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
-    if spaced || closes || markup || message.is_inside_json(seam) {
+    // The header of a hunk is what makes its lines a diff.
+    let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
+    if spaced || closes || markup || header || message.is_inside_json(seam) {
         return false;
     }
     match message.outline().shown_across(seam) {
@@ -121,7 +123,15 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
         Some(Shown::Html) => before.ends_with(COMMENT_END),
         // With a word behind it, the mark of a code block opens one and ends none.
         Some(Shown::Code) => is_fence(before) && !next.is_alphanumeric(),
-        Some(_) => false,
+        Some(
+            Shown::Diff
+            | Shown::Quote
+            | Shown::InlineCode
+            | Shown::Comment
+            | Shown::Struck
+            | Shown::Link
+            | Shown::Element,
+        ) => false,
     }
 }
 

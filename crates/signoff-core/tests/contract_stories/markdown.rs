@@ -172,6 +172,6 @@ fn the_nonce_line_binds_the_verdict_beside_it() {
     two bound ones that differ
         ! disagreement @46: two answers in one message say different things
     "#);
-    let unbound = "<!-- signoff:n-0000 -->\n**Verdict: APPROVED**";
-    insta::assert_snapshot!(tell(Contract::Markdown, unbound, &ask(Contract::Markdown)), @"approved");
+    let wrong = "<!-- signoff:n-0000 -->\n**Verdict: APPROVED**";
+    insta::assert_snapshot!(tell(Contract::Markdown, wrong, &ask(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
 }

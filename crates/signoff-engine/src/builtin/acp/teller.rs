@@ -64,6 +64,10 @@ impl<W: Write> Teller<W> {
             // Old messages, told again.
         } else if let SessionUpdate::AgentMessageChunk(chunk) = update {
             self.chunk(chunk);
+        } else if let SessionUpdate::AgentThoughtChunk(_) = update {
+            // What it says after a thought is another block.
+            self.flush();
+            self.begins = true;
         } else if let SessionUpdate::ToolCall(call) = update {
             let id = call.tool_call_id.clone();
             let fields = ToolCallUpdateFields::new()
