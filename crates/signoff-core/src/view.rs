@@ -7,6 +7,7 @@ mod question;
 mod run_row;
 mod status;
 mod task_row;
+mod task_state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use question::QuestionView;
 pub use run_row::RunRow;
 pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
+pub use task_state::TaskState;
 
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::heard::TroubleKind;
@@ -83,6 +85,7 @@ pub struct LoopView {
     pub worktree: String,
     pub badge: Badge,
     pub status: Status,
+    pub state: TaskState,
     pub phase: String,
     pub pass: u32,
     /// The same with how far it goes, where people count the phases.
@@ -385,6 +388,7 @@ impl LoopFold {
         let phase = policy.workflow.phases.get(this.at.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
         let open = this.ledger.entries().iter().filter(|entry| entry.state == State::Open);
+        let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
         LoopView {
             id: loop_id.clone(),
             task: self.task,
@@ -393,7 +397,8 @@ impl LoopFold {
             base: self.base.clone(),
             worktree: self.worktree.clone(),
             badge: self.badge(),
-            status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
+            status: Status::of(this, is_blocked),
+            state: TaskState::of_loop(this, is_blocked),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
             place: PhasePlace::of(this, policy),

@@ -103,7 +103,15 @@ fn a_column_that_is_new_is_told_from_the_log() {
     drop((lease, store));
     let of_runs = ["stage", "group_number", "group_count", "branch", "specification", "cost_is_estimated"];
     let of_runs: String = of_runs.map(|column| format!("ALTER TABLE runs DROP COLUMN {column};")).concat();
-    let of_tasks = ["approved_commit", "tracker", "tracker_id", "cost_is_estimated"];
+    let of_tasks = [
+        "approved_commit",
+        "tracker",
+        "tracker_id",
+        "cost_is_estimated",
+        "state",
+        "landed_commit",
+        "run_commit",
+    ];
     let of_tasks: String = of_tasks.map(|column| format!("ALTER TABLE tasks DROP COLUMN {column};")).concat();
     let of_loops: String = ["loops", "loop_reviews"]
         .map(|table| format!("ALTER TABLE {table} DROP COLUMN cost_is_estimated;"))
