@@ -44,7 +44,7 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
         tasks.iter().filter(|task| task.status != Status::Completed).map(|task| task.id).collect();
     let mut out = String::with_capacity(tasks.len() * 96);
     for (task, title) in tasks.iter().zip(&titles) {
-        let (mark, id, word) = (words::mark(task.status), task.id, task.kind.word());
+        let (mark, id, word) = (task.state().mark(), task.id, task.kind.word());
         // Writing to a string cannot fail.
         let _ =
             write!(out, "  {mark} {id:>number$}. {word:kind$} {}    {}", pad(title, widest), standing(task));

@@ -3,24 +3,10 @@
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Failure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
-use signoff_core::view::{LoopView, Status, Wait};
+use signoff_core::view::{LoopView, Wait};
 use signoff_core::workflow::Role;
 
 use crate::fit::cut;
-
-/// The sign in front of a task.
-pub fn mark(status: Status) -> char {
-    match status {
-        Status::Pending => '·',
-        Status::InProgress => '→',
-        Status::Waiting => '?',
-        Status::Paused => '‖',
-        Status::Completed => '✓',
-        Status::Failed | Status::Stuck => '✗',
-        Status::Blocked => '▪',
-        Status::Cancelled => '–',
-    }
-}
 
 /// A reason's code, as the JSON interfaces have it.
 pub fn code(reason: Reason) -> String {

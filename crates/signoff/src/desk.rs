@@ -10,6 +10,7 @@ use signoff_core::config::Settings;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::view::{RunRow, RunView, Status, TaskRow, void_approvals};
+use signoff_engine::detect;
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
@@ -179,7 +180,7 @@ impl Bench {
     pub fn at(directory: &Path) -> Result<Self, Failure> {
         let git = persons_git();
         let repository = Repository::discover(&git, directory)?;
-        let settings = settings::load(Some(repository.root()))?;
+        let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
         let store = Arc::new(SqliteStore::open_with(layout.root(), store_options())?);
@@ -188,6 +189,18 @@ impl Bench {
         repository.repair_checkout()?;
         Ok(Self { repository, layout, settings, store })
     }
+}
+
+/// The settings with the checks of the project, where none are configured: those of the commit that new work begins at.
+/// Where there is none yet, or git cannot tell, there are no checks; the commands that work say what is wrong.
+pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
+    if !settings.checks().is_empty() {
+        return settings;
+    }
+    let base = repository.default_branch().ok().and_then(|branch| repository.head_of(&branch).ok().flatten());
+    let found = base.and_then(|head| detect::checks_at(repository, &head.commit, detect::is_installed).ok());
+    let found = found.unwrap_or_default().checks;
+    settings.with_found_checks(found.into_iter().map(|one| (one.name, one.command)).collect())
 }
 
 /// Finishes a checkout that a killed program left behind: its lock keeps the person's own git from working. What cannot be

@@ -163,6 +163,9 @@ impl Settings {
         place: Place<'_>,
         turn: usize,
     ) -> Result<AssignedReviewer, ConfigError> {
+        if let Some(checks) = self.seated_checks(name, place) {
+            return Ok(checks);
+        }
         let settings = self.written.reviewers.0.get(name.as_str()).cloned().unwrap_or_default();
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),

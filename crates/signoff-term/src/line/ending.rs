@@ -104,7 +104,7 @@ pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
     let stopped = ending.reason.filter(|_| ending.outcome != Outcome::CompletedWithIssues);
     let bound = stopped.and_then(|reason| max_cycles(step.after, step.policy, reason));
     let mut lines: Vec<_> = bound.into_iter().collect();
-    let mark = words::mark(row.status);
+    let mark = row.state.mark();
     let subject = words::subject(row);
     let how = how(step.after, &ending.outcome, ending.reason, step.policy);
     lines.push(Line::Own(format!("{mark} {subject} {how}")));

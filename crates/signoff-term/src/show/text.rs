@@ -7,7 +7,7 @@ use signoff_core::review::Finding;
 use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
 use crate::attention::{self, Scene};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
-use crate::{status, words};
+use crate::status;
 
 /// Title, facts, cycles, findings, attempts, notes, artifacts, question, and what to type next.
 pub fn text(report: &Report, scene: &Scene) -> String {
@@ -44,7 +44,7 @@ fn section(title: &str, lines: Vec<String>) -> Option<String> {
 
 fn head(report: &Report) -> String {
     let task = &report.task;
-    let mut out = format!("{} {}. {}\n", words::mark(task.status), task.id, cut(&task.title, 200));
+    let mut out = format!("{} {}. {}\n", task.state().mark(), task.id, cut(&task.title, 200));
     let optional = |value: &Option<String>| value.as_deref().map(|value| cut(value, 200));
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     let facts = [

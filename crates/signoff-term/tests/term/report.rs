@@ -703,7 +703,7 @@ fn a_task_says_plainly_how_it_stands() {
         .chain([TaskRow { run_id: None, ..row(50, "Never", Status::Pending) }])
         .map(|row| {
             let standing = signoff_term::report::of_task(&row, row.id == 31);
-            format!("{} {}", standing.mark(), standing.text)
+            format!("{} {}", standing.mark, standing.text)
         })
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
@@ -791,7 +791,7 @@ fn a_run_that_nobody_signed_off_passes_nowhere() {
             assert!(end.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error")));
         }
         let (run, task) = (account.standing(), &account.tasks[0].standing);
-        told.push(format!("{} {} {}\n  {} {}", run.mark(), run.kind, run.text, task.mark(), task.text));
+        told.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
     }
     insta::assert_snapshot!(told.join("\n"), @"
     ! open Ended with 1 task, 1 of them not signed off
