@@ -38,16 +38,16 @@ fn every_status_and_outcome() {
         }
     }
     insta::assert_snapshot!(table, @"
-                     none      approved  accepted  completed exhausted discussio failed    stuck     cancelled
-        pending      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        in_progress  Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        waiting      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        paused       Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        completed    Done      Done      Done      Attention Attention Attention Failed    Failed    Done
-        failed       Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        stuck        Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        blocked      Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        cancelled    Done      Done      Done      Done      Done      Done      Failed    Failed    Done
+                 none      approved  accepted  completed exhausted discussio failed    stuck     cancelled
+    pending      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    in_progress  Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    waiting      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    paused       Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    completed    Done      Done      Done      Attention Attention Attention Failed    Failed    Attention
+    failed       Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    stuck        Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    blocked      Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    cancelled    Done      Done      Done      Done      Done      Done      Failed    Failed    Done
     ");
 }
 
@@ -86,6 +86,27 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
     };
     let table: Vec<String> = situations.iter().map(line).collect();
     insta::assert_snapshot!(table.join("\n"), @"
+    in the queue                  queued      · 3
+    implementing                  working     → 3
+    reviewing                     reviewing   → 3
+    fixing                        fixing      → 3
+    landing                       landing     → 3
+    paused                        paused      ‖ 3
+    waits for a task that failed  blocked     ▪ 1
+    open question                 needs_you   ! 3
+    bound reached                 needs_you   ! 3
+    discussion                    needs_you   ! 3
+    completed with issues         needs_you   ! 3
+    nothing to review             needs_you   ! 3
+    stuck                         needs_you   ! 1
+    approved                      approved    ✓ 0
+    approved by a person          approved    ✓ 0
+    approved, its group waits     approved    ✓ 0
+    in the default branch         landed      ✓ 0
+    review turned off             unreviewed  ○ 0
+    rejected by a person          rejected    ✗ 3
+    failed                        failed      ✗ 1
+    cancelled                     cancelled   - 0
     ");
     for (what, task) in &situations {
         let passes = invocation(std::slice::from_ref(task)).code() == 0;
