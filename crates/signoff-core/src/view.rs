@@ -27,7 +27,6 @@ pub use task_state::TaskState;
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::heard::TroubleKind;
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
-use crate::ledger::State;
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
@@ -265,10 +264,14 @@ impl RunView {
         started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
+    /// How an attempt was started.
+    pub fn launch(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&Launch> {
+        self.loops.get(loop_id)?.launches.get(&attempt)
+    }
+
     /// Which agent an attempt is of.
     pub fn agent(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&str> {
-        let launch = self.loops.get(loop_id)?.launches.get(&attempt)?;
-        Some(launch.agent.as_str())
+        self.launch(loop_id, attempt).map(|launch| launch.agent.as_str())
     }
 
     /// The loops in order of their ids. A checkpoint's loop shows in the row of the one that it looks at.
@@ -387,7 +390,6 @@ impl LoopFold {
         let policy = self.policy.as_deref().unwrap_or(policy);
         let phase = policy.workflow.phases.get(this.at.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
-        let open = this.ledger.entries().iter().filter(|entry| entry.state == State::Open);
         let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
         LoopView {
             id: loop_id.clone(),
@@ -411,7 +413,7 @@ impl LoopFold {
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
             reason: ending.and_then(|ending| ending.reason).or_else(|| this.paused_for()),
-            open_findings: open.count(),
+            open_findings: this.open_findings(),
             usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
             last_line: self.last_line.clone(),
             since: self.since,

@@ -228,6 +228,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
+        (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
+            format!("nothing: it is in the default branch; signoff diff {id}")
+        }
         (Status::Completed, Some("approved" | "accepted")) => {
             format!("signoff diff {id}, then signoff merge {id}")
         }

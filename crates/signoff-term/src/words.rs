@@ -6,7 +6,12 @@ use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::{LoopView, Wait};
 use signoff_core::workflow::Role;
 
-use crate::fit::cut;
+use crate::fit::{count, cut};
+
+/// `, 1 open finding`, behind the word for approved work; nothing where none is open.
+pub fn open_findings(open: u64) -> String {
+    if open == 0 { String::new() } else { format!(", {}", count(open, "open finding")) }
+}
 
 /// A reason's code, as the JSON interfaces have it.
 pub fn code(reason: Reason) -> String {

@@ -101,7 +101,8 @@ impl Settings {
             && !self.written.reviewers.0.contains_key(CHECKS)
             && !self.workflows.contains_key(&place.workflow.name);
         let known = place.workflow.reviewers.get(name).filter(|_| is_ours)?;
-        let timeout = place.phase.judge().and_then(|policy| policy.gate.review_timeout);
+        let said = place.phase.judge().and_then(|policy| policy.gate.review_timeout);
+        let (agent, told) = (checks_agent(), self.told(place, "review_timeout"));
         Some(AssignedReviewer {
             name: name.clone(),
             kind: known.kind,
@@ -109,9 +110,9 @@ impl Settings {
             require_nonce: false,
             workspace: ReviewWorkspace::Copy,
             prompt: None,
-            agent: checks_agent(),
             model: None,
-            timeout: timeout.unwrap_or(self.limits().attempt),
+            timeout: self.timeout(said, told, &agent),
+            agent,
         })
     }
 }

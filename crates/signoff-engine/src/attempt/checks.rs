@@ -52,7 +52,7 @@ pub fn of_reviewer(
         let none = "no checks are configured: name them in [checks] of signoff.toml";
         return Ok(Err(Unstarted::Failed(none.to_owned())));
     }
-    let terms = terms(shop, task, &dir);
+    let terms = (reviewer.timeout, environment::of(task, &dir, &Told::default()));
     let launch = match reviewer.workspace {
         ReviewWorkspace::Shared => launch_of(shop, &dir, (Path::new(&task.place.worktree), &list), terms)?,
         ReviewWorkspace::Copy => {

@@ -7,11 +7,15 @@ use serde::Deserialize;
 use signoff_core::ids::{Commit, FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
 use signoff_core::ledger::{Entry, Ledger, Round};
 use signoff_core::machine::{Event, LandReport, Loop, Stage};
+use signoff_core::review::{Finding, Note, Severity};
 use signoff_core::similarity::fingerprint;
 use signoff_core::view::QuestionView;
 
 use super::Arrived;
-use crate::record::{IssueRecord, QuestionRecord};
+use crate::record::{IssueRecord, QuestionRecord, ReviewRecord};
+
+/// The type of an issue that is a minor note.
+const NOTE: &str = "note";
 
 #[derive(Default)]
 pub(super) struct Track {
@@ -111,6 +115,25 @@ impl Track {
                 review: record.id.clone(),
                 task: record.task,
                 finding: finding.clone(),
+                entry: None,
+            });
+        }
+        self.noted(record);
+    }
+
+    /// Minor notes stand beside the findings; they are in no ledger and have no state.
+    fn noted(&mut self, record: &ReviewRecord) {
+        let first = record.review.findings.len() + 1;
+        for (number, note) in (first..).zip(&record.review.minor) {
+            let Note { file, line, description } = note.clone();
+            let finding = Finding::of(&record.review.reviewer, NOTE, Severity::Minor, description);
+            self.issues.push(IssueRecord {
+                id: format!("{}-{number}", record.id),
+                run: record.run,
+                loop_id: record.loop_id.clone(),
+                review: record.id.clone(),
+                task: record.task,
+                finding: Finding { file, line, ..finding },
                 entry: None,
             });
         }

@@ -193,7 +193,10 @@ impl LineRenderer {
 fn all_approved(tasks: &[&LoopView]) -> String {
     let by_person = tasks.iter().filter(|row| row.outcome == Some("accepted")).count();
     match by_person {
-        0 => "is through, all approved".to_owned(),
+        0 => {
+            let open: usize = tasks.iter().map(|row| row.open_findings).sum();
+            format!("is through, all approved{}", words::open_findings(open as u64))
+        }
         by_person => format!("is through, {by_person} of {} approved by a person", tasks.len()),
     }
 }

@@ -116,10 +116,11 @@ fn completed(task: &TaskRow) -> Standing {
         0 => String::new(),
         cycles => format!(" after {}", count(cycles, "review")),
     };
+    let left = words::open_findings(u64::from(task.open_findings));
     let open = |text: &str| Standing::new("open", format!("{text}{reviews}{}", because(task)));
     match task.outcome.as_deref() {
-        Some("approved") => Standing::new("passed", format!("Approved{reviews}")),
-        Some("accepted") => Standing::new("passed", "Approved by a person".to_owned()),
+        Some("approved") => Standing::new("passed", format!("Approved{reviews}{left}")),
+        Some("accepted") => Standing::new("passed", format!("Approved by a person{left}")),
         None => Standing::new("open", "Done, not reviewed".to_owned()),
         Some("discussion") => open("To be discussed"),
         Some(_) => open("Not approved"),

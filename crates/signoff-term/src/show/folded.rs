@@ -105,7 +105,7 @@ impl Folded {
         else {
             return;
         };
-        kept.moved(&Step { before: &before, event, after, policy, agent: None }, recorded);
+        kept.moved(&Step { before: &before, event, after, policy, launch: None }, recorded);
     }
 
     /// The loops in order of their ids.

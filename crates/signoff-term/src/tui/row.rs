@@ -217,6 +217,7 @@ fn ended(view: &LoopView) -> String {
     let how = how.or(view.outcome).unwrap_or("completed");
     let why = view.reason.map(|reason| format!(": {}", words::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
+        open if view.state.is_approved() => words::open_findings(open),
         0 => String::new(),
         open => format!(", {} open", count(open, "finding")),
     };

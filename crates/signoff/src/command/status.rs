@@ -30,9 +30,13 @@ struct Listed {
 }
 
 impl Listed {
-    fn find() -> Result<Self, Failure> {
+    /// Whether work has landed is told by git, which takes its time: only JSON says it.
+    fn find(asks_git: bool) -> Result<Self, Failure> {
         let Some(desk) = Desk::find()? else { return Ok(Self::default()) };
-        let (tasks, runs) = (desk.tasks()?, desk.runs()?);
+        let (mut tasks, runs) = (desk.tasks()?, desk.runs()?);
+        if asks_git {
+            desk.note_landed(&mut tasks);
+        }
         let driven = driven(&*desk.store, &tasks, &runs)?;
         Ok(Self { questions: desk.store.questions()?, tasks, runs, driven })
     }
@@ -48,12 +52,12 @@ impl Listed {
 
 /// What `status --json` prints.
 pub fn report() -> Result<StatusReport, Failure> {
-    Ok(Listed::find()?.report())
+    Ok(Listed::find(true)?.report())
 }
 
 /// Runs the command.
 pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find()?;
+    let listed = Listed::find(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else if listed.tasks.is_empty() && listed.runs.is_empty() {
@@ -66,7 +70,7 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
 
 /// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
 pub fn attention(console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find()?;
+    let listed = Listed::find(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else {
