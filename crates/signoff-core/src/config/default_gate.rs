@@ -49,16 +49,16 @@ impl Settings {
         gates.any(|phase| self.gate_origin(workflow, phase.gate_name(), "reviewers").is_some())
     }
 
-    /// Gives the project's checks a seat at each gate that judges tasks and whose reviewers nobody named. A workflow of
-    /// one's own, and one that runs checks in a phase, has what it says.
+    /// Gives the project's checks a seat at each gate that judges tasks and whose reviewers nobody named, and lets gates name
+    /// them. A workflow of one's own, and one that runs checks in a phase, has what it says.
     pub(super) fn seat_checks(&self, workflow: &mut Workflow) {
         let runs_checks = workflow.phases.iter().any(|phase| matches!(phase.kind, PhaseKind::Check(_)));
-        let is_own = self.workflows.contains_key(&workflow.name);
-        if runs_checks || is_own || self.project_checks().is_empty() {
+        if self.workflows.contains_key(&workflow.name) {
             return;
         }
         let (name, seat) = (workflow.name.clone(), ReviewerName::from(CHECKS));
-        for phase in &mut workflow.phases {
+        let joins = !runs_checks && !self.project_checks().is_empty();
+        for phase in workflow.phases.iter_mut().filter(|_| joins) {
             let named = self.gate_origin(&name, phase.gate_name(), "reviewers").is_some();
             let PhaseKind::Gate(policy) = &mut phase.kind else { continue };
             let seats = &mut policy.gate.reviewers;
@@ -66,8 +66,12 @@ impl Settings {
                 seats.push(seat.clone());
             }
         }
-        let reviewer = Reviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
-        workflow.reviewers.entry(seat).or_insert(reviewer);
+        let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+        let mut seats = phases.filter_map(|phase| phase.judge()).flat_map(|judge| &judge.gate.reviewers);
+        if seats.any(|name| *name == seat) {
+            let reviewer = Reviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
+            workflow.reviewers.entry(seat).or_insert(reviewer);
+        }
     }
 
     /// Where only the checks are a reason to review, and nothing asks for more, they alone are the gate.

@@ -157,7 +157,7 @@ fn switch(workflow: &mut Workflow, asked: Option<bool>, kind: &TaskTypeSettings)
 fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeSettings) -> Workflow {
     let mut gates = gates_of_work(&workflow);
     for policy in gates.iter_mut().filter_map(Phase::judge_mut) {
-        policy.gate.enabled = asked.unwrap_or(policy.gate.enabled);
+        policy.gate.enabled = asked == Some(true);
     }
     let fixing = gates.iter().find_map(|phase| gate(phase)?.gate.fix_timeout);
     let timeout = span(&kind.timeout_minutes).or(fixing);

@@ -75,6 +75,7 @@ mod secrets;
 mod serve;
 mod session;
 #[cfg(test)]
+mod signing_off;
 mod slots;
 mod state;
 mod stats;
