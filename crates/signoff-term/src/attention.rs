@@ -6,7 +6,7 @@ use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 
 use crate::fit::cut;
-use crate::{runs, status, words};
+use crate::{runs, status};
 
 const EMPTY: &str = "\
 Nothing to do yet.
@@ -157,7 +157,7 @@ fn listed(tasks: &[&TaskRow], scene: &Scene) -> String {
     let mut out = String::new();
     for task in tasks.iter().take(SHOWN) {
         let (title, standing) = (cut(&task.title, status::TITLE), status::in_words(task));
-        out.push_str(&format!("  {} {}. {title}: {standing}\n", words::mark(task.status), task.id));
+        out.push_str(&format!("  {} {}. {title}: {standing}\n", task.state().mark(), task.id));
         out.push_str(&format!("      {}\n", next(task, scene)));
     }
     out
@@ -227,6 +227,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         }
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
+        }
+        (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
+            format!("nothing: it is in the default branch; signoff diff {id}")
         }
         (Status::Completed, Some("approved" | "accepted")) => {
             format!("signoff diff {id}, then signoff merge {id}")

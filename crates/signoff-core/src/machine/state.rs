@@ -11,7 +11,7 @@ use super::outcome::{Ending, Outcome, Reason};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
 use crate::ledger::Ledger;
 use crate::policy::Rung;
-use crate::review::{Finding, Review};
+use crate::review::{Bar, Finding, Review};
 
 /// The tip of a loop's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -327,6 +327,11 @@ impl Default for Loop {
 }
 
 impl Loop {
+    /// How many findings are open, whatever their severity.
+    pub fn open_findings(&self) -> usize {
+        self.ledger.open(Bar::Low).count()
+    }
+
     /// The commit that reviewers or a person approved, where that is how it ended.
     pub fn approved_commit(&self) -> Option<&Commit> {
         let Stage::Done(ending) = &self.stage else { return None };

@@ -186,7 +186,7 @@ impl Widths {
         let right =
             |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
         let parts = [
-            (self.word, pad(&badge, self.word), ink.badge(row.badge)),
+            (self.word, pad(&badge, self.word), ink.badge(row.badge, row.state)),
             (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
             (self.place, pad(&shorten(row.place.clone(), self.place), self.place), base),
             (self.clock, right(elapsed, self.clock), base),

@@ -180,7 +180,7 @@ fn title(row: &Row, elapsed: &str, others: usize, (ink, width): (super::Ink, usi
     let parts = [row.name.as_str(), &row.place, &row.cost, elapsed];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let left = vec![
-        span(row.word.clone(), ink.badge(row.badge)),
+        span(row.word.clone(), ink.badge(row.badge, row.state)),
         span(format!("  {}", parts.join("  ")), ink.bold()),
     ];
     let needs = match others {
