@@ -18,6 +18,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
+use signoff_engine::landing::LatestLandings;
 use signoff_engine::notify::Person;
 use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
@@ -171,6 +172,7 @@ fn shop(
         readings: Readings::default(),
         once: Once::default(),
         mending: Mutex::default(),
+        latest_landings: LatestLandings::default(),
     }))
 }
 
