@@ -18,7 +18,7 @@ pub use covered::{Asked, Range, Records, check};
 pub use direct::{Direct, land, land_run, make_ready};
 pub use latest::LatestLandings;
 pub use refused::Tried;
-pub use whole::{OwnWork, approved, keep, looked_at};
+pub use whole::{OwnWork, approved, final_review_refusal, keep, looked_at};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -368,6 +368,21 @@ pub fn task_id(text: &str) -> Result<TaskId, String> {
     digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
 }
 
+/// What a person decides about: a task, or a run's final review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskOrRun {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// A task's number, or a run as `run-3`, on the command line.
+pub fn task_or_run(text: &str) -> Result<TaskOrRun, String> {
+    if text.starts_with("run-") {
+        return run_id(text).map(TaskOrRun::Run);
+    }
+    task_id(text).map(TaskOrRun::Task)
+}
+
 /// A run's number on the command line.
 pub fn run_id(text: &str) -> Result<RunId, String> {
     let digits = text.strip_prefix("run-").or_else(|| text.strip_prefix('#')).unwrap_or(text);

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use signoff_core::config::LandBy;
-use signoff_core::ids::{Commit, LoopId};
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ids::{Commit, LoopId, RunId};
+use signoff_core::machine::{Again, Stage};
+use signoff_core::review::Bar;
 use signoff_core::workflow::Landing;
 
 use super::covered::{self, Range};
@@ -22,8 +25,47 @@ pub struct OwnWork<'a> {
     pub by: LandBy,
 }
 
+/// Why a run cannot land because of its final review; none if that is approved or has not begun.
+pub fn final_review_refusal(board: &Board) -> Option<EngineError> {
+    let state = &board.loops.get(&LoopId::whole())?.state;
+    let cancelled = board.machine.stage == RunStage::Done(RunOutcome::Cancelled);
+    if cancelled || state.approved_commit().is_some() {
+        return None;
+    }
+    let run = board.run;
+    let Stage::Done(ending) = &state.stage else {
+        return Some(EngineError::NotLanded {
+            message: format!("run {run} cannot land: its final review is not over"),
+            hint: format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question"),
+        });
+    };
+    let open: Vec<&str> = state.ledger.open(Bar::Low).map(|entry| entry.finding.id.as_str()).collect();
+    let findings = match open.len() {
+        0 => String::new(),
+        1 => " (1 open finding)".to_owned(),
+        count => format!(" ({count} open findings)"),
+    };
+    let hint = ways_on(run, ending.again != Again::Nothing, open.first().copied());
+    let message = format!("run {run} cannot land: its final review did not approve it{findings}");
+    Some(EngineError::NotLanded { message, hint })
+}
+
+/// The commands that decide about a final review which did not approve.
+pub fn ways_on(run: RunId, can_be_retried: bool, finding: Option<&str>) -> String {
+    let retry = can_be_retried.then(|| format!("`signoff retry run-{run}` fixes and reviews it once more"));
+    let dispute = finding.filter(|_| can_be_retried).map(|finding| {
+        format!("`signoff dispute {finding} --reason TEXT` rejects a finding, before the retry")
+    });
+    let accept =
+        format!("`signoff edit run-{run} --verdict APPROVED --reason TEXT` accepts the run in your name");
+    retry.into_iter().chain(dispute).chain([accept]).collect::<Vec<_>>().join("; ")
+}
+
 /// The commit of a run's branch that was approved, with everything that landed on it; or why there is none.
 pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, EngineError> {
+    if let Some(refusal) = final_review_refusal(board) {
+        return Err(refusal);
+    }
     let (run, branch) = (board.run, board.run.branch());
     let commit = commit_of(board).ok_or_else(|| EngineError::NotLanded {
         message: format!("run {run} cannot land as a whole: nobody has approved it"),
