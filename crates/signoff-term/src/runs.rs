@@ -124,6 +124,7 @@ fn standing(run: &RunRow, by: &[&TaskRow]) -> String {
         "reviewing" => "final review".to_owned(),
         "landing" => "landing on the default branch".to_owned(),
         _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        _ if run.failed_as_a_whole() => "final review failed".to_owned(),
         _ => run.status.clone(),
     };
     format!("run {}{name}: {stage}", run.id)
@@ -145,9 +146,11 @@ fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
     let id = run.id;
     if run.failed_as_a_whole() {
         let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
-        let landed = run.branch.as_ref().filter(|_| run.groups != Some(0));
-        let landed = landed.map(|branch| format!("what landed is on {branch}: signoff land"));
-        return std::iter::once(look).chain(landed).collect();
+        // One that failed in planning is planned anew.
+        let decide = run.groups.filter(|groups| *groups > 0).map(|_| {
+            format!("signoff retry run-{id}, or signoff edit run-{id} --verdict APPROVED --reason TEXT")
+        });
+        return std::iter::once(look).chain(decide).collect();
     }
     if run.status == "blocked" {
         let ways = by.iter().take(NAMED).map(|task| {
