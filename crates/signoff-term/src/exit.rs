@@ -70,7 +70,9 @@ impl Invocation<'_> {
 pub fn of_task(task: &TaskRow) -> Standing {
     let told = match task.outcome.as_deref() {
         Some("failed" | "stuck") => Standing::Failed,
-        Some("exhausted" | "discussion" | "completed_with_issues") => Standing::Attention,
+        Some("exhausted" | "discussion" | "completed_with_issues" | "nothing_to_review") => {
+            Standing::Attention
+        }
         Some(_) | None => Standing::Done,
     };
     let status = match task.status {

@@ -19,7 +19,8 @@ pub struct TaskRow {
     #[serde(rename = "type")]
     pub kind: TaskType,
     pub status: Status,
-    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`, `failed`, `stuck`, `cancelled`.
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
+    /// `nothing_to_review`, `failed`, `stuck`, `cancelled`.
     pub outcome: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
     pub final_verdict: Option<String>,

@@ -110,6 +110,7 @@ fn completed(task: &TaskRow) -> Standing {
         Some("accepted") => Standing::new("passed", "Approved by a person".to_owned()),
         None => Standing::new("open", "Done, not reviewed".to_owned()),
         Some("discussion") => open("To be discussed"),
+        Some("nothing_to_review") => Standing::new("open", "Nothing to review".to_owned()),
         Some(_) => open("Not approved"),
     }
 }
