@@ -172,6 +172,9 @@ fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
 
 /// Whether a run waits for somebody to resolve this task.
 fn blocks(task: &TaskRow, run: &RunRow) -> bool {
-    let stopped = matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "failed" | "stuck"));
+    let stopped = matches!(
+        task.outcome.as_deref(),
+        Some("exhausted" | "discussion" | "nothing_to_review" | "failed" | "stuck")
+    );
     task.run_id == Some(run.id) && (stopped || matches!(task.status, Status::Failed | Status::Stuck))
 }

@@ -61,7 +61,18 @@ fn start(this: &mut Run, policy: &RunPolicy) {
 
 /// What a run is worth whose planning or final review did not get through.
 fn broken_off(outcome: &Outcome) -> RunOutcome {
-    if *outcome == Outcome::Cancelled { RunOutcome::Cancelled } else { RunOutcome::Failed }
+    match outcome {
+        Outcome::Cancelled => RunOutcome::Cancelled,
+        Outcome::NothingToReview => RunOutcome::Attention,
+        Outcome::Approved { .. }
+        | Outcome::Accepted { .. }
+        | Outcome::Unreviewed
+        | Outcome::CompletedWithIssues
+        | Outcome::Exhausted
+        | Outcome::Discussion
+        | Outcome::Failed
+        | Outcome::Stuck => RunOutcome::Failed,
+    }
 }
 
 fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
