@@ -136,8 +136,7 @@ fn report(
 }
 
 const RECORDED: &str = "The result is recorded. Nothing more is to be reported: end your work now.";
-const RECORDED_TOO: &str =
-    "This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.";
+const RECORDED_TOO: &str = "This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.";
 
 /// Whether a call that cannot be read speaks against the work: it says so, or follows a call that counts without
 /// repeating that the work passed.

@@ -172,9 +172,7 @@ impl From<Violation> for Inconclusive {
             ViolationCode::NonceMissing
             | ViolationCode::NonceMismatch
             | ViolationCode::CommitMismatch
-            | ViolationCode::WrongLoop => {
-                Self::Unbound(violation)
-            }
+            | ViolationCode::WrongLoop => Self::Unbound(violation),
             ViolationCode::TooLarge
             | ViolationCode::TooDeep
             | ViolationCode::NotUtf8

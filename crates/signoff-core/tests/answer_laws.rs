@@ -270,10 +270,25 @@ fn parts() -> impl Strategy<Value = String> {
     let mut words: Vec<String> = approvals(NONCE).into_iter().map(|(_, text)| text).collect();
     words.extend(refusals());
     words.extend(
-        ["I looked.", "> quoted", "```", "~~~", "`", "~~", "<!--", "-->", "    ", "- ", "+", "@@ -1,2 +1,2 @@"]
-            .map(str::to_owned),
+        [
+            "I looked.",
+            "> quoted",
+            "```",
+            "~~~",
+            "`",
+            "~~",
+            "<!--",
+            "-->",
+            "    ",
+            "- ",
+            "+",
+            "@@ -1,2 +1,2 @@",
+        ]
+        .map(str::to_owned),
     );
-    words.extend(["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned));
+    words.extend(
+        ["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned),
+    );
     let gap = select(vec!["\n", "\n\n", " "]);
     prop::collection::vec((select(words), gap), 1..5)
         .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())

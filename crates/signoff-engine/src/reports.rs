@@ -198,7 +198,8 @@ pub fn arguments(report: Vec<u8>) -> Vec<u8> {
     let read: Option<Value> = serde_json::from_slice(&report).ok();
     let arguments = read.as_ref().and_then(|read| read.get("arguments"));
     let calls = read.as_ref().and_then(|read| read.get("calls")).and_then(Value::as_array);
-    let all: Vec<String> = arguments.into_iter().chain(calls.into_iter().flatten()).map(Value::to_string).collect();
+    let all: Vec<String> =
+        arguments.into_iter().chain(calls.into_iter().flatten()).map(Value::to_string).collect();
     if all.is_empty() { report } else { all.join("\n").into_bytes() }
 }
 

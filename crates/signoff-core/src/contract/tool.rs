@@ -19,10 +19,10 @@ pub(super) fn parse(calls: Option<&[u8]>, ask: &Ask) -> Result<Review, Violation
     };
     let text = decode(bytes)?;
     let calls = objects(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reviews: Vec<_> = calls.into_iter().map(|call| call.and_then(|call| review(&call, ask))).collect();
-    let refuses = |review: &Result<Review, Violation>| {
-        review.as_ref().is_ok_and(|review| !review.verdict.approves())
-    };
+    let mut reviews: Vec<_> =
+        calls.into_iter().map(|call| call.and_then(|call| review(&call, ask))).collect();
+    let refuses =
+        |review: &Result<Review, Violation>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
     if reviews.iter().any(refuses) {
         let refusals = reviews.into_iter().filter(refuses).flatten();
         return refusals.reduce(together).map(|review| binding::finish(review, ask)).ok_or_else(repeated);

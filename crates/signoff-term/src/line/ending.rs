@@ -1,7 +1,7 @@
 //! Questions, gates passed by, starting over, and the end.
 
-use signoff_core::policy::Bound;
 use signoff_core::machine::{Again, Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::policy::Bound;
 use signoff_core::view::LoopView;
 
 use super::{Line, place};
