@@ -124,6 +124,7 @@ fn standing(run: &RunRow, by: &[&TaskRow]) -> String {
         "reviewing" => "final review".to_owned(),
         "landing" => "landing on the default branch".to_owned(),
         _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        _ if run.failed_as_a_whole() => "final review failed".to_owned(),
         _ => run.status.clone(),
     };
     format!("run {}{name}: {stage}", run.id)
@@ -145,9 +146,11 @@ fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
     let id = run.id;
     if run.failed_as_a_whole() {
         let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
-        let landed = run.branch.as_ref().filter(|_| run.groups != Some(0));
-        let landed = landed.map(|branch| format!("what landed is on {branch}: signoff land"));
-        return std::iter::once(look).chain(landed).collect();
+        // One that failed in planning is planned anew.
+        let decide = run.groups.filter(|groups| *groups > 0).map(|_| {
+            format!("signoff retry run-{id}, or signoff edit run-{id} --verdict APPROVED --reason TEXT")
+        });
+        return std::iter::once(look).chain(decide).collect();
     }
     if run.status == "blocked" {
         let ways = by.iter().take(NAMED).map(|task| {
@@ -169,6 +172,9 @@ fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
 
 /// Whether a run waits for somebody to resolve this task.
 fn blocks(task: &TaskRow, run: &RunRow) -> bool {
-    let stopped = matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "failed" | "stuck"));
+    let stopped = matches!(
+        task.outcome.as_deref(),
+        Some("exhausted" | "discussion" | "nothing_to_review" | "failed" | "stuck")
+    );
     task.run_id == Some(run.id) && (stopped || matches!(task.status, Status::Failed | Status::Stuck))
 }

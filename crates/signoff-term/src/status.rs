@@ -133,6 +133,7 @@ fn verdict(task: &TaskRow) -> Option<String> {
         (Some(verdict), Some("approved")) => Some(format!("{verdict}{cycles}{}", open(task))),
         (Some(verdict), _) => Some(format!("{verdict}{cycles}")),
         (None, None) if task.status == Status::Completed => Some("not reviewed".to_owned()),
+        (None, Some("nothing_to_review")) => Some("nothing to review".to_owned()),
         (None, Some("completed_with_issues")) => Some("not approved".to_owned()),
         (None, _) => None,
     }
@@ -151,7 +152,9 @@ fn reason(task: &TaskRow) -> Option<&str> {
         ("APPROVED", "edited_by_person"),
     ];
     let verdict = task.final_verdict.as_deref().unwrap_or_default();
-    let known = |reason: &&str| said.contains(&(verdict, *reason)) || *reason == "cancelled_by_person";
+    let known = |reason: &&str| {
+        said.contains(&(verdict, *reason)) || matches!(*reason, "cancelled_by_person" | "nothing_to_review")
+    };
     task.reason.as_deref().filter(|reason| !known(reason))
 }
 

@@ -44,6 +44,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::FindingsNoted => "findings were noted and left open",
         Reason::ChangedAfterReview => "something was committed after the review",
         Reason::NothingToCheck => "there was nothing to check",
+        Reason::NothingToReview => "there is no change to review",
+        Reason::NoWorkLeft => "its agent says that no work is left",
         Reason::RateLimited => "the provider of its agent refuses it for now",
         Reason::Budget => "the budget is used up",
     }

@@ -10,6 +10,7 @@ use signoff_core::config::Settings;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::view::{RunRow, RunView, Status, TaskRow, void_approvals};
+use signoff_engine::board::Board;
 use signoff_engine::detect;
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
@@ -60,6 +61,11 @@ impl Desk {
         Self::find()?.ok_or_else(|| unknown_task(task))
     }
 
+    /// The store that knows a run.
+    pub fn of_run(run: RunId) -> Result<Self, Failure> {
+        Self::find()?.ok_or_else(|| unknown_run(run))
+    }
+
     pub fn task(&self, task: TaskId) -> Result<TaskRow, Failure> {
         self.store.task(task)?.ok_or_else(|| unknown_task(task))
     }
@@ -68,6 +74,19 @@ impl Desk {
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
         let row = self.task(task)?;
         self.store.loop_of(task)?.ok_or_else(|| not_started(&row))
+    }
+
+    /// Makes sure that a run has a final review to decide about.
+    pub fn check_final_review(&self, run: RunId) -> Result<(), Failure> {
+        if self.store.run(run)?.is_none() {
+            return Err(unknown_run(run));
+        }
+        let board = Board::of(run, &self.store.log(run)?);
+        if board.loops.contains_key(&LoopId::whole()) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("run {run} has had no final review"))
+            .hint("`signoff status` lists its tasks; decide about one of them by its number"))
     }
 
     /// All tasks as people see them: one that waits for what did not pass is blocked, and one whose branch has moved
@@ -278,6 +297,10 @@ pub fn not_started(row: &TaskRow) -> Failure {
     }
     Failure::usage(format!("task {task} has not been started"))
         .hint(format!("`signoff work {task}` works it"))
+}
+
+fn unknown_run(run: RunId) -> Failure {
+    Failure::usage(format!("there is no run {run}")).hint("`signoff status` lists what there is")
 }
 
 fn unknown_task(task: TaskId) -> Failure {

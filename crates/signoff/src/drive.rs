@@ -18,6 +18,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
+use signoff_engine::landing::LatestLandings;
 use signoff_engine::notify::Person;
 use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
@@ -174,6 +175,7 @@ fn shop(
         readings: Readings::default(),
         once: Once::default(),
         mending: Mutex::default(),
+        latest_landings: LatestLandings::default(),
     }))
 }
 
@@ -382,6 +384,21 @@ pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, Failu
 pub fn task_id(text: &str) -> Result<TaskId, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
+}
+
+/// What a person decides about: a task, or a run's final review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskOrRun {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// A task's number, or a run as `run-3`, on the command line.
+pub fn task_or_run(text: &str) -> Result<TaskOrRun, String> {
+    if text.starts_with("run-") {
+        return run_id(text).map(TaskOrRun::Run);
+    }
+    task_id(text).map(TaskOrRun::Task)
 }
 
 /// A run's number on the command line.

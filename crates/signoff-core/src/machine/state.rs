@@ -364,6 +364,7 @@ impl Loop {
             | Outcome::CompletedWithIssues
             | Outcome::Exhausted
             | Outcome::Discussion
+            | Outcome::NothingToReview
             | Outcome::Failed
             | Outcome::Stuck
             | Outcome::Cancelled => None,
@@ -402,7 +403,7 @@ impl Loop {
         let Stage::Done(ending) = &self.stage else { return None };
         match &ending.outcome {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
-            Outcome::Unreviewed | Outcome::Cancelled => None,
+            Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
             Outcome::CompletedWithIssues => ending.reason.and_then(Reason::left_standing),
             // What a person set stands as it was set.
             Outcome::Exhausted if ending.reason == Some(Reason::EditedByPerson) => {

@@ -21,7 +21,8 @@ pub struct TaskRow {
     pub status: Status,
     /// Where it stands in one word. [`TaskRow::state`] tells it from the other fields; this is what is printed.
     pub state: TaskState,
-    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`, `failed`, `stuck`, `cancelled`.
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
+    /// `nothing_to_review`, `failed`, `stuck`, `cancelled`.
     pub outcome: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
     pub final_verdict: Option<String>,

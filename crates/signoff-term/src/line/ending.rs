@@ -1,6 +1,6 @@
 //! Questions, gates passed by, starting over, and the end.
 
-use signoff_core::machine::{Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Again, Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
 use signoff_core::policy::Bound;
 use signoff_core::view::LoopView;
 
@@ -136,6 +136,7 @@ fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), open: usize, 
         Outcome::CompletedWithIssues => {
             format!("completed with issues ({verdict}{}){why}", after(this, policy))
         }
+        Outcome::NothingToReview => "completed (nothing to review)".to_owned(),
         Outcome::Failed => format!("failed{why}"),
         Outcome::Stuck => format!("is stuck{why}"),
         Outcome::Cancelled => "cancelled".to_owned(),
@@ -169,6 +170,13 @@ fn next(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
         }
         Outcome::Discussion => Some(format!(
             "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
+        )),
+        Outcome::NothingToReview if ending.again == Again::Nothing => Some(format!(
+            "It changes nothing. Add work to its branch, then signoff review {task}; or signoff cancel {task}"
+        )),
+        Outcome::NothingToReview => Some(format!(
+            "It changes nothing. Try again: signoff retry {task}; go on without it: \
+             signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
         )),
         Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_looks => {
             Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))

@@ -123,6 +123,7 @@ fn completed(task: &TaskRow) -> Standing {
         Some("accepted") => Standing::new("passed", format!("Approved by a person{left}")),
         None => Standing::new("open", "Done, not reviewed".to_owned()),
         Some("discussion") => open("To be discussed"),
+        Some("nothing_to_review") => Standing::new("open", "Nothing to review".to_owned()),
         Some(_) => open("Not approved"),
     }
 }

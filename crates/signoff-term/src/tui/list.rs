@@ -110,11 +110,11 @@ impl List {
         (self.chosen, self.gone) = (key.cloned(), None);
     }
 
-    /// Draws the rows around the chosen one.
-    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink, now: Timestamp) {
+    /// Draws the rows around the chosen one, and returns the line that one is on.
+    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink, now: Timestamp) -> Option<usize> {
         let (height, all) = (sheet.height(), fold.order().len());
         if height == 0 {
-            return;
+            return None;
         }
         let at = self.position(fold);
         self.top = self.top.min(at).max((at + 1).saturating_sub(height)).min(all.saturating_sub(height));
@@ -127,6 +127,7 @@ impl List {
             sheet.line(y, &line);
         }
         self.hidden(sheet, all, ink);
+        at.checked_sub(self.top).filter(|line| *line < shown.len())
     }
 
     /// How many rows are above and below: `↑3 ↓42`, in the last column of the first and last line.

@@ -93,7 +93,7 @@ impl Rank {
 
 /// Whether a loop came to its end without having been signed off.
 fn is_unsettled(view: &LoopView) -> bool {
-    matches!(view.outcome, Some("exhausted" | "discussion" | "completed_with_issues"))
+    matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review" | "completed_with_issues"))
 }
 
 /// The words of one row, ready to be cut to any width.
@@ -129,7 +129,7 @@ impl Row {
             task: view.task,
             badge: view.badge,
             state: view.state,
-            stopped: matches!(view.outcome, Some("exhausted" | "discussion")),
+            stopped: matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review")),
             word: progress::badge(view),
             name,
             place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
