@@ -19,6 +19,7 @@ mod json_text;
 mod json_value;
 mod markdown;
 mod message;
+mod objection;
 mod outline;
 mod place;
 mod prefix;
@@ -26,6 +27,7 @@ mod reader;
 mod reason;
 mod report;
 mod severity;
+mod split;
 mod stated;
 mod tool;
 mod xml;
@@ -34,6 +36,7 @@ mod xml_tree;
 pub use message::MAX_BYTES;
 pub use reason::{LONGEST_TEXT, MOST_FINDINGS, within_reason};
 pub use report::{ParseReport, ReportError};
+pub use split::{Blocks, SplitAnswer};
 
 /// The contracts by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,33 +99,62 @@ pub struct Ask {
 /// What a reviewer left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// The final message and nothing else.
+    /// Everything said after the last tool use, joined by [`Blocks`].
     pub text: &'a [u8],
-    /// The argument object of the reporting tool, if it was called.
+    /// The argument objects of all calls of the reporting tool, one after another.
     pub tool: Option<&'a [u8]>,
 }
 
 /// Reads an answer. Total: any bytes give a review or a named violation, in time linear in their number.
+///
+/// An approval stands only if nothing else in the answer objects: no refusing verdict in any format, with or without the
+/// nonce, and no blocking finding, outside quotes and code.
 pub fn parse(contract: Contract, answer: Answer<'_>, ask: &Ask) -> Result<Review, Violation> {
-    match contract {
-        Contract::Tool => tool::parse(answer.tool, ask),
-        Contract::Auto => auto::parse(answer, ask),
-        Contract::Markdown => message::read(answer.text, |message| {
-            binding::select(markdown::candidates(message, ask)?, ask, markdown::NOTHING)
+    match (contract, answer.tool) {
+        (Contract::Tool, tool) | (Contract::Auto, tool @ Some(_)) => {
+            objection::unopposed_report(tool::parse(tool, ask)?, answer.text, ask)
+        }
+        (Contract::Auto, None) => message::read(answer.text, |message| {
+            binding::check_nonces(message, ask)?;
+            objection::unopposed(auto::review(message, ask)?, message, ask)
         }),
-        Contract::Json => message::read(answer.text, |message| {
-            binding::select(json::candidates(message, ask)?, ask, json::NOTHING)
-        }),
-        Contract::Xml => message::read(answer.text, |message| {
-            binding::select(xml::candidates_or_prefix(message, ask)?, ask, xml::NOTHING)
-        }),
-        Contract::Prefix => message::read(answer.text, |message| {
-            binding::select(prefix::candidates(message, ask)?, ask, prefix::NOTHING)
-        }),
-        Contract::Severity => message::read(answer.text, |message| {
-            binding::select(severity::candidates(message, ask)?, ask, severity::NOTHING)
+        (
+            Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity,
+            Some(_) | None,
+        ) => message::read(answer.text, |message| {
+            binding::check_nonces(message, ask)?;
+            let (candidates, nothing) = candidates(contract, message, ask)?;
+            objection::unopposed(binding::select(candidates, ask, nothing)?, message, ask)
         }),
     }
+}
+
+/// Reads an answer that came in blocks: an approval stands only if nothing objects to it in `others` either, see
+/// [`SplitAnswer::others`].
+pub fn parse_split<'a>(
+    contract: Contract,
+    answer: Answer<'_>,
+    others: impl IntoIterator<Item = &'a [u8]>,
+    ask: &Ask,
+) -> Result<Review, Violation> {
+    let review = parse(contract, answer, ask)?;
+    others.into_iter().try_fold(review, |review, other| objection::unopposed_report(review, other, ask))
+}
+
+/// The answers that a text contract finds in a message, and what to say if there is none.
+fn candidates(
+    contract: Contract,
+    message: &message::Message<'_>,
+    ask: &Ask,
+) -> Result<(Vec<binding::Candidate>, &'static str), Violation> {
+    Ok(match contract {
+        Contract::Markdown => (markdown::candidates(message, ask)?, markdown::NOTHING),
+        Contract::Json => (json::candidates(message, ask)?, json::NOTHING),
+        Contract::Xml => (xml::candidates_or_prefix(message, ask)?, xml::NOTHING),
+        Contract::Prefix => (prefix::candidates(message, ask)?, prefix::NOTHING),
+        Contract::Severity => (severity::candidates(message, ask)?, severity::NOTHING),
+        Contract::Tool | Contract::Auto => (Vec::new(), auto::NOTHING),
+    })
 }
 
 /// The first key that stands twice in one object of a JSON text. Whoever reads such an object keeps one of the two

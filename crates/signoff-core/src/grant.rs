@@ -1,7 +1,7 @@
 //! What the token of an attempt is good for: which tool may be called with it, how often, and about what.
 //!
-//! A reviewer reports once, about its own loop; a planner writes tasks or adds groups until its attempt ends. A
-//! refusal says what to do instead, for the agent that called; it changes nothing.
+//! A reviewer reports once, about its own loop, and may take an approval back until its attempt ends; a planner writes
+//! tasks or adds groups. A refusal says what to do instead, for the agent that called.
 
 mod planned;
 mod refusal;
@@ -42,11 +42,14 @@ impl ReportTool {
     }
 }
 
+/// Calls of a reviewer that are recorded at most.
+pub const MOST_REPORTS: usize = 100;
+
 /// What may still be reported with one token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// One review, as it was asked for.
-    Review { ask: Box<Ask>, reported: bool },
+    /// One review, as it was asked for, with the calls that count so far.
+    Review { ask: Box<Ask>, calls: Vec<Arguments> },
     /// The tasks of a run, with those that were written so far.
     Tasks { written: Vec<PlannedTask> },
     /// The groups of a run, with those that were added so far.
@@ -60,13 +63,13 @@ pub struct Accepted {
     pub grant: Grant,
     /// All that was reported with it, to be kept before the caller is told so.
     pub report: Value,
-    /// The answer to the caller.
-    pub told: String,
+    /// The answer to the caller: a refusal of what is recorded only as an objection.
+    pub told: Result<String, Refusal>,
 }
 
 impl Grant {
     pub fn review(ask: Ask) -> Self {
-        Self::Review { ask: Box::new(ask), reported: false }
+        Self::Review { ask: Box::new(ask), calls: Vec::new() }
     }
 
     pub fn tasks() -> Self {
@@ -94,26 +97,67 @@ impl Grant {
             return Err(Refusal::wrong_tool(tool, granted));
         }
         match self {
-            Self::Review { reported: true, .. } => Err(Refusal::Reported),
-            Self::Review { ask, reported: false } => report(ask, granted, arguments),
+            Self::Review { ask, calls } => report((ask, calls), granted, arguments),
             Self::Tasks { written } => planned::write_task(written, arguments),
             Self::Groups { added } => planned::add_group(added, arguments),
         }
     }
 }
 
-/// Only a report that can be read is taken: one that cannot is the reviewer's to put right, not the gate's to judge.
-fn report(ask: &Ask, tool: ReportTool, arguments: &Arguments) -> Result<Accepted, Refusal> {
+/// Only a report that can be read is taken: one that cannot is the reviewer's to put right, not the gate's to judge. A
+/// later call counts only if it is stricter. A refusal counts even if it cannot be read.
+fn report(
+    (ask, calls): (&Ask, &[Arguments]),
+    tool: ReportTool,
+    arguments: &Arguments,
+) -> Result<Accepted, Refusal> {
     let bytes = serde_json::to_vec(arguments).unwrap_or_default();
     check_task(ask, arguments)?;
-    contract::parse(Contract::Tool, Answer { text: b"", tool: Some(&bytes) }, ask)
-        .and_then(contract::within_reason)
-        .map_err(|violation| refused(ask, tool, arguments, violation))?;
-    Ok(Accepted {
-        grant: Grant::Review { ask: Box::new(ask.clone()), reported: true },
-        report: json!({ "tool": tool.word(), "arguments": arguments }),
-        told: "The result is recorded. Nothing more is to be reported: end your work now.".to_owned(),
-    })
+    let read = contract::parse(Contract::Tool, Answer { text: b"", tool: Some(&bytes) }, ask)
+        .and_then(contract::within_reason);
+    let told = match read {
+        Ok(review) if review.verdict.approves() && !calls.is_empty() => return Err(Refusal::Reported),
+        Ok(_) if calls.is_empty() => Ok(RECORDED.to_owned()),
+        Ok(_) => Ok(RECORDED_TOO.to_owned()),
+        Err(violation) if objects(arguments, calls) && is_about(&violation) => {
+            Err(Refusal::Unreadable { tool, message: violation.message })
+        }
+        Err(violation) => return Err(refused(ask, tool, arguments, violation)),
+    };
+    if calls.len() >= MOST_REPORTS {
+        return Err(Refusal::Reported);
+    }
+    let mut calls = calls.to_vec();
+    if !calls.contains(arguments) {
+        calls.push(arguments.clone());
+    }
+    let report = recorded(tool, &calls);
+    Ok(Accepted { grant: Grant::Review { ask: Box::new(ask.clone()), calls }, report, told })
+}
+
+const RECORDED: &str = "The result is recorded. Nothing more is to be reported: end your work now.";
+const RECORDED_TOO: &str = "This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.";
+
+/// Whether a call that cannot be read speaks against the work: it says so, or follows a call that counts without
+/// repeating that the work passed.
+fn objects(arguments: &Arguments, calls: &[Arguments]) -> bool {
+    match arguments.get("passed") {
+        Some(Value::Bool(passed)) => !passed,
+        Some(_) | None => !calls.is_empty(),
+    }
+}
+
+/// Whether a call that breaks its contract in this way is about the review at all.
+fn is_about(violation: &Violation) -> bool {
+    !matches!(violation.code, ViolationCode::WrongLoop | ViolationCode::CommitMismatch)
+}
+
+/// What is kept of the calls, in their order.
+fn recorded(tool: ReportTool, calls: &[Arguments]) -> Value {
+    match calls {
+        [only] => json!({ "tool": tool.word(), "arguments": only }),
+        all => json!({ "tool": tool.word(), "calls": all }),
+    }
 }
 
 /// A task that is named is the one under review. Whoever looks at work in progress may name it or not.

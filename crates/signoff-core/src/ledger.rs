@@ -115,6 +115,12 @@ impl Ledger {
         self.entries.iter().find(|entry| &entry.finding.id == id)
     }
 
+    /// The entry of a finding under the id with which it is or was reported.
+    pub fn reported_as(&self, id: &FindingId) -> Option<&Entry> {
+        let under = || self.said.iter().find(|(_, said)| said.contains(id));
+        self.get(id).or_else(|| under().and_then(|(entry, _)| self.get(entry)))
+    }
+
     /// Takes one round's reviews in, in whatever order they came. Returns what changed.
     ///
     /// An open finding that nobody reports becomes fixed when every reviewer among its sources who sat in this

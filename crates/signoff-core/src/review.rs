@@ -169,9 +169,10 @@ impl From<Violation> for Inconclusive {
                 Self::Contradictory(violation)
             }
             ViolationCode::Truncated => Self::Truncated(violation),
-            ViolationCode::NonceMissing | ViolationCode::CommitMismatch | ViolationCode::WrongLoop => {
-                Self::Unbound(violation)
-            }
+            ViolationCode::NonceMissing
+            | ViolationCode::NonceMismatch
+            | ViolationCode::CommitMismatch
+            | ViolationCode::WrongLoop => Self::Unbound(violation),
             ViolationCode::TooLarge
             | ViolationCode::TooDeep
             | ViolationCode::NotUtf8
@@ -223,6 +224,8 @@ pub enum ViolationCode {
     IssuesWithoutIssue,
     /// The nonce was required and no answer carries it.
     NonceMissing,
+    /// An answer carries the nonce of another review.
+    NonceMismatch,
     CommitMismatch,
     /// A report about another loop than the one under review.
     WrongLoop,
@@ -246,6 +249,7 @@ impl ViolationCode {
             Self::DuplicateKey => "duplicate_key",
             Self::IssuesWithoutIssue => "issues_without_issue",
             Self::NonceMissing => "nonce_missing",
+            Self::NonceMismatch => "nonce_mismatch",
             Self::CommitMismatch => "commit_mismatch",
             Self::WrongLoop => "wrong_loop",
         }

@@ -315,16 +315,18 @@ fn openers_without_end_are_read_in_linear_time_and_never_approve() {
 }
 
 #[test]
-fn a_tool_report_wins_over_the_final_message() {
-    let failed = br#"{"loopId": "b", "passed": false, "issues": [{"description": "it leaks"}]}"#;
-    let answer = Answer { text: b"**Verdict: APPROVED**\n", tool: Some(failed) };
-    let review = parse(Contract::Auto, answer, &ask(ReviewerKind::Code)).unwrap();
-    assert_eq!(review.verdict, Verdict::ChangesRequested);
+fn the_stricter_of_a_tool_report_and_the_final_message_counts() {
+    for contract in [Contract::Auto, Contract::Tool] {
+        let failed = br#"{"loopId": "b", "passed": false, "issues": [{"description": "it leaks"}]}"#;
+        let answer = Answer { text: b"**Verdict: APPROVED**\n", tool: Some(failed) };
+        let review = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap();
+        assert_eq!(review.verdict, Verdict::ChangesRequested);
 
-    let passed = br#"{"loopId": "b", "passed": true}"#;
-    let answer = Answer { text: b"**Verdict: CHANGES_REQUESTED**\n", tool: Some(passed) };
-    let review = parse(Contract::Auto, answer, &ask(ReviewerKind::Code)).unwrap();
-    assert_eq!(review.verdict, Verdict::Approved);
+        let passed = br#"{"loopId": "b", "passed": true}"#;
+        let answer = Answer { text: b"**Verdict: CHANGES_REQUESTED**\n", tool: Some(passed) };
+        let violation = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap_err();
+        assert_eq!(violation.code, ViolationCode::Disagreement);
+    }
 }
 
 #[test]

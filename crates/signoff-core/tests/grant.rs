@@ -32,7 +32,8 @@ fn story(mut grant: Grant, calls: impl IntoIterator<Item = (&'static str, Value)
         told += &match grant.call(tool, &arguments(value)) {
             Ok(accepted) => {
                 grant = accepted.grant;
-                format!("taken: {}\n  {}\n", accepted.told, accepted.report)
+                let told = accepted.told.unwrap_or_else(|refusal| format!("refused: {refusal}"));
+                format!("taken: {told}\n  {}\n", accepted.report)
             }
             Err(refusal) => format!("refused: {refusal}\n"),
         };
@@ -41,7 +42,7 @@ fn story(mut grant: Grant, calls: impl IntoIterator<Item = (&'static str, Value)
 }
 
 #[test]
-fn a_review_is_reported_once_and_about_its_own_loop() {
+fn an_approval_is_reported_once_and_about_its_own_loop() {
     let tool = "set_loop_review_result";
     let told = story(
         Grant::review(ask(Some("7"), Some("7"))),
@@ -53,7 +54,7 @@ fn a_review_is_reported_once_and_about_its_own_loop() {
             (tool, json!({ "loopId": "7", "passed": true, "commit": "9999" })),
             ("set_review_result", json!({ "passed": true })),
             (tool, json!({ "loopId": "7", "taskId": "7", "passed": true, "commit": "3f2a" })),
-            (tool, json!({ "loopId": "7", "passed": false })),
+            (tool, json!({ "loopId": "7", "passed": true })),
         ],
     );
     insta::assert_snapshot!(told, @r#"
@@ -65,6 +66,31 @@ fn a_review_is_reported_once_and_about_its_own_loop() {
     refused: this token is for set_loop_review_result, not for set_review_result: call set_loop_review_result
     taken: The result is recorded. Nothing more is to be reported: end your work now.
       {"tool":"set_loop_review_result","arguments":{"loopId":"7","taskId":"7","passed":true,"commit":"3f2a"}}
+    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    "#);
+}
+
+#[test]
+fn an_approval_is_taken_back_by_any_later_call_that_is_stricter() {
+    let tool = "set_review_result";
+    let told = story(
+        Grant::review(ask(None, None)),
+        [
+            (tool, json!({ "passed": true })),
+            (tool, json!({ "passed": true, "interpretedIntent": "again" })),
+            (tool, json!({ "passed": false, "issues": "it loses money" })),
+            (tool, json!({ "passed": false, "issues": [{ "description": "it loses money" }] })),
+            (tool, json!({ "passed": true })),
+        ],
+    );
+    insta::assert_snapshot!(told, @r#"
+    taken: The result is recorded. Nothing more is to be reported: end your work now.
+      {"tool":"set_review_result","arguments":{"passed":true}}
+    refused: the result of this review was reported already, and counts: nothing more is to be reported
+    taken: refused: `issues` must be an array of objects, not a string. It is recorded that this review did not pass: call set_review_result again with that put right
+      {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"}]}
+    taken: This result is recorded too, and the stricter one counts. Nothing more is to be reported: end your work now.
+      {"tool":"set_review_result","calls":[{"passed":true},{"passed":false,"issues":"it loses money"},{"passed":false,"issues":[{"description":"it loses money"}]}]}
     refused: the result of this review was reported already, and counts: nothing more is to be reported
     "#);
 }
@@ -211,23 +237,25 @@ fn grant() -> impl Strategy<Value = Grant> {
 }
 
 proptest! {
-    /// Whatever is called in whatever order: a review is reported at most once, nothing but the tool of the token is
-    /// ever taken, and what was taken can be read.
+    /// Whatever is called in whatever order: a review approves only by its first call, nothing but the tool of the token
+    /// is ever taken, and what was taken can be read.
     #[test]
     fn what_is_taken_can_be_read(first in grant(), calls in prop::collection::vec(call(), 0..20)) {
-        let is_review = matches!(first, Grant::Review { .. });
-        let (mut grant, mut taken, tool) = (first.clone(), 0, first.tool());
+        let (mut grant, tool) = (first.clone(), first.tool());
         for (called, value) in calls {
             let Ok(Accepted { grant: next, report, .. }) = grant.call(called, &arguments(value)) else { continue };
             prop_assert_eq!(called, tool.word());
             prop_assert_eq!(next.tool(), tool);
-            taken += 1;
             match &next {
-                Grant::Review { ask, reported } => {
-                    prop_assert!(reported);
-                    let bytes = serde_json::to_vec(&report["arguments"]).unwrap();
-                    let answer = Answer { text: b"", tool: Some(&bytes) };
-                    prop_assert!(parse(Contract::Tool, answer, ask).is_ok());
+                Grant::Review { ask, calls } => {
+                    let all: Vec<String> = calls.iter().map(|call| json!(call).to_string()).collect();
+                    let key = if calls.len() == 1 { report["arguments"].to_string() } else { report["calls"].to_string() };
+                    prop_assert_eq!(key, if let [only] = &all[..] { only.clone() } else { format!("[{}]", all.join(",")) });
+                    let bytes = all.join("\n");
+                    let review = parse(Contract::Tool, Answer { text: b"", tool: Some(bytes.as_bytes()) }, ask);
+                    let refused = calls.iter().any(|call| call.get("passed") == Some(&json!(false)));
+                    let approves = review.as_ref().is_ok_and(|review| review.verdict.approves());
+                    prop_assert!(!approves || (calls.len() == 1 && !refused), "{:?}", calls);
                 }
                 Grant::Tasks { written } => {
                     let bytes = serde_json::to_vec(&report).unwrap();
@@ -248,7 +276,6 @@ proptest! {
             }
             grant = next;
         }
-        prop_assert!(!is_review || taken <= 1);
     }
 
     /// A refusal is one line, however long what was said.

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use signoff_core::config::{self, AgentKind};
+use signoff_core::contract::{Blocks, SplitAnswer};
 use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
 pub use signoff_core::hold::Hold;
 use signoff_core::steering::runs_in_opencode;
@@ -187,9 +188,22 @@ pub struct Closing<'a> {
 /// What an agent's output came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Account {
-    /// The final message.
+    /// The final message: everything it said after its last tool use.
     pub message: String,
+    /// The other ways to join its blocks, see [`SplitAnswer::others`].
+    pub others: Vec<String>,
     pub heard: Heard,
+}
+
+impl Account {
+    /// Only an agent that ended well has a final message.
+    fn new(answer: Blocks, heard: Heard) -> Self {
+        if heard.trouble.is_some() {
+            return Self { heard, ..Self::default() };
+        }
+        let SplitAnswer { text: message, others } = answer.join();
+        Self { message, others, heard }
+    }
 }
 
 impl Closing<'_> {

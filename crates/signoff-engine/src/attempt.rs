@@ -70,6 +70,7 @@ use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
+use crate::landing::LatestLandings;
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 use crate::reports::Reports;
@@ -106,6 +107,7 @@ pub struct Workshop {
     pub secrets: Secrets,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
+    pub latest_landings: LatestLandings,
 }
 
 /// How an attempt ended, for the dispatcher.

@@ -124,7 +124,7 @@ impl Reports {
         let report = redacted(&self.secrets.and(&Secrets::of_values([token])), report);
         self.keep(&open.report, &report).map_err(|error| Refusal::NotKept { message: error.to_string() })?;
         *grant = Some(left);
-        Ok(told)
+        told
     }
 
     /// The attempt in this directory has ended: nothing is taken any more.
@@ -193,11 +193,14 @@ impl Reports {
     }
 }
 
-/// The arguments that a reviewer reported, as JSON.
+/// The arguments of each call that a reviewer reported with, as JSON objects one after another.
 pub fn arguments(report: Vec<u8>) -> Vec<u8> {
     let read: Option<Value> = serde_json::from_slice(&report).ok();
     let arguments = read.as_ref().and_then(|read| read.get("arguments"));
-    arguments.and_then(|arguments| serde_json::to_vec(arguments).ok()).unwrap_or(report)
+    let calls = read.as_ref().and_then(|read| read.get("calls")).and_then(Value::as_array);
+    let all: Vec<String> =
+        arguments.into_iter().chain(calls.into_iter().flatten()).map(Value::to_string).collect();
+    if all.is_empty() { report } else { all.join("\n").into_bytes() }
 }
 
 /// What lies in the place of a report. One that was taken is shorter than what is read here.

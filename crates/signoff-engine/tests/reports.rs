@@ -88,6 +88,21 @@ fn of_many_reports_at_once_one_is_taken_and_kept() {
 }
 
 #[test]
+fn an_approval_that_is_taken_back_stays_so_after_a_kill() {
+    let (_kept, dir) = attempt();
+    let first = reports(&dir);
+    let token = first.issue(review(), &dir).unwrap().unwrap().token;
+    assert!(first.call(&token, TOOL, &passed()).is_ok());
+    let failed = arguments(json!({ "loopId": "7", "passed": false }));
+    assert!(first.call(&token, TOOL, &failed).is_ok());
+    assert_eq!(first.call(&token, TOOL, &passed()), Err(Refusal::Reported));
+    let both = "{\"loopId\":\"7\",\"passed\":true}\n{\"loopId\":\"7\",\"passed\":false}";
+    for program in [first, reports(&dir)] {
+        assert_eq!(String::from_utf8(reviewed(&program, &dir).unwrap()).unwrap(), both);
+    }
+}
+
+#[test]
 fn a_token_ends_with_its_attempt_and_no_other() {
     let ((_one, first), (_two, second)) = (attempt(), attempt());
     let reports = reports(&first);

@@ -116,6 +116,7 @@ fn refused(refusal: &Refusal) -> Response {
         }
         Refusal::Ended
         | Refusal::Reported
+        | Refusal::Unreadable { .. }
         | Refusal::WrongTool { .. }
         | Refusal::WrongLoop { .. }
         | Refusal::WrongTask { .. }

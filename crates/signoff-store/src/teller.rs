@@ -16,7 +16,7 @@ use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
-use signoff_core::view::{RunView, Status};
+use signoff_core::view::{RunView, Status, TaskState};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded, RunFact, TaskFact};
 
 use crate::record::{Key, ReviewRecord, Row, TaskAdded, TaskMoved, TaskTaken};
@@ -64,6 +64,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         }),
         TaskFact::Withdrawn { .. } => Row::TaskMoved(TaskMoved {
             status: Status::Cancelled,
+            state: TaskState::Cancelled,
             outcome: Some("cancelled"),
             reason: Some("cancelled_by_person".to_owned()),
             ended_at: Some(at),
@@ -144,6 +145,7 @@ impl Teller {
                 if let Some(state) = self.view.loop_state(loop_id) {
                     track.moved(at, state);
                     track.closed(at, state, event);
+                    track.landed(event);
                     if let Some(number) = track.unasked(state) {
                         let known = self.numbered.entry((loop_id.clone(), number));
                         let id = *known.or_insert_with(|| {

@@ -1,17 +1,14 @@
-//! Whichever contract the answer satisfies. A tool report wins over text.
+//! Whichever contract the message satisfies.
 
 use super::binding::{self, Candidate, Standing};
-use super::message::{self, Message};
-use super::{Answer, Ask, json, markdown, severity, tool, xml};
+use super::message::Message;
+use super::{Ask, json, markdown, severity, xml};
 use crate::review::{Review, Violation, ViolationCode};
 
-const NOTHING: &str = "the message is no answer in any of the known formats";
+pub(super) const NOTHING: &str = "the message is no answer in any of the known formats";
 
-pub(super) fn parse(answer: Answer<'_>, ask: &Ask) -> Result<Review, Violation> {
-    if answer.tool.is_some() {
-        return tool::parse(answer.tool, ask);
-    }
-    message::read(answer.text, |message| weigh(dialects(message, ask)?, ask))
+pub(super) fn review(message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
+    weigh(dialects(message, ask)?, ask)
 }
 
 /// What each contract finds in the message, in the order in which they are preferred: the ones that say

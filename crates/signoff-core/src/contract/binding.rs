@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::message::Message;
+use super::outline::Shown;
 use super::{Ask, reason};
 use crate::review::{Review, Violation, ViolationCode};
 use crate::similarity;
@@ -19,9 +20,44 @@ pub(super) struct Binding {
 
 impl Binding {
     pub fn carries(&self, ask: &Ask) -> bool {
-        let asked = ask.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty());
+        let asked = asked(ask);
         asked.is_some() && self.nonce.as_deref() == asked
     }
+
+    /// Whether it carries the nonce of another review. An empty nonce is a missing one.
+    fn mismatches(&self, ask: &Ask) -> bool {
+        let said = self.nonce.as_deref().filter(|nonce| !nonce.is_empty());
+        said.is_some() && asked(ask).is_some() && said != asked(ask)
+    }
+}
+
+fn asked(ask: &Ask) -> Option<&str> {
+    ask.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty())
+}
+
+fn mismatch(offset: usize) -> Violation {
+    let message = "the answer carries the nonce of another review; copy the one of this review";
+    Violation::new(ViolationCode::NonceMismatch, offset, message)
+}
+
+/// A violation if a nonce comment that is not quoted names another review, wherever it stands.
+pub(super) fn check_nonces(message: &Message<'_>, ask: &Ask) -> Result<(), Violation> {
+    const MARK: &str = "signoff:";
+    let text = message.text();
+    if asked(ask).is_none() || !text.contains(MARK) {
+        return Ok(());
+    }
+    let mut from = 0;
+    while let Some(at) = text[from..].find("<!--").map(|at| from + at) {
+        let Some(end) = text[at..].find("-->").map(|end| at + end + "-->".len()) else { break };
+        from = end;
+        let wrong = comment_line(&text[at..end]).is_some_and(|binding| binding.mismatches(ask));
+        let said = || matches!(message.outline().shown(at), None | Some(Shown::Html | Shown::Comment));
+        if wrong && said() {
+            return Err(mismatch(at));
+        }
+    }
+    Ok(())
 }
 
 /// An answer bound to another commit than the one under review answers another question.
@@ -68,6 +104,14 @@ impl Standing {
         }
     }
 
+    /// Whether it is an answer of its own, neither quoted nor a doubt about others.
+    pub fn is_said(self) -> bool {
+        match self {
+            Self::Plain | Self::Remark | Self::Fragment => true,
+            Self::Quoted | Self::Doubt | Self::Denial => false,
+        }
+    }
+
     /// Whether it is no answer because of what is around it.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Quoted | Self::Fragment)
@@ -105,8 +149,13 @@ pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
     settle(counted(candidates, ask)?, ask, nothing)
 }
 
-/// Where any candidate carries the right nonce, only those count; where it is required, no others do.
+/// Where any candidate carries the right nonce, only those count; where it is required, no others do. An answer with the
+/// nonce of another review makes the message inconclusive.
 pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    let answers = candidates.iter().filter(|one| one.standing.is_said());
+    if let Some(wrong) = answers.into_iter().find(|one| one.binding.mismatches(ask)) {
+        return Err(mismatch(wrong.offset));
+    }
     if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
         candidates.retain(|candidate| candidate.binding.carries(ask));
         for candidate in candidates.iter_mut().filter(|one| one.standing == Standing::Fragment) {

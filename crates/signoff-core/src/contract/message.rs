@@ -63,12 +63,17 @@ pub(super) fn read(
         .map_err(|violation| Violation { offset: violation.offset + mark, ..violation })
 }
 
+pub(super) fn check_size(bytes: &[u8]) -> Result<(), Violation> {
+    if bytes.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    let message = format!("the answer has {} bytes; at most {MAX_BYTES} are read", bytes.len());
+    Err(Violation::new(ViolationCode::TooLarge, MAX_BYTES, message))
+}
+
 /// The text of an answer within the size bound.
 pub(super) fn decode(bytes: &[u8]) -> Result<&str, Violation> {
-    if bytes.len() > MAX_BYTES {
-        let message = format!("the answer has {} bytes; at most {MAX_BYTES} are read", bytes.len());
-        return Err(Violation::new(ViolationCode::TooLarge, MAX_BYTES, message));
-    }
+    check_size(bytes)?;
     std::str::from_utf8(bytes).map_err(|error| {
         Violation::new(ViolationCode::NotUtf8, error.valid_up_to(), "the answer is not UTF-8 text")
     })

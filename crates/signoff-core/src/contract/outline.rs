@@ -126,6 +126,17 @@ impl Outline {
         quoted.or_else(|| self.span(offset).map(|span| span.shown))
     }
 
+    /// Why the texts on both sides of `offset` are only shown, if they belong to the same thing that is.
+    pub fn shown_across(&self, offset: usize) -> Option<Shown> {
+        let within = |range: &Range<usize>| range.start < offset && offset < range.end;
+        let quotation = self.quotation(offset).filter(|one| within(&one.range)).map(|one| one.shown);
+        let comment = covering(&self.comments, offset).is_some_and(within).then_some(Shown::Comment);
+        let element = covering(&self.elements, offset).is_some_and(within).then_some(Shown::Element);
+        let hunk = self.hunks.cover(offset).then_some(Shown::Diff);
+        let span = || self.span(offset).filter(|span| within(&span.range)).map(|span| span.shown);
+        quotation.or(hunk).or(comment).or(element).or_else(span)
+    }
+
     /// Whether a machine-readable answer is quoted from elsewhere; `end` is none where it breaks off.
     /// Fences and HTML do not quote it, unless the fence holds more than the answer: then it shows a file.
     pub fn quotes(&self, text: &str, start: usize, end: Option<usize>) -> bool {

@@ -74,6 +74,20 @@ fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usiz
     None
 }
 
+/// The first line that is said and begins with `ISSUES:` and names one.
+pub(super) fn issues_line(message: &Message<'_>) -> Option<usize> {
+    let mut start = 0;
+    for line in message.text().split_inclusive('\n') {
+        let at = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let named = line.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric));
+        if named && emphasised_word(line) == Some("ISSUES") && message.outline().shown(at).is_none() {
+            return Some(at);
+        }
+    }
+    None
+}
+
 fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<Review, Violation> {
     let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
         let text = format!("the verdict must be {}, not {word}", words(ask.kind));

@@ -1,6 +1,6 @@
-//! The argument object of `set_loop_review_result` and `set_review_result`.
+//! The argument objects of `set_loop_review_result` and `set_review_result`.
 //!
-//! The caller's bearer token is the nonce here, so whoever hands the object over has checked it.
+//! The caller's bearer token is the nonce here, so whoever hands the objects over has checked it.
 
 use super::Ask;
 use super::binding::{self, Binding, clip};
@@ -11,35 +11,80 @@ use crate::review::{Finding, IntentSatisfied, Note, Review, Severity, Verdict, V
 /// The kind of a finding that is about the task's intent as a whole.
 const INTENT: &str = "spec-intent-mismatch";
 
-pub(super) fn parse(arguments: Option<&[u8]>, ask: &Ask) -> Result<Review, Violation> {
-    let Some(bytes) = arguments else {
+/// Reads all calls of the tool, in their order. The strictest counts: a refusal outranks every approval, whichever came
+/// first, and only a single call approves.
+pub(super) fn parse(calls: Option<&[u8]>, ask: &Ask) -> Result<Review, Violation> {
+    let Some(bytes) = calls else {
         return Err(Violation::new(ViolationCode::Empty, 0, "the reviewer did not report its result"));
     };
     let text = decode(bytes)?;
-    let report = object(text.strip_prefix('\u{feff}').unwrap_or(text))?;
-    check_binding(&report, ask)?;
-    let review = review(&report, ask)?;
-    Ok(binding::finish(review, ask))
+    let calls = objects(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut reviews: Vec<_> =
+        calls.into_iter().map(|call| call.and_then(|call| review(&call, ask))).collect();
+    let refuses =
+        |review: &Result<Review, Violation>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
+    if reviews.iter().any(refuses) {
+        let refusals = reviews.into_iter().filter(refuses).flatten();
+        return refusals.reduce(together).map(|review| binding::finish(review, ask)).ok_or_else(repeated);
+    }
+    if let Some(at) = reviews.iter().position(Result::is_err) {
+        return reviews.swap_remove(at);
+    }
+    let [_] = reviews.as_slice() else { return Err(repeated()) };
+    reviews.swap_remove(0).map(|review| binding::finish(review, ask))
 }
 
-/// The argument object and nothing else.
-fn object(text: &str) -> Result<Object, Violation> {
+/// Two refusals as one: what both found.
+fn together(mut first: Review, second: Review) -> Review {
+    for finding in second.findings {
+        if !first.findings.contains(&finding) {
+            first.findings.push(finding);
+        }
+    }
+    first.minor.extend(second.minor);
+    first.interpreted_intent = first.interpreted_intent.or(second.interpreted_intent);
+    first
+}
+
+fn repeated() -> Violation {
+    Violation::new(ViolationCode::Malformed, 0, "there is more than one argument object, and none refuses")
+}
+
+/// The argument objects, up to the first that cannot be read.
+fn objects(text: &str) -> Vec<Result<Object, Violation>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while found.is_empty() || !text[start..].trim().is_empty() {
+        let (object, length) = object(&text[start..]);
+        let read = object.is_ok();
+        found.push(object.map_err(|violation| Violation { offset: violation.offset + start, ..violation }));
+        start += length;
+        if !read || found.len() > MOST_CALLS {
+            break;
+        }
+    }
+    found
+}
+
+/// More calls than these are not recorded.
+const MOST_CALLS: usize = crate::grant::MOST_REPORTS;
+
+/// The first argument object of a text, and where it ends.
+fn object(text: &str) -> (Result<Object, Violation>, usize) {
     if text.trim().is_empty() {
-        return Err(Violation::new(ViolationCode::Empty, 0, "the argument object is empty"));
+        let message = "the argument object is empty";
+        return (Err(Violation::new(ViolationCode::Empty, 0, message)), text.len());
     }
     let attempt = json_value::read(text);
+    let length = attempt.length;
     let value = attempt.value.map_err(|(code, error)| {
-        Violation::new(code, attempt.length, format!("the arguments are not a JSON object: {error}"))
-    })?;
-    if !text[attempt.length..].trim().is_empty() {
-        let message = "there is more than one argument object";
-        return Err(Violation::new(ViolationCode::Malformed, attempt.length, message));
-    }
-    if let Some(key) = attempt.seen.duplicate() {
+        Violation::new(code, length, format!("the arguments are not a JSON object: {error}"))
+    });
+    let duplicate = attempt.seen.duplicate().map(|key| {
         let message = format!("the key `{}` appears twice in one object", clip(&key));
-        return Err(Violation::new(ViolationCode::DuplicateKey, 0, message));
-    }
-    as_object(value)
+        Violation::new(ViolationCode::DuplicateKey, 0, message)
+    });
+    (value.and_then(|value| duplicate.map_or(Ok(value), Err)).and_then(as_object), length)
 }
 
 fn as_object(value: Value) -> Result<Object, Violation> {
@@ -67,6 +112,7 @@ fn check_binding(report: &Object, ask: &Ask) -> Result<(), Violation> {
 }
 
 fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
+    check_binding(report, ask)?;
     let passed = boolean(report, "passed")?.ok_or_else(|| missing("passed", "true or false", 0))?;
     let intent = report.optional_text("interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
     let satisfied = boolean(report, "intentSatisfied")?;

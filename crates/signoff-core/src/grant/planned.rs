@@ -28,7 +28,7 @@ pub(super) fn write_task(written: &[PlannedTask], arguments: &Arguments) -> Resu
         }
     };
     let report = json!({ "tasks": tasks });
-    Ok(Accepted { grant: Grant::Tasks { written: tasks }, report, told })
+    Ok(Accepted { grant: Grant::Tasks { written: tasks }, report, told: Ok(told) })
 }
 
 /// A group that is there already is not added twice: a client may send a call again whose answer it missed.
@@ -46,7 +46,7 @@ pub(super) fn add_group(added: &[Vec<String>], arguments: &Arguments) -> Result<
         }
     };
     let report = json!({ "groups": groups });
-    Ok(Accepted { grant: Grant::Groups { added: groups }, report, told })
+    Ok(Accepted { grant: Grant::Groups { added: groups }, report, told: Ok(told) })
 }
 
 const LIST: &str = "a list of task ids";

@@ -3,7 +3,7 @@
 use super::{ReportTool, clip};
 use crate::ids::{Commit, LoopId};
 
-/// Why nothing was recorded.
+/// Why a call is not taken as a result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("this token is not known: send the one in SIGNOFF_MCP_TOKEN as `Authorization: Bearer TOKEN`")]
@@ -22,6 +22,8 @@ pub enum Refusal {
     WrongCommit { said: String, granted: Commit },
     #[error("{message}. Nothing was recorded: call {tool} again with that put right", tool = tool.word())]
     Malformed { tool: ReportTool, message: String },
+    #[error("{message}. It is recorded that this review did not pass: call {tool} again with that put right", tool = tool.word())]
+    Unreadable { tool: ReportTool, message: String },
     /// The disk does not take it.
     #[error("the report could not be kept: {message}. Nothing was recorded: try again")]
     NotKept { message: String },

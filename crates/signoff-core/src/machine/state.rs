@@ -11,7 +11,7 @@ use super::outcome::{Ending, Outcome, Reason};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
 use crate::ledger::Ledger;
 use crate::policy::Rung;
-use crate::review::{Finding, Review};
+use crate::review::{Bar, Finding, Review};
 
 /// The tip of a loop's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -335,6 +335,11 @@ impl Default for Loop {
 }
 
 impl Loop {
+    /// How many findings are open, whatever their severity.
+    pub fn open_findings(&self) -> usize {
+        self.ledger.open(Bar::Low).count()
+    }
+
     /// The commit that reviewers or a person approved, where that is how it ended.
     pub fn approved_commit(&self) -> Option<&Commit> {
         let Stage::Done(ending) = &self.stage else { return None };
@@ -368,6 +373,7 @@ impl Loop {
             | Outcome::CompletedWithIssues
             | Outcome::Exhausted
             | Outcome::Discussion
+            | Outcome::NothingToReview
             | Outcome::Failed
             | Outcome::Stuck
             | Outcome::Cancelled => None,
@@ -406,7 +412,7 @@ impl Loop {
         let Stage::Done(ending) = &self.stage else { return None };
         match &ending.outcome {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
-            Outcome::Unreviewed | Outcome::Cancelled => None,
+            Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
             Outcome::CompletedWithIssues => ending.reason.and_then(Reason::left_standing),
             // What a person set stands as it was set.
             Outcome::Exhausted if ending.reason == Some(Reason::EditedByPerson) => {

@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use super::bounded::{self, LastWord};
+use super::bounded;
 use super::gemini::{self, Gemini};
 use super::line::whole;
 use super::opencode::Opencode;
@@ -118,7 +119,7 @@ fn gemini_words(order: &Order<'_>) -> Vec<String> {
 struct Stream {
     heard: Heard,
     /// What it said since it last used a tool.
-    message: LastWord,
+    message: Blocks,
     /// What it spent, all in all.
     dollars: Option<f64>,
     ended: bool,
@@ -143,9 +144,7 @@ impl Listener for Stream {
             });
         }
         self.price();
-        let message = self.message.take();
-        let heard = std::mem::take(&mut self.heard);
-        Account { message: if heard.trouble.is_none() { message } else { String::new() }, heard }
+        Account::new(std::mem::take(&mut self.message), std::mem::take(&mut self.heard))
     }
 }
 
@@ -155,7 +154,7 @@ impl Stream {
             Line::Session { id } => self.heard.session = Some(id),
             Line::Text { text, begins } => {
                 if begins {
-                    self.message.clear();
+                    self.message.end_block();
                 }
                 self.message.push(&text);
                 let shown = text.trim_end();

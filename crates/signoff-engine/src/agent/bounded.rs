@@ -2,41 +2,9 @@
 
 use std::collections::VecDeque;
 
-use signoff_core::contract::MAX_BYTES;
 use signoff_core::heard::{Denied, Spent, Tokens};
 
 use super::glance;
-
-/// Its last message, as far as anybody reads it: what is longer than any answer may be is cut behind that.
-#[derive(Debug, Default)]
-pub struct LastWord(String);
-
-impl LastWord {
-    pub fn push(&mut self, text: &str) {
-        let room = (MAX_BYTES + 1).saturating_sub(self.0.len());
-        let end = (room..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-        self.0.push_str(&text[..end]);
-    }
-
-    /// Another message takes its place.
-    pub fn set(&mut self, text: &str) {
-        self.clear();
-        self.push(text);
-    }
-
-    /// What was said is not the last word any more.
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.0)
-    }
-}
 
 /// So many calls are kept that are not answered yet; nobody makes more at once.
 const OPEN: usize = 100;
@@ -154,16 +122,6 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_tells_that_it_is_longer_than_any_may_be() {
-        let mut message = LastWord::default();
-        for _ in 0..20 {
-            message.push(&"é".repeat(1024 * 1024));
-        }
-        let said = message.take();
-        assert!((MAX_BYTES + 1..MAX_BYTES + 4).contains(&said.len()), "{}", said.len());
-    }
 
     #[test]
     fn calls_answers_and_refusals_are_bounded() {

@@ -124,7 +124,7 @@ fn lines(mut reader: impl BufRead, listener: &mut dyn Listener) -> io::Result<()
 /// Its keeper took the secrets out of what it printed; what it left in its home went by nobody yet.
 fn keep(shop: &Workshop, dir: &AttemptDir, account: Account) -> io::Result<()> {
     let secrets = shop.secrets_of(dir);
-    let Account { message, mut heard } = account;
+    let Account { message, others, mut heard } = account;
     if let Some(trouble) = &mut heard.trouble {
         trouble.message = secrets.redact_text(&trouble.message);
     }
@@ -134,6 +134,8 @@ fn keep(shop: &Workshop, dir: &AttemptDir, account: Account) -> io::Result<()> {
     for spent in &mut heard.spent {
         spent.model = spent.model.as_deref().map(|model| secrets.redact_text(model));
     }
+    let others: Vec<String> = others.iter().map(|other| secrets.redact_text(other)).collect();
+    write(&dir.message_others(), &serde_json::to_vec(&others)?)?;
     write(&dir.message(), secrets.redact_text(&message).as_bytes())?;
     write(&dir.heard(), &serde_json::to_vec(&heard)?)
 }
@@ -151,6 +153,11 @@ pub fn heard(dir: &AttemptDir) -> Option<Heard> {
 pub fn message(dir: &AttemptDir) -> Vec<u8> {
     let said = if dir.heard().exists() { dir.message() } else { dir.stdout() };
     start_of(&said, MAX_BYTES as u64 + 1)
+}
+
+/// The other ways to join the blocks of the final message.
+pub fn message_others(dir: &AttemptDir) -> Vec<String> {
+    serde_json::from_slice(&start_of(&dir.message_others(), 8 * LONGEST)).unwrap_or_default()
 }
 
 /// How it ended: what we did to it comes first, then its own word, and its exit code only where it has no word.

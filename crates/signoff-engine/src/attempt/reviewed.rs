@@ -14,7 +14,7 @@ use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
 use signoff_core::steering;
 
 use super::conclude::{failed, memo, ran};
-use super::hear::{closed, heard, message};
+use super::hear::{closed, heard, message, message_others};
 use super::reading::Undone;
 use super::usage::usage;
 use super::{End, Workshop, copied, prepare};
@@ -25,7 +25,7 @@ use crate::git::{Change, Worktree};
 use crate::process::{AttemptDir, Ended};
 use crate::reports;
 
-/// A reviewer's end: what it reported, or else its final message, is read under the contract, and by nothing else.
+/// A reviewer's end: what it reported and its final message are read under the contract, and by nothing else.
 pub fn review(
     shop: &Workshop,
     task: &Assignment,
@@ -50,7 +50,8 @@ pub fn review(
     }
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
-    let said = Said { text, reported: reported.as_deref(), nonce: memo.nonce };
+    let others = message_others(dir);
+    let said = Said { text, others, reported: reported.as_deref(), nonce: memo.nonce };
     let (steering, with_secrets) = (memo.steering, memo.with_secrets);
     let review = match read(task, &assigned, said, (reviewer, commit)) {
         Ok(review) => review,
@@ -98,6 +99,8 @@ pub(super) fn roots(shop: &Workshop, task: &Assignment) -> [String; 4] {
 /// What a reviewer came up with.
 struct Said<'a> {
     text: Vec<u8>,
+    /// The other ways to join the blocks of the text.
+    others: Vec<String>,
     reported: Option<&'a [u8]>,
     nonce: Option<String>,
 }
@@ -114,7 +117,8 @@ fn read(
     }
     let ask = prepare::ask(task, assigned, commit, said.nonce);
     let answer = Answer { text: &said.text, tool: said.reported };
-    Ok(contract::parse(assigned.contract, answer, &ask)
+    let others = said.others.iter().map(String::as_bytes);
+    Ok(contract::parse_split(assigned.contract, answer, others, &ask)
         .and_then(contract::within_reason)
         .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation)))
 }
@@ -122,9 +126,9 @@ fn read(
 /// All that a reviewer answered, for people: what it reported with a tool stands behind its message.
 fn answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
     let Some(reported) = reported else { return Cow::Borrowed(text) };
-    let shown = serde_json::from_slice::<serde_json::Value>(reported)
-        .and_then(|report| serde_json::to_vec_pretty(&report))
-        .unwrap_or_else(|_| reported.to_vec());
+    let calls = serde_json::Deserializer::from_slice(reported).into_iter::<serde_json::Value>();
+    let pretty = calls.map(|call| serde_json::to_string_pretty(&call?)).collect::<Result<Vec<_>, _>>();
+    let shown = pretty.map_or_else(|_| reported.to_vec(), |calls| calls.join("\n\n").into_bytes());
     let before = if text.is_empty() { "Reported:\n\n" } else { "\n\nReported:\n\n" };
     Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
 }

@@ -221,13 +221,14 @@ impl Dispatcher<'_> {
             wanted && over && !board.has_gone_on && !board.loops.is_empty()
         };
         for board in self.runs.values().map(|driven| &driven.board).filter(|board| unlanded(board)) {
-            self.summary.troubles.push(EngineError::NotLanded {
+            let refusal = landing::final_review_refusal(board);
+            self.summary.troubles.push(refusal.unwrap_or_else(|| EngineError::NotLanded {
                 message: format!(
                     "run {} did not land on the default branch: not all of it is approved",
                     board.run
                 ),
                 hint: hint(board).to_owned(),
-            });
+            }));
         }
     }
 

@@ -139,6 +139,11 @@ impl AttemptDir {
         self.0.join("message")
     }
 
+    /// The other ways to join the blocks of its final message, as a JSON array.
+    pub fn message_others(&self) -> PathBuf {
+        self.0.join("message-others.json")
+    }
+
     /// Its own account of itself, as JSON.
     pub fn heard(&self) -> PathBuf {
         self.0.join("heard.json")

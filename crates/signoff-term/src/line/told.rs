@@ -8,6 +8,7 @@ use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Finding, Review, Verdict};
 use signoff_core::source::planner::Planned;
 use signoff_core::view::LoopView;
+use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
 use super::{Line, begin, checkpoint, ending, person, place};
@@ -39,7 +40,9 @@ pub fn told(
 /// What a person can do about an agent that failed.
 pub fn hint(step: &Step) -> Option<Line> {
     let Event::AttemptFailed { failure, .. } = step.event else { return None };
-    let hint = failure.hint(&cut(step.agent?, 40))?;
+    let launch = step.launch?;
+    let launch = Launch { agent: cut(&launch.agent, 40), ..launch.clone() };
+    let hint = failure.hint(&launch)?;
     Some(Line::Below(format!("hint: {hint}")))
 }
 
@@ -98,6 +101,8 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     };
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
+    let open = if ruling == Ruling::Approved { step.after.open_findings() } else { 0 };
+    let gist = format!("{}{gist}", words::open_findings(open as u64));
     let counted = place::iteration(step.before, step.policy).is_some();
     let word =
         if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };

@@ -57,6 +57,7 @@ mod mini_loops;
 mod misbehaving;
 #[cfg(test)]
 mod notify;
+mod older_database;
 mod own_workflow;
 mod parse;
 mod phases_engine;

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Denied, Heard, Said};
 
 use super::end::{self, Outcome, Refusal};
 use super::session;
 use super::spent::{Ledger, Usage};
-use crate::agent::bounded::{self, Calls, LastWord, REFUSALS};
+use crate::agent::bounded::{self, Calls, REFUSALS};
 use crate::agent::line::whole;
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
 
@@ -22,8 +23,10 @@ pub struct Stream {
     denied: Vec<(String, Denied)>,
     spent: Ledger,
     refusal: Refusal,
-    /// That of its last result.
-    message: LastWord,
+    /// What it said since it last used a tool.
+    message: Blocks,
+    /// What its last result repeats: no more than the last block.
+    last_block: String,
     /// How it ended. It may begin again after that.
     result: Option<Outcome>,
 }
@@ -119,8 +122,10 @@ impl Listener for Stream {
             Some(result) => result.trouble(&self.refusal, closing),
             None => Some(end::without_result(closing)),
         };
-        let message = self.message.take();
-        let message = if trouble.is_none() { message } else { String::new() };
+        let mut message = std::mem::take(&mut self.message);
+        if !message.ends_with(&self.last_block) {
+            message.add(&self.last_block);
+        }
         if self.result.is_none() {
             session::read(closing, &mut self.spent);
         }
@@ -131,7 +136,7 @@ impl Listener for Stream {
             denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
             found_reports: self.found_reports,
         };
-        Account { message, heard }
+        Account::new(message, heard)
     }
 }
 
@@ -195,8 +200,14 @@ impl Stream {
         for block in message.content {
             match (block.r#type, block.text, block.name) {
                 ("text", Some(text), _) if failed => said.push(Said::Error(text)),
-                ("text", Some(text), _) if parent_tool_use_id.is_none() => said.push(Said::Text(text)),
+                ("text", Some(text), _) if parent_tool_use_id.is_none() => {
+                    self.message.add(&text);
+                    said.push(Said::Text(text));
+                }
                 ("tool_use", _, Some(name)) => {
+                    if parent_tool_use_id.is_none() {
+                        self.message.clear();
+                    }
                     let about = block.input.map(about).unwrap_or_default();
                     if let Some(id) = block.id {
                         self.calls.begin(&id, &bounded::tool(&name, about.clone()));
@@ -239,11 +250,11 @@ impl Stream {
 
     fn ends(&mut self, line: &[u8]) -> Vec<Said> {
         // Another result is the last word, also if it cannot be read or is empty.
-        (self.result, self.message) = (None, LastWord::default());
+        (self.result, self.last_block) = (None, String::new());
         let Some(mut result) = Outcome::read(line) else { return Vec::new() };
         self.spent.closed(&result.bill);
         self.session = result.session.take().or(self.session.take());
-        self.message.set(result.message().unwrap_or_default());
+        result.message().unwrap_or_default().clone_into(&mut self.last_block);
         let refused = std::mem::take(&mut result.denials);
         self.result = Some(result);
         let say = |one: end::Denial| self.denies(one.tool_use_id, one.tool_name, one.tool_input.as_deref());

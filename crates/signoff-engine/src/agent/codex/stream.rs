@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens};
 
 use super::end;
 use super::rollout::Rollout;
-use crate::agent::bounded::{self, LastWord};
+use crate::agent::bounded;
 use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
 
@@ -16,7 +17,7 @@ pub struct Stream {
     found_reports: Option<bool>,
     denied: Vec<Denied>,
     /// What it said since it last used a tool.
-    message: LastWord,
+    message: Blocks,
     /// What it counts itself: all of its session, where that was resumed.
     total: Option<Usage>,
     end: Option<End>,
@@ -104,7 +105,6 @@ impl Listener for Stream {
         if trouble.as_ref().is_some_and(end::is_about_reports) {
             self.found_reports = Some(false);
         }
-        let message = self.message.take();
         let heard = Heard {
             session: self.session.take(),
             spent: if rollout.spent.is_empty() && !closing.resumed { self.counted() } else { rollout.spent },
@@ -113,7 +113,7 @@ impl Listener for Stream {
             found_reports: self.found_reports,
             trouble,
         };
-        Account { message: if heard.trouble.is_none() { message } else { String::new() }, heard }
+        Account::new(std::mem::take(&mut self.message), heard)
     }
 }
 
@@ -123,10 +123,7 @@ impl Stream {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
         match line.r#type {
             "thread.started" => self.session = line.thread_id,
-            "turn.started" => {
-                self.end = None;
-                self.message.clear();
-            }
+            "turn.started" => self.end = None,
             "turn.completed" => {
                 self.total = line.usage;
                 self.end = Some(End::Well);
@@ -152,7 +149,7 @@ impl Stream {
             r#type: &'a str,
         }
         let Kind { r#type } = serde_json::from_str(raw).ok()?;
-        if is_work(r#type, step) || r#type == "agent_message" {
+        if is_work(r#type, step) {
             self.message.clear();
         }
         match step {
@@ -178,7 +175,7 @@ impl Stream {
         let denied = match item.r#type {
             "agent_message" => {
                 let text = item.text?;
-                self.message.set(&text);
+                self.message.add(&text);
                 return Some(vec![Said::Text(text)]);
             }
             "error" => return Some(vec![Said::Error(item.message?)]),

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::{SESSIONS, USAGE, USED_BEFORE};
 use crate::agent::about::about;
-use crate::agent::bounded::{self, Calls, LastWord};
+use crate::agent::bounded::{self, Calls};
 use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 use crate::attempt::start_of;
@@ -21,7 +22,7 @@ use crate::attempt::start_of;
 #[derive(Debug, Default)]
 pub struct Stream {
     /// What it said since it last used a tool.
-    message: LastWord,
+    message: Blocks,
     /// What tools are used for that did not end yet.
     tools: Calls,
     session: Option<String>,
@@ -128,8 +129,6 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let message = self.message.take();
-        let message = if trouble.is_none() { message } else { String::new() };
         let heard = Heard {
             session: self.session.clone().or_else(|| begun(end.home)),
             spent: spent(end.home),
@@ -137,7 +136,7 @@ impl Listener for Stream {
             denied: self.denied.clone(),
             found_reports: self.found_reports,
         };
-        Account { message, heard }
+        Account::new(std::mem::take(&mut self.message), heard)
     }
 }
 
@@ -175,9 +174,13 @@ impl Stream {
         }
     }
 
-    /// The final message asks for no tool, and none is used after it.
+    /// What is said with a call of a tool is said before it.
     fn message(&mut self, Data { content, tool_requests, .. }: Data<'_>) -> Option<Said> {
-        self.message.set(if tool_requests.is_empty() { &content } else { "" });
+        if tool_requests.is_empty() {
+            self.message.add(&content);
+        } else {
+            self.message.clear();
+        }
         (!content.is_empty()).then_some(Said::Text(content))
     }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::chat;
 use crate::agent::about::about;
-use crate::agent::bounded::{self, Calls, LastWord};
+use crate::agent::bounded::{self, Calls};
 use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, api_error, clip};
 
@@ -78,7 +79,7 @@ struct Counted {
 pub struct Stream {
     heard: Heard,
     /// What it said since it last used a tool.
-    message: LastWord,
+    message: Blocks,
     /// What of that is not yet shown: a line that goes on.
     unshown: String,
     /// The tools in use, by their ids.
@@ -135,7 +136,7 @@ impl Listener for Stream {
     }
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
-        let message = self.message.take();
+        let answer = std::mem::take(&mut self.message);
         let mut heard = std::mem::take(&mut self.heard);
         let stderr = String::from_utf8_lossy(end.stderr);
         if stderr.contains("MCP issues detected") {
@@ -145,7 +146,7 @@ impl Listener for Stream {
         heard.trouble = match self.end.take() {
             Some(End::Well) if error.as_ref().is_some_and(Failed::is_stop) => error.map(Failed::trouble),
             // A prompt that is too long for the model it does not even send.
-            Some(End::Well) if message.is_empty() && heard.spent.is_empty() => Some(unasked(&stderr)),
+            Some(End::Well) if answer.is_empty() && heard.spent.is_empty() => Some(unasked(&stderr)),
             Some(End::Well) => None,
             Some(End::Badly { message, .. }) if message.is_empty() => {
                 let unknown = || Trouble::new(TroubleKind::Other, String::new());
@@ -158,9 +159,7 @@ impl Listener for Stream {
                 Some(unclosed(end, &stderr))
             }
         };
-        // Only who ended well has a last word.
-        let message = if heard.trouble.is_none() { message } else { String::new() };
-        Account { message, heard }
+        Account::new(answer, heard)
     }
 }
 

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use crate::agent::bounded::{self, LastWord};
+use crate::agent::bounded;
 use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 
@@ -15,8 +16,8 @@ use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 #[derive(Debug, Default)]
 pub struct Stream {
     session: Option<String>,
-    /// The texts of the step that runs, a line apart, since it last used a tool.
-    texts: LastWord,
+    /// What it said since it last used a tool.
+    texts: Blocks,
     /// How the last step ended; none while one runs.
     reason: Option<String>,
     steps: u32,
@@ -158,8 +159,6 @@ impl Listener for Stream {
 
     fn ended(&mut self, end: &Closing<'_>) -> Account {
         let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let message = self.texts.take();
-        let message = if trouble.is_none() { message } else { String::new() };
         let heard = Heard {
             session: self.session.clone(),
             spent: self.spent().into_iter().collect(),
@@ -167,7 +166,7 @@ impl Listener for Stream {
             denied: self.denied.clone(),
             found_reports: self.found_reports,
         };
-        Account { message, heard }
+        Account::new(std::mem::take(&mut self.texts), heard)
     }
 }
 
@@ -179,15 +178,13 @@ impl Stream {
             Kind::StepStart => {
                 self.steps += 1;
                 if own {
-                    self.texts.clear();
                     self.reason = None;
                 }
                 None
             }
             Kind::Text => {
                 if own {
-                    self.texts.push(if self.texts.is_empty() { "" } else { "\n" });
-                    self.texts.push(&part.text);
+                    self.texts.add(&part.text);
                 }
                 Some(Said::Text(part.text))
             }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 use signoff_core::heard::{Heard, Said, Tokens, Trouble, TroubleKind};
 
 use super::chat;
 use crate::agent::about::about;
-use crate::agent::bounded::{self, LastWord, REFUSALS};
+use crate::agent::bounded::{self, REFUSALS};
 use crate::agent::line::{loose, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, api_error};
 
@@ -110,8 +111,8 @@ struct Denial<'a> {
 #[derive(Default)]
 pub struct Stream {
     heard: Heard,
-    /// Whether it said something since it last used a tool.
-    spoke: bool,
+    /// What it said since it last used a tool.
+    message: Blocks,
     /// Whether its provider was asked again, and nothing came of it yet.
     asks_again: bool,
     end: Option<End>,
@@ -119,8 +120,9 @@ pub struct Stream {
 
 /// Its last line.
 enum End {
+    /// With what it repeats of its last message, or of one before a tool.
     Well {
-        message: String,
+        last_block: String,
     },
     /// It had no answer in the end, however often it asked.
     Unanswered,
@@ -164,21 +166,27 @@ impl Listener for Stream {
         if !kept.is_empty() {
             heard.spent = kept;
         }
-        let (message, trouble) = match self.end.take() {
-            Some(End::Well { message }) if message.is_empty() && heard.spent.is_empty() => {
+        let mut message = std::mem::take(&mut self.message);
+        heard.trouble = match self.end.take() {
+            Some(End::Well { .. }) if message.is_empty() && heard.spent.is_empty() => {
                 let words = "it says that it succeeded, but it asked no model and said nothing";
-                (message, Some(Trouble::new(TroubleKind::Other, words)))
+                Some(Trouble::new(TroubleKind::Other, words))
             }
-            Some(End::Well { message }) => (message, None),
+            Some(End::Well { last_block }) => {
+                // What it said before it used a tool is no answer, though it may repeat that.
+                if !message.is_empty() && !message.ends_with(&last_block) {
+                    message.add(&last_block);
+                }
+                None
+            }
             Some(End::Unanswered) => {
                 let words = "its provider was asked again and again, and answered nothing";
-                (String::new(), Some(Trouble::new(TroubleKind::Broken, words)))
+                Some(Trouble::new(TroubleKind::Broken, words))
             }
-            Some(End::Badly { message }) => (String::new(), Some(api_error::trouble(&message, None))),
-            None => (String::new(), Some(unclosed(end))),
+            Some(End::Badly { message }) => Some(api_error::trouble(&message, None)),
+            None => Some(unclosed(end)),
         };
-        heard.trouble = trouble;
-        Account { message, heard }
+        Account::new(message, heard)
     }
 }
 
@@ -193,21 +201,23 @@ impl Stream {
     fn says(&mut self, message: Message<'_>, own: bool) -> Vec<Said> {
         self.counts(&message);
         let said: Vec<Said> = message.content.into_iter().filter_map(part).collect();
-        if let Some(last) = said.last().filter(|_| own) {
-            self.spoke = matches!(last, Said::Text(_));
+        for one in said.iter().filter(|_| own) {
             self.asks_again = false;
+            match one {
+                Said::Text(text) => self.message.add(text),
+                Said::Tool { .. } => self.message.clear(),
+                Said::Denied(_) | Said::Error(_) | Said::Waits { .. } => {}
+            }
         }
         said
     }
 
-    /// Its end by its own word: what it said before it used a tool is no answer, though it may repeat that.
+    /// Its end by its own word.
     fn well(&self, result: &str) -> End {
         if self.asks_again {
             return End::Unanswered;
         }
-        let mut message = LastWord::default();
-        message.set(if self.spoke { result } else { "" });
-        End::Well { message: message.take() }
+        End::Well { last_block: result.to_owned() }
     }
 
     /// Each turn by itself: the last line counts the whole session, also what was before it was resumed.

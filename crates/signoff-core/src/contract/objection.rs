@@ -1,0 +1,101 @@
+//! What keeps an approval from standing: a refusing verdict in any format, or a blocking finding, anywhere in the answer
+//! outside quotes and code. The nonce protects approvals; objections need none.
+
+use super::binding::{Candidate, Standing};
+use super::message::{self, Message};
+use super::outline::Shown;
+use super::reader::{self, Entry};
+use super::{Ask, json, json_text, markdown, prefix, severity, xml, xml_tree};
+use crate::review::{Review, Violation, ViolationCode};
+
+/// The review of a message; an approval only if nothing in the message objects.
+pub(super) fn unopposed(review: Review, message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
+    if !review.verdict.approves() {
+        return Ok(review);
+    }
+    objection(message, ask).map_or(Ok(review), Err)
+}
+
+/// The review of a tool report; an approval only if nothing in the text beside it objects.
+pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
+    if !review.verdict.approves() {
+        return Ok(review);
+    }
+    message::check_size(text)?;
+    unopposed(review, &Message::new(&String::from_utf8_lossy(text)), ask)
+}
+
+fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
+    let candidates = match candidates(message, ask) {
+        Ok(candidates) => candidates,
+        Err(violation) => return Some(violation),
+    };
+    let refusal = candidates.iter().find(|one| refuses(one) && is_outside(message, one));
+    refusal.map(|one| opposed(one.offset)).or_else(|| in_prose(message, ask))
+}
+
+/// What each format finds. Severities without a place are read by [`in_prose`].
+fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    let mut found = severity::candidates(message, ask)?;
+    found.retain(|one| one.standing != Standing::Denial);
+    found.extend(xml::candidates_or_prefix(message, ask)?);
+    found.extend(markdown::candidates(message, ask)?);
+    found.extend(json::candidates(message, ask)?);
+    Ok(found)
+}
+
+fn opposed(offset: usize) -> Violation {
+    let message = "the answer approves, and elsewhere refuses or names a blocking finding";
+    Violation::new(ViolationCode::Disagreement, offset, message)
+}
+
+/// Whether a candidate speaks against the work, however it is bound.
+fn refuses(candidate: &Candidate) -> bool {
+    match candidate.standing {
+        Standing::Plain | Standing::Fragment => match &candidate.answer {
+            Ok(review) => !review.verdict.approves(),
+            Err(violation) => is_refusal(violation.code),
+        },
+        Standing::Denial => true,
+        Standing::Remark | Standing::Quoted | Standing::Doubt => false,
+    }
+}
+
+/// Whether an answer that breaks its contract in this way still refuses.
+fn is_refusal(code: ViolationCode) -> bool {
+    matches!(
+        code,
+        ViolationCode::UnknownVerdict | ViolationCode::IssuesWithoutIssue | ViolationCode::Disagreement
+    )
+}
+
+/// Whether it stands outside code, and is no line of a string in a JSON text.
+fn is_outside(message: &Message<'_>, candidate: &Candidate) -> bool {
+    let shown = message.outline().shown(candidate.offset);
+    !matches!(shown, Some(Shown::Code | Shown::Diff)) && !message.is_inside_json(candidate.offset)
+}
+
+/// A blocking finding, or a line `ISSUES: …`, outside the machine-readable parts of the message.
+fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
+    let prose = prose(message.text());
+    let prose = Message::new(&prose);
+    let blocks = |Entry { item, .. }: &Entry| {
+        item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity))
+    };
+    let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
+    finding.or_else(|| prefix::issues_line(&prose)).map(opposed)
+}
+
+/// The message with white space in the place of JSON texts and review elements.
+fn prose(text: &str) -> String {
+    let json = json_text::scan(text).filter(|json| json.value.is_ok()).map(|json| json.range);
+    let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
+    let elements = whole.map(|(start, attempt)| start..start + attempt.length);
+    let mut bytes = text.as_bytes().to_vec();
+    for range in json.chain(elements) {
+        for byte in bytes[range].iter_mut().filter(|byte| **byte != b'\n') {
+            *byte = b' ';
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}

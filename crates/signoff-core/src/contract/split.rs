@@ -1,0 +1,132 @@
+//! An answer that comes in several blocks or messages, as one text.
+//!
+//! Blocks are paragraphs: a blank line goes between two of them. Where a block breaks off within a line or within
+//! something quoted, the next one goes on there, so that cutting a text never turns what it quotes into what it says.
+//! Whatever the boundaries, objections count: an approval stands only if nothing objects to it in [`SplitAnswer::others`]
+//! either, which are the blocks with a blank line at every boundary, and with none.
+
+use super::message::Message;
+use super::outline::Shown;
+
+/// What an agent said since it last used a tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Blocks {
+    text: String,
+    /// Where blocks begin, but for the first.
+    seams: Vec<usize>,
+    /// Whether the next text begins a block.
+    ended: bool,
+}
+
+/// An answer made of blocks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SplitAnswer {
+    pub text: String,
+    /// The other ways to read it, where they differ.
+    pub others: Vec<String>,
+}
+
+/// Longer answers are cut: one byte more than is read tells that there was more.
+const LONGEST: usize = super::MAX_BYTES + 1;
+
+/// More boundaries than these are none.
+const MOST_SEAMS: usize = 10_000;
+
+const PARAGRAPH: &str = "\n\n";
+
+impl Blocks {
+    /// Adds to the current block.
+    pub fn push(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let begins = std::mem::take(&mut self.ended) && !self.text.is_empty();
+        if begins && self.seams.len() < MOST_SEAMS && self.text.len() < LONGEST {
+            self.seams.push(self.text.len());
+        }
+        let room = LONGEST.saturating_sub(self.text.len());
+        let end = (room..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+        self.text.push_str(&text[..end]);
+    }
+
+    /// Adds a whole block.
+    pub fn add(&mut self, block: &str) {
+        self.end_block();
+        self.push(block);
+        self.end_block();
+    }
+
+    /// What comes next is another block.
+    pub fn end_block(&mut self) {
+        self.ended = true;
+    }
+
+    /// A tool was used: what was said before is no part of the answer.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Whether the last of it is this text.
+    pub fn ends_with(&self, text: &str) -> bool {
+        self.text.trim_end().ends_with(text.trim())
+    }
+
+    /// All blocks as one answer.
+    pub fn join(self) -> SplitAnswer {
+        let Self { text: together, seams, .. } = self;
+        if seams.is_empty() {
+            return SplitAnswer { text: together, others: Vec::new() };
+        }
+        let message = Message::new(&together);
+        let breaks: Vec<usize> =
+            seams.iter().copied().filter(|seam| is_paragraph_end(&message, *seam)).collect();
+        let text = with_breaks(&together, &breaks);
+        let apart = (breaks.len() < seams.len()).then(|| with_breaks(&together, &seams));
+        let together = (!breaks.is_empty()).then_some(together);
+        SplitAnswer { text, others: [apart, together].into_iter().flatten().collect() }
+    }
+}
+
+fn with_breaks(text: &str, seams: &[usize]) -> String {
+    let mut joined = String::with_capacity(text.len() + seams.len() * PARAGRAPH.len());
+    let mut from = 0;
+    for seam in seams {
+        joined.push_str(&text[from..*seam]);
+        joined.push_str(PARAGRAPH);
+        from = *seam;
+    }
+    joined.push_str(&text[from..]);
+    joined
+}
+
+/// Whether a blank line at a boundary leaves everything as it was said. `message` is all blocks without any.
+fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
+    let (before, after) = message.text().split_at(seam);
+    let (Some(last), Some(next)) = (before.chars().next_back(), after.chars().next()) else { return false };
+    let spaced = last.is_whitespace() || next.is_whitespace();
+    let word = last.is_alphanumeric() && next.is_alphanumeric();
+    let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
+    let markup = last == next && !last.is_alphanumeric();
+    if spaced || word || closes || markup || message.is_inside_json(seam) {
+        return false;
+    }
+    match message.outline().shown_across(seam) {
+        None => true,
+        // A comment that is closed goes on in its line for Markdown alone.
+        Some(Shown::Html) => before.ends_with("-->"),
+        Some(Shown::Code) => is_fence(before),
+        Some(_) => false,
+    }
+}
+
+/// Whether the last line is nothing but the mark of a code block.
+fn is_fence(text: &str) -> bool {
+    const SHORTEST: usize = 3;
+    let line = text.rsplit('\n').next().unwrap_or_default().trim();
+    let is_mark = |mark: char| line.len() >= SHORTEST && line.chars().all(|c| c == mark);
+    is_mark('`') || is_mark('~')
+}

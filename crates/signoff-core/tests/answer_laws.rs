@@ -1,0 +1,329 @@
+//! What holds for answers that come in several blocks, calls or formats.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use signoff_core::contract::{Answer, Ask, Blocks, Contract, SplitAnswer, parse, parse_split};
+use signoff_core::ids::{Nonce, ReviewerName};
+use signoff_core::review::{Bar, Review, ReviewerKind, Verdict, Violation};
+
+const NONCE: &str = "n-7f3a";
+
+fn ask(require_nonce: bool) -> Ask {
+    Ask {
+        reviewer: ReviewerName::new("r"),
+        kind: ReviewerKind::Code,
+        nonce: Some(Nonce::new(NONCE)),
+        require_nonce,
+        fail_on: Bar::Medium,
+        commit: None,
+        loop_id: None,
+        task: None,
+    }
+}
+
+fn read(contract: Contract, text: &str, ask: &Ask) -> Result<Review, Violation> {
+    parse(contract, Answer { text: text.as_bytes(), tool: None }, ask)
+}
+
+/// How strict a review is: nothing that is not an approval lets work through.
+fn strictness(review: &Result<Review, Violation>) -> u8 {
+    match review.as_ref().map(|review| &review.verdict) {
+        Ok(Verdict::Approved | Verdict::ApprovedWithMinor) => 0,
+        Ok(Verdict::ChangesRequested) => 1,
+        Ok(Verdict::NeedsDiscussion | Verdict::Inconclusive(_)) | Err(_) => 2,
+    }
+}
+
+fn approves(review: &Result<Review, Violation>) -> bool {
+    strictness(review) == 0
+}
+
+/// Approvals with a nonce, one in each format.
+fn approvals(nonce: &str) -> Vec<(Contract, String)> {
+    vec![
+        (Contract::Markdown, format!("<!-- signoff:{nonce} -->\n**Verdict: APPROVED**")),
+        (Contract::Json, format!(r#"{{"verdict":"pass","followUpPrompt":"ok","nonce":"{nonce}"}}"#)),
+        (Contract::Xml, format!("<code-review nonce=\"{nonce}\"><verdict>APPROVED</verdict></code-review>")),
+        (Contract::Prefix, format!("APPROVED: ok\n<!-- signoff:{nonce} -->")),
+        (Contract::Severity, format!("<!-- signoff:{nonce} -->\nNO ISSUES")),
+        (Contract::Severity, format!(r#"{{"issues":[],"nonce":"{nonce}"}}"#)),
+    ]
+}
+
+/// What takes an approval back, without any nonce.
+fn refusals() -> Vec<String> {
+    let issue = "<issues><issue severity='critical'><description>no</description></issue></issues>";
+    [
+        "**Verdict: CHANGES_REQUESTED**",
+        "**Verdict: NEEDS_DISCUSSION**",
+        "**Verdict: REJECTED**",
+        "- [Critical] src/cart.py:6 it loses money",
+        "[Critical] it loses money",
+        "### Critical\n\n- src/cart.py:6 it loses money",
+        "HIGH src/cart.py:6 it loses money",
+        "ISSUES: it loses money",
+        r#"{"verdict":"drift","followUpPrompt":"no"}"#,
+        r#"{"passed": false}"#,
+        r#"[{"severity":"HIGH","message":"no","location":"a.rs:1"}]"#,
+        &format!("<code-review><verdict>ISSUES</verdict>{issue}</code-review>"),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn joined(blocks: &[&str]) -> SplitAnswer {
+    let mut all = Blocks::default();
+    blocks.iter().for_each(|block| all.add(block));
+    all.join()
+}
+
+fn read_split(contract: Contract, answer: &SplitAnswer, ask: &Ask) -> Result<Review, Violation> {
+    let text = Answer { text: answer.text.as_bytes(), tool: None };
+    parse_split(contract, text, answer.others.iter().map(String::as_bytes), ask)
+}
+
+/// A text cut at the given places.
+fn cut<'t>(text: &'t str, places: &[usize]) -> Vec<&'t str> {
+    let mut places: Vec<usize> = places.iter().map(|place| place % (text.len() + 1)).collect();
+    places.retain(|place| text.is_char_boundary(*place));
+    places.sort_unstable();
+    places.dedup();
+    let starts = [0].into_iter().chain(places.clone());
+    let ends = places.into_iter().chain([text.len()]);
+    starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
+}
+
+/// Numbers that look random and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound.max(1)
+    }
+}
+
+#[test]
+fn a_nonce_that_is_present_and_wrong_never_approves() {
+    for (contract, answer) in approvals("a0b1c2d3") {
+        for required in [false, true] {
+            for reader in [contract, Contract::Auto] {
+                let result = read(reader, &answer, &ask(required));
+                assert_eq!(result.unwrap_err().code.word(), "nonce_mismatch", "{reader:?}: {answer}");
+            }
+        }
+    }
+    for (contract, answer) in approvals(NONCE) {
+        assert!(approves(&read(contract, &answer, &ask(true))), "{contract:?}: {answer}");
+    }
+}
+
+#[test]
+fn an_answer_without_the_nonce_counts_unless_it_is_required() {
+    for (contract, answer) in approvals(NONCE) {
+        let without = answer.replace(&format!("<!-- signoff:{NONCE} -->"), "");
+        let without = without.replace(&format!(r#","nonce":"{NONCE}""#), "");
+        let without = without.replace(&format!(" nonce=\"{NONCE}\""), "");
+        assert!(approves(&read(contract, &without, &ask(false))), "{contract:?}: {without}");
+        let refused = read(contract, &without, &ask(true)).unwrap_err();
+        assert_eq!(refused.code.word(), "nonce_missing", "{contract:?}: {without}");
+    }
+}
+
+#[test]
+fn a_refusal_in_any_format_takes_an_approval_back_without_a_nonce() {
+    for (contract, approval) in approvals(NONCE) {
+        for refusal in refusals() {
+            for required in [false, true] {
+                let after = joined(&[&approval, &refusal]);
+                assert!(
+                    !approves(&read_split(contract, &after, &ask(required))),
+                    "{contract:?}:\n{}",
+                    after.text
+                );
+                let before = joined(&[&refusal, &approval]);
+                assert!(
+                    !approves(&read_split(contract, &before, &ask(required))),
+                    "{contract:?}:\n{}",
+                    before.text
+                );
+                let auto = read_split(Contract::Auto, &after, &ask(required));
+                assert!(!approves(&auto), "auto:\n{}", after.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn quoted_refusals_and_commentary_are_harmless() {
+    let harmless = [
+        "I have read every file.",
+        "The old test said `**Verdict: CHANGES_REQUESTED**`.",
+        "> **Verdict: CHANGES_REQUESTED**",
+        "```\n**Verdict: CHANGES_REQUESTED**\n```",
+        "```json\n{\"verdict\":\"drift\",\"followUpPrompt\":\"no\"}\n```",
+        "- [Minor] src/cart.py:6 a longer name would help",
+        "**Verdict: APPROVED**",
+    ];
+    for text in harmless {
+        for (contract, approval) in approvals(NONCE) {
+            // Letters of two blocks that touch may be one word.
+            let approval = if contract == Contract::Severity { approval + "\n" } else { approval };
+            let after = joined(&[&approval, text]);
+            let result = read_split(contract, &after, &ask(true));
+            assert!(approves(&result), "{contract:?} {result:?}:\n{}", after.text);
+            if contract != Contract::Prefix && contract != Contract::Severity {
+                let before = joined(&[text, &approval]);
+                let result = read_split(contract, &before, &ask(true));
+                assert!(approves(&result), "{contract:?} {result:?}:\n{}", before.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_report_is_taken_back_by_a_later_report_or_by_text() {
+    let passed: &[u8] = br#"{"passed":true}"#;
+    for contract in [Contract::Tool, Contract::Auto] {
+        let alone = Answer { text: b"REVIEW_COMPLETE\n", tool: Some(passed) };
+        assert!(approves(&parse(contract, alone, &ask(true))));
+        for refusal in refusals() {
+            let answer = Answer { text: refusal.as_bytes(), tool: Some(passed) };
+            assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}: {refusal}");
+        }
+        let retracted: &[u8] = b"{\"passed\":true}\n{\"passed\":false,\"issues\":[{\"description\":\"no\"}]}";
+        let answer = Answer { text: b"**Verdict: APPROVED**", tool: Some(retracted) };
+        let review = parse(contract, answer, &ask(true)).unwrap();
+        assert_eq!(review.verdict, Verdict::ChangesRequested);
+        assert_eq!(review.findings[0].description, "no");
+    }
+}
+
+/// The answers of the corpus that are not broken by design: those of the seeds and the untidy ones.
+fn recorded() -> Vec<(Contract, String)> {
+    let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/contracts"));
+    let mut paths: Vec<_> = ["seed", "untidy", "hostile"]
+        .iter()
+        .flat_map(|directory| fs::read_dir(corpus.join(directory)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    paths.sort();
+    let case = |path: &std::path::PathBuf| {
+        let setting: serde_json::Value =
+            serde_json::from_slice(&fs::read(path.with_extension("json")).unwrap()).unwrap();
+        let contract = Contract::from_word(setting["contract"].as_str()?)?;
+        let text = fs::read_to_string(path).ok()?;
+        (contract != Contract::Tool).then_some((contract, text))
+    };
+    paths.iter().filter_map(case).collect()
+}
+
+/// Chunks of one block are the block: they have no boundary.
+#[test]
+fn an_answer_in_chunks_is_the_answer() {
+    let mut dice = Dice(1);
+    for (_, text) in recorded() {
+        let places: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
+        let mut blocks = Blocks::default();
+        cut(&text, &places).iter().for_each(|chunk| blocks.push(chunk));
+        assert_eq!(blocks.join(), SplitAnswer { text, others: Vec::new() });
+    }
+}
+
+#[test]
+fn no_split_of_a_recorded_answer_is_looser() {
+    let mut dice = Dice(20_261_118);
+    for (contract, text) in recorded() {
+        for required in [false, true] {
+            let whole = read(contract, &text, &ask(required));
+            for round in 0..24 {
+                let places: Vec<usize> = (0..1 + round % 4).map(|_| dice.below(text.len() + 1)).collect();
+                let blocks = cut(&text, &places);
+                let split = read_split(contract, &joined(&blocks), &ask(required));
+                assert!(
+                    approves(&whole) || !approves(&split),
+                    "{contract:?} {whole:?}\nbecame looser in {blocks:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// At the ends of lines nothing is lost: the review is the same.
+#[test]
+fn a_split_between_lines_is_the_same_review() {
+    for (contract, text) in recorded() {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let whole = read(contract, &text, &ask(false));
+        let split = read_split(contract, &joined(&lines), &ask(false));
+        assert!(strictness(&split) >= strictness(&whole), "{contract:?}: {text}");
+        assert_eq!(joined(&lines).text, text);
+    }
+}
+
+/// Parts of answers, to be put together and cut anywhere.
+fn parts() -> impl Strategy<Value = String> {
+    let mut words: Vec<String> = approvals(NONCE).into_iter().map(|(_, text)| text).collect();
+    words.extend(refusals());
+    words.extend(
+        [
+            "I looked.",
+            "> quoted",
+            "```",
+            "~~~",
+            "`",
+            "~~",
+            "<!--",
+            "-->",
+            "    ",
+            "- ",
+            "+",
+            "@@ -1,2 +1,2 @@",
+        ]
+        .map(str::to_owned),
+    );
+    words.extend(
+        ["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned),
+    );
+    let gap = select(vec!["\n", "\n\n", " "]);
+    prop::collection::vec((select(words), gap), 1..5)
+        .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_split_is_looser(text in parts(), places in prop::collection::vec(any::<usize>(), 1..4), required: bool) {
+        let blocks = cut(&text, &places);
+        let answer = joined(&blocks);
+        for contract in [Contract::Markdown, Contract::Json, Contract::Xml, Contract::Prefix, Contract::Severity, Contract::Auto] {
+            let whole = read(contract, &text, &ask(required));
+            let split = read_split(contract, &answer, &ask(required));
+            prop_assert!(approves(&whole) || !approves(&split), "{:?} {:?}\n{:#?}\n{}", contract, whole, blocks, answer.text);
+        }
+    }
+
+    /// In any order and number, reports and text come to the strictest of them.
+    #[test]
+    fn reports_and_text_come_to_the_strictest(
+        passed in prop::collection::vec(any::<bool>(), 1..4),
+        text in select(vec!["", "Done.", "**Verdict: APPROVED**", "**Verdict: CHANGES_REQUESTED**", "[Critical] a.rs:1 no"]),
+    ) {
+        let calls: Vec<String> = passed.iter().map(|passed| format!(r#"{{"passed":{passed}}}"#)).collect();
+        let calls = calls.join("\n");
+        let refuses = text.contains("CHANGES") || text.contains("Critical");
+        for contract in [Contract::Tool, Contract::Auto] {
+            let review = parse(contract, Answer { text: text.as_bytes(), tool: Some(calls.as_bytes()) }, &ask(true));
+            let single = passed == [true] && !refuses;
+            prop_assert_eq!(approves(&review), single, "{:?} {} {}", review, calls, text);
+            if passed.contains(&false) {
+                prop_assert_eq!(review.map(|review| review.verdict), Ok(Verdict::ChangesRequested));
+            }
+        }
+    }
+}
