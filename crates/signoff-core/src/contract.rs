@@ -25,9 +25,12 @@ mod prefix;
 mod reader;
 mod reason;
 mod report;
+mod retraction;
+mod sections;
 mod severity;
 mod stated;
 mod tool;
+mod verdict_line;
 mod xml;
 mod xml_tree;
 

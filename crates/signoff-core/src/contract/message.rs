@@ -51,9 +51,19 @@ impl<'a> Message<'a> {
 /// Takes the bytes of a message through the bounds every contract shares. Offsets count from its first byte.
 pub(super) fn read(
     bytes: &[u8],
-    contract: impl FnOnce(&Message<'_>) -> Result<Review, Violation>,
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
 ) -> Result<Review, Violation> {
-    let text = decode(bytes)?;
+    match decode(bytes) {
+        Ok(text) => read_text(text, contract),
+        Err(violation) if violation.code == ViolationCode::NotUtf8 => read_damaged(bytes, contract, violation),
+        Err(violation) => Err(violation),
+    }
+}
+
+fn read_text(
+    text: &str,
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+) -> Result<Review, Violation> {
     let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
     if unmarked.trim().is_empty() {
         return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
@@ -61,6 +71,29 @@ pub(super) fn read(
     let mark = text.len() - unmarked.len();
     contract(&Message::new(unmarked))
         .map_err(|violation| Violation { offset: violation.offset + mark, ..violation })
+}
+
+/// Reads a text with one byte that is no UTF-8: it is shown as U+FFFD. The verdict must be the same without it, and
+/// it must not stand on a line with words of a verdict.
+fn read_damaged(
+    bytes: &[u8],
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+    violation: Violation,
+) -> Result<Review, Violation> {
+    let at = violation.offset;
+    let (Ok(before), Ok(after)) = (str::from_utf8(&bytes[..at]), str::from_utf8(&bytes[at + 1..])) else {
+        return Err(violation);
+    };
+    let lines = [before.rsplit('\n').next(), after.split('\n').next()];
+    let line = lines.into_iter().flatten().collect::<String>().to_ascii_lowercase();
+    if ["verdict", "approved", "issues"].into_iter().any(|word| line.contains(word)) {
+        return Err(violation);
+    }
+    let original = |offset: usize| if offset > at { offset.saturating_sub(2).max(at) } else { offset };
+    let shown = read_text(&format!("{before}\u{fffd}{after}"), &contract)
+        .map_err(|error| Violation { offset: original(error.offset), ..error })?;
+    let bare = read_text(&format!("{before}{after}"), &contract);
+    if bare.is_ok_and(|bare| bare.verdict == shown.verdict) { Ok(shown) } else { Err(violation) }
 }
 
 /// The text of an answer within the size bound.
