@@ -26,9 +26,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         }
         let binding = binding::beside(message, offset, line.range.end, ask);
         let (standing, answer) = match &line.verdict {
-            Some(verdict) => {
-                (Standing::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask)))
-            }
+            Some(verdict) => (Standing::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
             None if line.is_bold => (Standing::Plain, Err(unknown(line.word, offset))),
             None if line.says_more() => (Standing::Doubt, Err(says_more(line.word, offset))),
             None => continue,

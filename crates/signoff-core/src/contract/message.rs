@@ -55,7 +55,9 @@ pub(super) fn read(
 ) -> Result<Review, Violation> {
     match decode(bytes) {
         Ok(text) => read_text(text, contract),
-        Err(violation) if violation.code == ViolationCode::NotUtf8 => read_damaged(bytes, contract, violation),
+        Err(violation) if violation.code == ViolationCode::NotUtf8 => {
+            read_damaged(bytes, contract, violation)
+        }
         Err(violation) => Err(violation),
     }
 }
@@ -81,6 +83,11 @@ fn read_damaged(
     violation: Violation,
 ) -> Result<Review, Violation> {
     let at = violation.offset;
+    // A character that the message ends in the middle of: it was cut off.
+    let is_cut_off = str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
+    if is_cut_off {
+        return Err(violation);
+    }
     let (Ok(before), Ok(after)) = (str::from_utf8(&bytes[..at]), str::from_utf8(&bytes[at + 1..])) else {
         return Err(violation);
     };

@@ -33,19 +33,52 @@ const WITHDRAWALS: [&str; 17] = [
 const APPROVALS: [&str; 7] = ["approval", "approve", "approved", "verdict", "signoff", "sign-off", "lgtm"];
 /// What may stand between a withdrawal and the approval it is about, in either order.
 const BETWEEN: [&str; 19] = [
-    "my", "the", "this", "that", "previous", "earlier", "above", "prior", "initial", "first", "is", "was", "has",
-    "been", "hereby", "now", "must", "be", "therefore",
+    "my",
+    "the",
+    "this",
+    "that",
+    "previous",
+    "earlier",
+    "above",
+    "prior",
+    "initial",
+    "first",
+    "is",
+    "was",
+    "has",
+    "been",
+    "hereby",
+    "now",
+    "must",
+    "be",
+    "therefore",
 ];
 const NEGATIONS: [&str; 12] = [
-    "not", "never", "cannot", "cant", "dont", "wont", "shouldnt", "mustnt", "isnt", "no", "couldnt", "wouldnt",
+    "not", "never", "cannot", "cant", "dont", "wont", "shouldnt", "mustnt", "isnt", "no", "couldnt",
+    "wouldnt",
 ];
 /// What the reviewer speaks of when it says "is not approved".
 const SUBJECTS: [&str; 10] =
     ["i", "we", "this", "it", "change", "changes", "work", "diff", "patch", "commit"];
 /// What may stand between the reviewer and what it does: "I must therefore reject …".
 const FILLERS: [&str; 17] = [
-    "hereby", "now", "must", "have", "to", "therefore", "want", "would", "like", "will", "am", "should", "do",
-    "actually", "be", "been", "longer",
+    "hereby",
+    "now",
+    "must",
+    "have",
+    "to",
+    "therefore",
+    "want",
+    "would",
+    "like",
+    "will",
+    "am",
+    "should",
+    "do",
+    "actually",
+    "be",
+    "been",
+    "longer",
 ];
 const PHRASES: [&str; 14] = [
     " changed my mind ",
@@ -103,8 +136,11 @@ fn first_after(message: &Message<'_>, from: usize) -> Option<usize> {
     sentences(text)
         .filter(|sentence| withdraws(&words(&text[sentence.clone()])))
         .find(|sentence| {
-            let said: String =
-                text[sentence.clone()].char_indices().filter(|(at, _)| is_said(sentence.start + at)).map(|(_, c)| c).collect();
+            let said: String = text[sentence.clone()]
+                .char_indices()
+                .filter(|(at, _)| is_said(sentence.start + at))
+                .map(|(_, c)| c)
+                .collect();
             withdraws(&words(&said))
         })
         .map(|sentence| from + sentence.start)
@@ -134,7 +170,8 @@ fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
 fn begins_anew(line: &str) -> bool {
     let bare = line.trim_start_matches([' ', '\t', '\r']);
     let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
-    bare.starts_with(['\n', '#', '>', '-', '*', '+', '|', '`', '<']) || (number.len() < bare.len() && number.starts_with(['.', ')']))
+    bare.starts_with(['\n', '#', '>', '-', '*', '+', '|', '`', '<'])
+        || (number.len() < bare.len() && number.starts_with(['.', ')']))
 }
 
 /// The words in lower case, without apostrophes: `don’t` is `dont`. Longer ones than any that counts are cut.
@@ -186,7 +223,8 @@ fn refuses(words: &[String], at: usize) -> bool {
     let word = words.get(at);
     if is_in_list(word, &NEGATIONS) {
         let next = at + 1 + run(words, at + 1, &FILLERS);
-        let of_this = at == 0 || (at.saturating_sub(3)..at).any(|before| is_in_list(words.get(before), &SUBJECTS));
+        let of_this =
+            at == 0 || (at.saturating_sub(3)..at).any(|before| is_in_list(words.get(before), &SUBJECTS));
         return of_this && is_in_list(words.get(next), &["approve", "approved", "approving", "sign-off"]);
     }
     let does = at + 1 + run(words, at + 1, &FILLERS);

@@ -247,7 +247,9 @@ fn line_candidates(
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
-        if is_free(taken, &(start..end)) && is_free(&listed, &(start..end)) {
+        if !is_free(&listed, &(start..end)) {
+            lines.below_label = false;
+        } else if is_free(taken, &(start..end)) {
             lines.take(message, trimmed(text, start..end), ask);
         }
         start = end;
@@ -263,8 +265,8 @@ struct Lines {
     findings: Vec<(usize, Finding)>,
     first: Option<usize>,
     binding: Binding,
-    /// The lines that say there is nothing, and whether each stands below a severity: then it is about that one.
-    clean: Vec<(Candidate, bool)>,
+    clean: Vec<Candidate>,
+    /// Whether the line before is a heading of a severity: what says then that there is nothing is about that one.
     below_label: bool,
     /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
     vague: Vec<(usize, Finding)>,
@@ -284,7 +286,8 @@ impl Lines {
             return ranges;
         }
         for entry in reader::read(message, 0).0.into_iter().filter(Entry::is_announced) {
-            if is_free(&entry.range) && !entry.is_aside() {
+            let start = entry.range.start;
+            if is_free(&(start..start + 1)) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
                 self.found(message, &range, entry.item.finding(KIND, ask), ask);
                 take(&mut ranges, entry.range);
@@ -312,7 +315,7 @@ impl Lines {
             let binding = binding::beside(message, line.start, line.end, ask);
             let answer = Ok(Rc::new(review(Vec::new(), ask)));
             let clean = Candidate { offset: line.start, binding, standing: Standing::Remark, answer };
-            self.clean.push((clean, below_label));
+            self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = stated::severity(text)
             && message.outline().shown(line.start).is_none()
             && message.outline().shown(line.start + stated.start).is_none()
@@ -333,8 +336,7 @@ impl Lines {
     }
 
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
-        let found = self.clean.into_iter().filter(|(_, below_label)| !below_label || self.first.is_none());
-        let mut found: Vec<Candidate> = found.map(|(clean, _)| clean).collect();
+        let mut found = self.clean;
         if let Some(offset) = self.first {
             let mut findings: Vec<_> = self.findings.into_iter().chain(self.vague).collect();
             findings.sort_by_key(|(at, _)| *at);

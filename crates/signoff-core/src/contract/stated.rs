@@ -194,7 +194,8 @@ fn opens(c: char) -> bool {
 fn without_separator(text: &str) -> &str {
     let text = text.trim_start();
     let rest = text.strip_prefix([':', '–', '—', '|', ',']);
-    rest.or_else(|| text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_whitespace))).unwrap_or(text)
+    rest.or_else(|| text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_whitespace)))
+        .unwrap_or(text)
 }
 
 /// The labels and places a text begins with, and the marks that are still open behind them.
@@ -342,22 +343,22 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @"
-    critical | Missing check
-    critical | `x` is never closed
-    minor | rename it
-    important | no test
-    minor | typo
-    critical | severity: high, no check
-    - | high latency under a low limit
-    - | HIGH_WATER and src/LOW/x.rs and HIGH-level
-    critical | it burns
-    critical | it burns
-    critical | SQL injection (`src/a.rs`)
-    critical | it burns
-    critical | it burns (high severity)
-    minor | rename
-    - | has no HIGH issue
-    minor | rename
-    ");
+        critical | Missing check
+        critical | `x` is never closed
+        minor | rename it
+        important | no test
+        minor | typo
+        critical | severity: high, no check
+        - | high latency under a low limit
+        - | HIGH_WATER and src/LOW/x.rs and HIGH-level
+        critical | it burns
+        critical | it burns
+        critical | SQL injection (`src/a.rs:10`)
+        critical | it burns
+        critical | it burns (high severity)
+        minor | rename
+        - | has no HIGH issue
+        minor | rename
+        ");
     }
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::Ask;
 use super::binding::{Binding, Candidate, MAX_CANDIDATES, Standing, clip, too_many};
 use super::message::Message;
-use super::{prefix, retraction};
 use super::xml_tree::{self, Attempt, Element, ISSUES};
+use super::{prefix, retraction};
 use crate::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode,
 };
