@@ -93,12 +93,8 @@ const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
 /// The last raw answer, if there is one: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
-    text_of(&last_raw(reviews, name, reviewer)?)
-}
-
-fn last_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<PathBuf> {
     let paths = (1..).map(|number| name.raw(reviews, reviewer, number));
-    paths.take_while(|path| path.exists()).last()
+    text_of(&paths.take_while(|path| path.exists()).last()?)
 }
 
 fn text_of(path: &Path) -> Option<String> {
@@ -141,10 +137,10 @@ pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -
     let path = name.merged(reviews);
     let mut text = render(&merge(answers, bar), bar, Format::Markdown);
     for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
-        if let Some(raw) = last_raw(reviews, name, &review.reviewer) {
-            let said = text_of(&raw).unwrap_or_default();
-            text += &unread_answer(&review.reviewer, &said, &relative(reviews, &raw));
-        }
+        let raw = review.raw.as_ref().map(Artifact::as_str);
+        let said = raw.and_then(|raw| text_of(&top(reviews).join(raw)));
+        text += &said
+            .map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
     }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));
@@ -163,8 +159,12 @@ fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {
-    let top = reviews.parent().and_then(Path::parent).unwrap_or(reviews);
-    path.strip_prefix(top).unwrap_or(path).display().to_string()
+    path.strip_prefix(top(reviews)).unwrap_or(path).display().to_string()
+}
+
+/// The directory from which the log names raw answers.
+fn top(reviews: &Path) -> &Path {
+    reviews.parent().and_then(Path::parent).unwrap_or(reviews)
 }
 
 /// Keeps the plan that a task was to make; where.
@@ -273,21 +273,22 @@ mod tests {
     #[test]
     fn an_artifact_of_an_unreadable_review_holds_the_answer() {
         let place = tempfile::tempdir().unwrap();
+        let reviews = place.path().join(".signoff/reviews");
         let name = Name::of_file("20260129-task-2-review-1");
         let reviewer = ReviewerName::new("code");
         let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
-        write_raw(place.path(), &name, &reviewer, said.as_bytes()).unwrap();
+        let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());
         let violation = signoff_core::review::Violation::new(
             signoff_core::review::ViolationCode::NoVerdict,
             0,
             "there is no verdict",
         );
         let kind = signoff_core::review::ReviewerKind::Code;
-        let answers = [Review::inconclusive(reviewer, kind, violation)];
-        let path = write_merged(place.path(), &name, &answers, Bar::Medium).unwrap();
+        let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
+        let path = write_merged(&reviews, &name, &answers, Bar::Medium).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
-        assert_eq!(read(place.path(), "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
+        assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
     }
 
     #[test]

@@ -83,7 +83,8 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m
     let mut end = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let bare = line.trim_start();
-        let foreign = label(line).is_some() || verdict_line::begins(bare) || comment_line(bare).is_some();
+        let own = label(line).is_some() || stated::opens(line);
+        let foreign = own || verdict_line::begins(bare) || comment_line(bare).is_some();
         if number > 0 && foreign {
             break;
         }

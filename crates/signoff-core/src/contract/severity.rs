@@ -247,7 +247,8 @@ fn line_candidates(
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
-        if !is_free(&listed, &(start..end)) {
+        // A line that opens with a severity is one of its own, also where Markdown counts it to the item above.
+        if !is_free(&listed, &(start..end)) && !stated::opens(line) {
             lines.below_label = false;
         } else if is_free(taken, &(start..end)) {
             lines.take(message, trimmed(text, start..end), ask);

@@ -51,6 +51,12 @@ pub(super) fn tag(text: &str) -> Option<(Severity, Range<usize>)> {
     first(text, marks)
 }
 
+/// Whether a line at the margin begins with a severity as its label.
+pub(super) fn opens(line: &str) -> bool {
+    let at_margin = !line.starts_with(char::is_whitespace);
+    at_margin && tag(line).is_some_and(|(_, range)| !line[..range.start].contains(char::is_alphanumeric))
+}
+
 /// A severity word and what is around it.
 struct Word<'t> {
     text: &'t str,
@@ -170,7 +176,7 @@ pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: O
     let skips = [tags[0], tags[1], place.map(|place| &place.range)];
     let mut lead = Lead::default();
     loop {
-        let next = text.len() - text[lead.end..].trim_start_matches(opens).len();
+        let next = text.len() - text[lead.end..].trim_start_matches(is_opening).len();
         let Some(skip) = skips.iter().flatten().find(|skip| skip.start <= next && next < skip.end) else {
             break;
         };
@@ -185,7 +191,7 @@ pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: O
     if said.is_empty() { text.trim().to_owned() } else { lead.without_closing_bold(said) }
 }
 
-fn opens(c: char) -> bool {
+fn is_opening(c: char) -> bool {
     c.is_whitespace() || matches!(c, '[' | '(' | '*' | '`' | '|' | ':' | '-' | '–' | '—' | ',')
 }
 
