@@ -104,6 +104,8 @@ pub enum Reason {
     NoopFix,
     RecoveryExhausted,
     ConflictUnresolved,
+    /// The checks fail where it lands, and without a conflict.
+    LandingChecksFailed,
     UnclearReview,
     ReviewerFailed,
     FixerFailed,
@@ -128,7 +130,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::CyclesExhausted,
         Self::PassesExhausted,
         Self::AttemptsExhausted,
@@ -136,6 +138,7 @@ impl Reason {
         Self::NoopFix,
         Self::RecoveryExhausted,
         Self::ConflictUnresolved,
+        Self::LandingChecksFailed,
         Self::UnclearReview,
         Self::ReviewerFailed,
         Self::FixerFailed,
@@ -179,6 +182,7 @@ impl Reason {
             | Self::NoopFix
             | Self::RecoveryExhausted
             | Self::ConflictUnresolved
+            | Self::LandingChecksFailed
             | Self::UnclearReview
             | Self::ReviewerFailed
             | Self::FixerFailed
