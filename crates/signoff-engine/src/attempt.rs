@@ -3,6 +3,7 @@
 //! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
 //! that a program that was killed in between does it after the restart.
 
+pub(crate) mod base_checks;
 mod carried;
 mod checks;
 mod conclude;
@@ -305,6 +306,11 @@ pub async fn conclude(
     tell: UnboundedSender<Input>,
 ) {
     let dir = directory(&shop, &task);
+    match base_checks::before_conclusion(&shop, &task, (&dir, &ended), &tell).await {
+        Ok(true) => {}
+        Ok(false) => return report(&task, End::Stopped, notes, &tell),
+        Err(error) => return report(&task, End::Trouble(error), notes, &tell),
+    }
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || {
         let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);

@@ -37,7 +37,7 @@ use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
 use bring::Wish;
 use sent_back::Back;
-use turn::Turn;
+pub(crate) use turn::Turn;
 
 /// How a landing ended, with what is recorded besides and what people should be told.
 struct Landed {
@@ -88,6 +88,10 @@ fn pass_on(task: &Assignment, tell: &UnboundedSender<Input>, told: Told) {
         Told::Waits => {
             let whose = assignment::whose(run, &loop_id, task.task);
             Input::Note(format!("{whose} waits: another landing is under way"))
+        }
+        Told::Note(note) => {
+            let whose = assignment::whose(run, &loop_id, task.task);
+            Input::Note(format!("{whose}: {note}"))
         }
     };
     tell.send(input).ok();

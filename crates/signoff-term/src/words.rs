@@ -28,6 +28,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::NoopFix => "the fix changed nothing",
         Reason::RecoveryExhausted => "signoff was ended too often while it was worked",
         Reason::ConflictUnresolved => "the conflict could not be resolved",
+        Reason::LandingChecksFailed => "the checks fail where it lands",
         Reason::UnclearReview => "a review could not be understood",
         Reason::ReviewerFailed => "a reviewer or check failed",
         Reason::FixerFailed => "the fixer failed",

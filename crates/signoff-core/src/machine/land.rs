@@ -11,6 +11,9 @@ use crate::workflow::{Landing, PhaseKind};
 /// The name under which the merge queue stands in the ledger.
 pub const LANDING: &str = "landing";
 
+/// The kind of a finding about a file that both sides changed.
+pub const CONFLICT: &str = "conflict";
+
 /// The work is finished: it lands, waits for its group to land, or stays where it is. While a checkpoint review is
 /// under way only a person's word goes past it.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
@@ -126,17 +129,17 @@ fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Polic
     let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
     let (outcome, reason) = (outcome.clone(), *reason);
     this.head = head;
+    let unresolved = if findings.iter().any(|finding| finding.kind.as_str() == CONFLICT) {
+        Reason::ConflictUnresolved
+    } else {
+        Reason::LandingChecksFailed
+    };
     let review =
         Review { findings, ..Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::ChangesRequested) };
     let round = round(this, policy);
     this.ledger.record(&round, &[review]);
     if !may_come_back(this, policy) {
-        return finish::end(
-            this,
-            Outcome::Stuck,
-            Reason::ConflictUnresolved,
-            Again::Land { outcome, reason },
-        );
+        return finish::end(this, Outcome::Stuck, unresolved, Again::Land { outcome, reason });
     }
     this.tally.conflicts += 1;
     back_to_last_gate(this, policy);

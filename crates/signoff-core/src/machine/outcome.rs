@@ -113,6 +113,8 @@ pub enum Reason {
     NoopFix,
     RecoveryExhausted,
     ConflictUnresolved,
+    /// The checks fail where it lands, and without a conflict.
+    LandingChecksFailed,
     UnclearReview,
     ReviewerFailed,
     FixerFailed,
@@ -141,7 +143,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::CyclesExhausted,
         Self::PassesExhausted,
         Self::AttemptsExhausted,
@@ -149,6 +151,7 @@ impl Reason {
         Self::NoopFix,
         Self::RecoveryExhausted,
         Self::ConflictUnresolved,
+        Self::LandingChecksFailed,
         Self::UnclearReview,
         Self::ReviewerFailed,
         Self::FixerFailed,
@@ -196,6 +199,7 @@ impl Reason {
             | Self::NoopFix
             | Self::RecoveryExhausted
             | Self::ConflictUnresolved
+            | Self::LandingChecksFailed
             | Self::UnclearReview
             | Self::ReviewerFailed
             | Self::FixerFailed

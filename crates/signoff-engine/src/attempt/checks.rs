@@ -104,7 +104,8 @@ pub fn checks_launch(
     launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
 }
 
-fn launch_of(
+/// How these commands are started in a directory.
+pub fn launch_of(
     shop: &Workshop,
     dir: &AttemptDir,
     (directory, list): (&Path, &[(String, String)]),

@@ -185,6 +185,7 @@ impl Dispatcher<'_> {
                 let input = match told {
                     Told::Stoppable(stopper) => Input::Landing { run, stopper },
                     Told::Waits => Input::Note(format!("Run {run} waits: another landing is under way")),
+                    Told::Note(note) => Input::Note(format!("Run {run}: {note}")),
                 };
                 tell.send(input).ok();
             };

@@ -16,7 +16,7 @@ use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
-use signoff_engine::landing::{self, Asked, Direct, Range, Records, Tried};
+use signoff_engine::landing::{self, Asked, Direct, Range, Records, Told, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
@@ -138,7 +138,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
     let shop = drive::workshop(bench)?;
-    let (commit, now) = wait_aloud(landing::land_run(&shop, board, &|_| ()), console)?;
+    let (commit, now) = wait_aloud(landing::land_run(&shop, board, &tell_notes(console)), console)?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }
 
@@ -312,6 +312,15 @@ fn wait_aloud<T>(
     Ok(done?)
 }
 
+/// Prints what is noted while something lands.
+fn tell_notes(console: &Console) -> impl Fn(Told) + Send + Sync {
+    let console = console.clone();
+    move |told| match told {
+        Told::Note(note) => console.note(&note),
+        Told::Stoppable(_) | Told::Waits => {}
+    }
+}
+
 /// After so long people are told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -321,7 +330,7 @@ fn direct(bench: Bench, direct: Direct, console: &Console) -> Result<Landed, Fai
     wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let shop: Arc<Workshop> = drive::workshop(bench)?;
-    let brought = wait_aloud(landing::land(&shop, direct, &|_| ()), console)?;
+    let brought = wait_aloud(landing::land(&shop, direct, &tell_notes(console)), console)?;
     let (commit, now) = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }
