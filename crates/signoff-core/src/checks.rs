@@ -13,6 +13,7 @@ use crate::ids::ReviewerName;
 use crate::review::{Confidence, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity::assign_ids;
 
+mod base;
 mod eslint;
 mod go;
 mod javascript;
@@ -29,6 +30,7 @@ mod tap;
 mod traceback;
 mod typescript;
 
+pub use base::{AgainstBase, against_base, review_against_base};
 pub use plain::relative;
 use remark::{Level, Remark};
 
@@ -52,7 +54,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    fn passed(&self) -> bool {
+    pub fn passed(&self) -> bool {
         self.code == Some(0)
     }
 

@@ -7,6 +7,7 @@
 
 mod assign;
 mod check;
+mod default_gate;
 pub mod dialogue;
 pub mod edit;
 mod error;
@@ -33,6 +34,7 @@ mod workflows;
 use std::collections::BTreeMap;
 
 pub use assign::{Agent, Assigned, AssignedReviewer, Place};
+pub use default_gate::CHECKS;
 pub use error::ConfigError;
 pub use layer::{FOR_AGENTS, Flag, LONGEST, Layer, VARIABLES};
 pub use notify::{Address, Channel, ChannelKind, Format, Way, Webhook, Where};
@@ -61,6 +63,8 @@ use value::{Amount, Dollars};
 pub struct Settings {
     written: Written,
     workflows: BTreeMap<String, Own>,
+    /// Checks that were found in the project, with their commands.
+    found: Vec<(String, String)>,
 }
 
 /// A workflow of one's own.
@@ -99,7 +103,8 @@ pub fn read(
     all.extend(layer::environment(environment)?);
     all.extend(flags.iter().map(Layer::flag));
     let readings: Vec<_> = all.iter().map(Reading::new).collect();
-    let mut settings = Settings { written: Written::default(), workflows: BTreeMap::new() };
+    let mut settings =
+        Settings { written: Written::default(), workflows: BTreeMap::new(), found: Vec::new() };
     for reading in &readings {
         let demanded = Demanded::of(&settings.written);
         settings.lay(reading).map_err(|error| reading.layer.error(error))?;

@@ -129,6 +129,11 @@ impl LoopId {
         Some((Self::new(of), number.parse().ok()?))
     }
 
+    /// Whether the run is told when its standing changes: a task's loop, and the final review, which a person may reopen.
+    pub fn moves_the_run(&self) -> bool {
+        !self.serves_the_run() || self.0 == WHOLE
+    }
+
     /// Whether it serves the run and carries no task of its own.
     pub fn serves_the_run(&self) -> bool {
         self.0 == PLANNING || self.0 == WHOLE || self.of_checkpoint().is_some()

@@ -7,6 +7,7 @@ mod question;
 mod run_row;
 mod status;
 mod task_row;
+mod task_state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +22,11 @@ pub use question::QuestionView;
 pub use run_row::RunRow;
 pub use status::Status;
 pub use task_row::{QuestionRow, TaskRow, is_shared, void_approvals};
+pub use task_state::TaskState;
 
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::heard::TroubleKind;
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
-use crate::ledger::State;
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
@@ -83,6 +84,7 @@ pub struct LoopView {
     pub worktree: String,
     pub badge: Badge,
     pub status: Status,
+    pub state: TaskState,
     pub phase: String,
     pub pass: u32,
     /// The same with how far it goes, where people count the phases.
@@ -238,7 +240,16 @@ impl RunView {
     /// The row of one loop.
     pub fn row(&self, loop_id: &LoopId) -> Option<LoopView> {
         let (_, policy) = self.under.as_ref()?;
-        Some(self.named(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+        Some(self.whole(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+    }
+
+    /// A row under its name, with what its checkpoint reviews used.
+    fn whole(&self, row: LoopView) -> LoopView {
+        let looks = |loop_id: &LoopId| loop_id.of_checkpoint().is_some_and(|(of, _)| of == row.id);
+        let after = self.loops.range(&row.id..).take_while(|(id, _)| id.as_str().starts_with(row.id.as_str()));
+        let used = after.filter(|(loop_id, _)| looks(loop_id)).flat_map(|(_, fold)| fold.usage.values());
+        let usage = used.fold(row.usage, |sum, one| sum.plus(*one));
+        self.named(LoopView { usage, ..row })
     }
 
     /// A loop that serves the run is called by what it does.
@@ -262,17 +273,21 @@ impl RunView {
         started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
     }
 
+    /// How an attempt was started.
+    pub fn launch(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&Launch> {
+        self.loops.get(loop_id)?.launches.get(&attempt)
+    }
+
     /// Which agent an attempt is of.
     pub fn agent(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&str> {
-        let launch = self.loops.get(loop_id)?.launches.get(&attempt)?;
-        Some(launch.agent.as_str())
+        self.launch(loop_id, attempt).map(|launch| launch.agent.as_str())
     }
 
     /// The loops in order of their ids. A checkpoint's loop shows in the row of the one that it looks at.
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };
         let own = self.loops.iter().filter(|(loop_id, _)| loop_id.of_checkpoint().is_none());
-        own.map(|(loop_id, fold)| self.named(fold.row(loop_id, policy, &self.machine))).collect()
+        own.map(|(loop_id, fold)| self.whole(fold.row(loop_id, policy, &self.machine))).collect()
     }
 
     /// The run as a whole.
@@ -384,7 +399,7 @@ impl LoopFold {
         let policy = self.policy.as_deref().unwrap_or(policy);
         let phase = policy.workflow.phases.get(this.at.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
-        let open = this.ledger.entries().iter().filter(|entry| entry.state == State::Open);
+        let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
         LoopView {
             id: loop_id.clone(),
             task: self.task,
@@ -393,7 +408,8 @@ impl LoopFold {
             base: self.base.clone(),
             worktree: self.worktree.clone(),
             badge: self.badge(),
-            status: Status::of(this, matches!(run.stage, RunStage::Blocked { .. })),
+            status: Status::of(this, is_blocked),
+            state: TaskState::of_loop(this, is_blocked),
             phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
             pass: this.at.pass,
             place: PhasePlace::of(this, policy),
@@ -406,7 +422,7 @@ impl LoopFold {
             outcome: ending.and_then(|ending| ending.outcome.word()),
             final_verdict: this.final_verdict(),
             reason: ending.and_then(|ending| ending.reason).or_else(|| this.paused_for()),
-            open_findings: open.count(),
+            open_findings: this.open_findings(),
             usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
             last_line: self.last_line.clone(),
             since: self.since,

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use signoff_core::checks::{MOST, Ran, findings, review};
+use signoff_core::checks::{MOST, Ran, against_base, findings, review, review_against_base};
 use signoff_core::ids::ReviewerName;
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Severity, Verdict};
 
@@ -228,4 +228,67 @@ mod laws {
             assert!((1..=MOST + 2).contains(&found.len()), "{piece:?} gives {}", found.len());
         }
     }
+}
+
+/// How a review of `head` reads where `base` is known.
+fn against(head: &[Ran], base: &[Ran]) -> String {
+    let (review, sorted) =
+        review_against_base(&ReviewerName::from("checks"), ReviewerKind::Tests, (head, base));
+    assert_eq!(against_base(&ReviewerName::from("checks"), head, base), sorted);
+    let descriptions = |all: Vec<String>| all.join(" | ");
+    format!(
+        "{}; new: {}; on the base: {}",
+        review.verdict.word(),
+        descriptions(review.findings.iter().map(|one| one.description.clone()).collect()),
+        descriptions(sorted.on_base.iter().map(|one| one.description.clone()).collect()),
+    )
+}
+
+#[test]
+fn what_fails_on_the_base_too_does_not_block() {
+    let old = "src/a.rs:3: error: unused";
+    let base = [ran("lint", 1, old)];
+    // Lines move when something is added above.
+    assert_eq!(
+        against(&[ran("lint", 1, "src/a.rs:9: error: unused")], &base),
+        "approved_with_minor; new: ; on the base: unused"
+    );
+    // Equal messages are told apart by their lines, and counted.
+    let twice =
+        |first: u32| format!("src/a.rs:{first}: error: unused\nsrc/a.rs:{}: error: unused", first + 1);
+    assert_eq!(
+        against(&[ran("lint", 1, &twice(7))], &[ran("lint", 1, &twice(3))]),
+        "approved_with_minor; new: ; on the base: unused | unused"
+    );
+    assert_eq!(
+        against(&[ran("lint", 1, &twice(7))], &base),
+        "changes_requested; new: unused; on the base: unused"
+    );
+    // Another failure of the same check.
+    assert_eq!(
+        against(&[ran("lint", 1, &format!("{old}\nsrc/b.rs:1: error: shadowed"))], &base),
+        "changes_requested; new: shadowed; on the base: unused"
+    );
+    // The same words of another command.
+    assert_eq!(against(&[ran("test", 1, old)], &base), "changes_requested; new: unused; on the base: ");
+    assert_eq!(against(&[ran("lint", 0, "")], &base), "approved; new: ; on the base: ");
+    assert_eq!(against(&[ran("lint", 1, old)], &[]), "changes_requested; new: unused; on the base: ");
+    assert_eq!(
+        against(&[ran("lint", 1, old)], &[ran("lint", 0, "")]),
+        "changes_requested; new: unused; on the base: "
+    );
+}
+
+#[test]
+fn a_failure_that_names_no_place_is_known_by_its_output() {
+    let same = |head: &str, base: &str| {
+        let told = against(&[ran("test", 1, head)], &[ran("test", 1, base)]);
+        told.starts_with("approved_with_minor; new: ; on the base: `test`")
+    };
+    assert!(same("", ""));
+    assert!(same("boom after 13 ms in /tmp/x81\n", "boom after 9 ms in /tmp/y7\n"));
+    assert!(!same("boom\n", "crash\n"));
+    assert!(!same("boom\nand crash\n", "boom\n"));
+    let otherwise = against(&[ran("test", 2, "boom")], &[ran("test", 1, "boom")]);
+    assert!(otherwise.starts_with("changes_requested"), "{otherwise}");
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{Format, render};
+use signoff_core::merge::render::{Format, render, unread_answer};
 use signoff_core::prompt::CHARACTER_CAP;
-use signoff_core::review::{Bar, Review};
+use signoff_core::review::{Bar, Review, Verdict};
 use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
 
 use crate::clock;
@@ -103,10 +103,11 @@ fn text_of(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it.
+/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it:
+/// artifacts of earlier versions do not hold them.
 pub fn read(reviews: &Path, file: &str) -> Option<String> {
     let mut text = fs::read_to_string(reviews.join(file)).ok()?;
-    if text.contains("This review is inconclusive") {
+    if text.contains("This review is inconclusive") && !text.contains("\n## Answer of ") {
         let stem = file.strip_suffix(".md").unwrap_or(file);
         for name in raw_names(reviews, stem) {
             let said = text_of(&reviews.join(&name)).unwrap_or_default();
@@ -131,10 +132,16 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     names
 }
 
-/// Writes the merged review of a round. One that was written before under the same name is kept beside it.
+/// Writes the merged review of a round, with the answers that could not be read. One that was written before under the same name is kept beside it.
 pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
-    let text = render(&merge(answers, bar), bar, Format::Markdown);
+    let mut text = render(&merge(answers, bar), bar, Format::Markdown);
+    for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
+        let raw = review.raw.as_ref().map(Artifact::as_str);
+        let said = raw.and_then(|raw| text_of(&top(reviews).join(raw)));
+        text += &said
+            .map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
+    }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));
         fs::rename(&path, earlier.find(|path| !path.exists()).unwrap_or_else(|| name.earlier(reviews, 1)))?;
@@ -152,8 +159,12 @@ fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {
-    let top = reviews.parent().and_then(Path::parent).unwrap_or(reviews);
-    path.strip_prefix(top).unwrap_or(path).display().to_string()
+    path.strip_prefix(top(reviews)).unwrap_or(path).display().to_string()
+}
+
+/// The directory from which the log names raw answers.
+fn top(reviews: &Path) -> &Path {
+    reviews.parent().and_then(Path::parent).unwrap_or(reviews)
 }
 
 /// Keeps the plan that a task was to make; where.
@@ -257,6 +268,27 @@ mod tests {
         };
         insta::assert_snapshot!(name(1), @"reviews/20260129-task-29-p1-review-review-1.md");
         insta::assert_snapshot!(name(2), @"reviews/20260129-task-29-p1-_______evil-review-1.md");
+    }
+
+    #[test]
+    fn an_artifact_of_an_unreadable_review_holds_the_answer() {
+        let place = tempfile::tempdir().unwrap();
+        let reviews = place.path().join(".signoff/reviews");
+        let name = Name::of_file("20260129-task-2-review-1");
+        let reviewer = ReviewerName::new("code");
+        let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
+        let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());
+        let violation = signoff_core::review::Violation::new(
+            signoff_core::review::ViolationCode::NoVerdict,
+            0,
+            "there is no verdict",
+        );
+        let kind = signoff_core::review::ReviewerKind::Code;
+        let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
+        let path = write_merged(&reviews, &name, &answers, Bar::Medium).unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
+        assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
     }
 
     #[test]

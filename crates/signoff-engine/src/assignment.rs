@@ -29,6 +29,8 @@ pub struct Assignment {
     pub target: Option<String>,
     /// What landed there last.
     pub last_landed: Option<Commit>,
+    /// The heads of the run's loops that are landing, this one included.
+    pub landing_heads: Vec<Commit>,
     pub started: Timestamp,
     pub job: Job,
     pub launch: Launch,

@@ -3,6 +3,7 @@
 //! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
 //! that a program that was killed in between does it after the restart.
 
+pub(crate) mod base_checks;
 mod carried;
 mod checks;
 mod conclude;
@@ -71,6 +72,7 @@ use crate::dispatcher::Input;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
+use crate::landing::LatestLandings;
 use crate::layout::Layout;
 use crate::process::{AttemptDir, Ended, Keeper};
 use crate::reports::Reports;
@@ -107,6 +109,7 @@ pub struct Workshop {
     pub secrets: Secrets,
     /// Held while a worktree that somebody deleted is made again.
     pub mending: Mutex<()>,
+    pub latest_landings: LatestLandings,
 }
 
 /// How an attempt ended, for the dispatcher.
@@ -304,6 +307,11 @@ pub async fn conclude(
     tell: UnboundedSender<Input>,
 ) {
     let dir = directory(&shop, &task);
+    match base_checks::before_conclusion(&shop, &task, (&dir, &ended), &tell).await {
+        Ok(true) => {}
+        Ok(false) => return report(&task, End::Stopped, notes, &tell),
+        Err(error) => return report(&task, End::Trouble(error), notes, &tell),
+    }
     let concluding = (shop.clone(), task.clone());
     let concluded = blocking(move || {
         let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);

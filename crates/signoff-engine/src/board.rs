@@ -177,6 +177,12 @@ impl Board {
         own.or(self.under.as_ref().map(|(_, policy)| policy))
     }
 
+    /// The heads of the loops that are landing.
+    pub fn landing_heads(&self) -> Vec<Commit> {
+        let landing = |worked: &&Worked| matches!(worked.state.stage, Stage::Landing { .. });
+        self.loops.values().filter(landing).map(|worked| worked.state.head.commit.clone()).collect()
+    }
+
     pub fn run_policy(&self) -> Option<&RunPolicy> {
         self.under.as_ref().map(|(policy, _)| policy)
     }

@@ -1,11 +1,16 @@
 //! Finds the commands that judge a project, where nobody configured any: its tests and its linter.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+use signoff_core::ids::Commit;
+
+use crate::git::{FileAt, GitError, Repository};
 
 /// A command that judges the work by its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +44,98 @@ const LONGEST: u64 = 1 << 20;
 ///
 /// A file that cannot be read says nothing. Agents write these files too, so only plain ones are opened.
 pub fn checks(root: &Path, is_there: impl Fn(&str) -> bool) -> Found {
+    found_in(&Directory(root), is_there)
+}
+
+/// The same of a commit, whatever lies in any worktree.
+pub fn checks_at(
+    repository: &Repository,
+    commit: &Commit,
+    is_there: impl Fn(&str) -> bool,
+) -> Result<Found, GitError> {
+    Ok(found_in(&Snapshot::read(repository, commit)?, is_there))
+}
+
+/// The files of a project, as far as they tell how it is checked.
+trait ProjectFiles {
+    /// The start of a plain file; empty if there is none.
+    fn text(&self, file: &str) -> String;
+    fn is_file(&self, file: &str) -> bool;
+    /// The names of the plain files in a directory; the project's own is empty.
+    fn names(&self, directory: &str) -> Vec<String>;
+}
+
+/// A project on disk.
+struct Directory<'a>(&'a Path);
+
+impl ProjectFiles for Directory<'_> {
+    fn text(&self, file: &str) -> String {
+        let (path, mut bytes) = (self.0.join(file), Vec::new());
+        if fs::metadata(&path).is_ok_and(|data| data.is_file())
+            && let Ok(file) = File::open(path)
+        {
+            // What was read before it failed is as good as a file that ends there.
+            let _ = file.take(LONGEST).read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn is_file(&self, file: &str) -> bool {
+        self.0.join(file).is_file()
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(directory)).into_iter().flatten().flatten();
+        let plain = entries.filter(|entry| entry.file_type().is_ok_and(|found| found.is_file()));
+        plain.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+}
+
+/// A project as a commit has it.
+#[derive(Default)]
+struct Snapshot {
+    files: BTreeSet<String>,
+    texts: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    fn read(repository: &Repository, commit: &Commit) -> Result<Self, GitError> {
+        let mut snapshot = Self { files: repository.plain_files(commit, &[])?, ..Self::default() };
+        snapshot.files.extend(repository.plain_files(commit, &TEST_DIRECTORIES)?);
+        for file in READ.into_iter().filter(|file| snapshot.files.contains(*file)) {
+            if let Some(FileAt::Content(content)) = repository.file_at(commit, file, LONGEST)? {
+                let text = String::from_utf8_lossy(&content).into_owned();
+                snapshot.texts.insert(file.to_owned(), text);
+            }
+        }
+        Ok(snapshot)
+    }
+}
+
+impl ProjectFiles for Snapshot {
+    fn text(&self, file: &str) -> String {
+        self.texts.get(file).cloned().unwrap_or_default()
+    }
+
+    fn is_file(&self, file: &str) -> bool {
+        self.files.contains(file)
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let below = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let names = self.files.iter().filter_map(|file| file.strip_prefix(&below));
+        names.filter(|name| !name.contains('/')).map(str::to_owned).collect()
+    }
+}
+
+/// The directories below the project's own in which tests are looked for.
+const TEST_DIRECTORIES: [&str; 2] = ["tests/", "test/"];
+
+/// The files that are read.
+const READ: [&str; 7] =
+    ["GNUmakefile", "makefile", "Makefile", "package.json", "pyproject.toml", "setup.cfg", "tox.ini"];
+
+fn found_in(root: &dyn ProjectFiles, is_there: impl Fn(&str) -> bool) -> Found {
     let mut found = Found::default();
     let usable = |wanted: Vec<Wanted>, found: &mut Found| -> Vec<Wanted> {
         let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
@@ -90,21 +187,10 @@ fn wanted(
     Wanted { kind, file, tool, command: command.into() }
 }
 
-fn text(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    if fs::metadata(path).is_ok_and(|data| data.is_file())
-        && let Ok(file) = File::open(path)
-    {
-        // What was read before it failed is as good as a file that ends there.
-        let _ = file.take(LONGEST).read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// Where there are both `test` and `check`, one usually runs the other.
-fn makefile(root: &Path) -> Vec<Wanted> {
+fn makefile(root: &dyn ProjectFiles) -> Vec<Wanted> {
     let names = ["GNUmakefile", "makefile", "Makefile"];
-    let texts = names.map(|name| (name, text(&root.join(name))));
+    let texts = names.map(|name| (name, root.text(name)));
     let Some((file, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) else {
         return Vec::new();
     };
@@ -123,18 +209,18 @@ fn is_rule(line: &str, target: &str) -> bool {
         && targets.split_whitespace().any(|word| word == target)
 }
 
-fn cargo(root: &Path) -> Vec<Wanted> {
+fn cargo(root: &dyn ProjectFiles) -> Vec<Wanted> {
     let file = "Cargo.toml";
-    let there = root.join(file).is_file();
+    let there = root.is_file(file);
     there.then(|| wanted("test", (file, "cargo"), "cargo test")).into_iter().collect()
 }
 
-fn node(root: &Path) -> Vec<Wanted> {
+fn node(root: &dyn ProjectFiles) -> Vec<Wanted> {
     let file = "package.json";
-    let package: serde_json::Value = serde_json::from_str(&text(&root.join(file))).unwrap_or_default();
+    let package: serde_json::Value = serde_json::from_str(&root.text(file)).unwrap_or_default();
     let script = |name: &str| package["scripts"][name].as_str().filter(|script| !is_placeholder(script));
     let tools = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")];
-    let tool = tools.into_iter().find(|(lock, _)| root.join(lock).is_file()).map_or("npm", |(_, tool)| tool);
+    let tool = tools.into_iter().find(|(lock, _)| root.is_file(lock)).map_or("npm", |(_, tool)| tool);
     let names = ["test", "lint"].into_iter().filter(|name| script(name).is_some());
     names.map(|name| wanted(name, (file, tool), format!("{tool} run {name}"))).collect()
 }
@@ -145,35 +231,33 @@ fn is_placeholder(script: &str) -> bool {
 }
 
 /// Settings of pytest, or tests that it would find by their names.
-fn python(root: &Path) -> Vec<Wanted> {
+fn python(root: &dyn ProjectFiles) -> Vec<Wanted> {
     let settings =
         [("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]")];
     let has_settings = |(file, section): &(&str, &str)| {
-        text(&root.join(file)).lines().any(|line| line.trim_start().starts_with(section))
+        root.text(file).lines().any(|line| line.trim_start().starts_with(section))
     };
     let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
-    let places =
-        [("a test in Python", root.to_owned()), ("tests/", root.join("tests")), ("test/", root.join("test"))];
+    let places = [("a test in Python", ""), ("tests/", "tests"), ("test/", "test")];
     let said = settings.into_iter().find(has_settings).map(|(file, _)| file);
-    let said = said.or_else(|| own.into_iter().find(|file| root.join(file).is_file()));
-    let said = said.or_else(|| places.into_iter().find(|(_, place)| has_tests(place)).map(|(name, _)| name));
+    let said = said.or_else(|| own.into_iter().find(|file| root.is_file(file)));
+    let said = said.or_else(|| {
+        places.into_iter().find(|(_, place)| has_tests(&root.names(place))).map(|(name, _)| name)
+    });
     said.map(|file| wanted("test", (file, "pytest"), "pytest")).into_iter().collect()
 }
 
 /// Whether pytest would find tests in a directory: not below a further one, where anything may lie.
-fn has_tests(directory: &Path) -> bool {
-    let is_test = |name: &str| {
+fn has_tests(names: &[String]) -> bool {
+    let is_test = |name: &String| {
         name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
     };
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|found| found.is_file()))
-        .any(|entry| entry.file_name().to_str().is_some_and(is_test))
+    names.iter().any(is_test)
 }
 
-fn go(root: &Path) -> Vec<Wanted> {
+fn go(root: &dyn ProjectFiles) -> Vec<Wanted> {
     let file = "go.mod";
-    if root.join(file).is_file() {
+    if root.is_file(file) {
         vec![wanted("test", (file, "go"), "go test ./..."), wanted("lint", (file, "go"), "go vet ./...")]
     } else {
         Vec::new()

@@ -7,6 +7,7 @@ mod bring;
 mod checks;
 mod covered;
 mod direct;
+mod latest;
 mod refused;
 mod sent_back;
 mod turn;
@@ -15,8 +16,9 @@ mod whole;
 pub use bring::{Brought, Tell, Told};
 pub use covered::{Asked, Range, Records, check};
 pub use direct::{Direct, land, land_run, make_ready};
+pub use latest::LatestLandings;
 pub use refused::Tried;
-pub use whole::{approved, keep, looked_at};
+pub use whole::{OwnWork, approved, final_review_refusal, keep, looked_at};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +37,7 @@ use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
 use bring::Wish;
 use sent_back::Back;
-use turn::Turn;
+pub(crate) use turn::Turn;
 
 /// How a landing ended, with what is recorded besides and what people should be told.
 struct Landed {
@@ -56,7 +58,13 @@ impl Landed {
 
 /// Brings a loop's work into its target branch, or sends it back.
 pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
-    let landed = land_loop(&shop, &task, &tell).await;
+    failpoint::pass("land_turn");
+    // Held until the report is on its way, so that landings are recorded in the order in which they happen.
+    let (landed, _turn) = match take_turn(&shop, &task, &tell).await {
+        Ok(None) => (Ok(Landed::of(End::Stopped)), None),
+        Ok(Some(turn)) => (land_loop(&shop, &task, &tell).await, Some(turn)),
+        Err(error) => (Err(error), None),
+    };
     let Landed { end, facts, notes } = landed.unwrap_or_else(|error| Landed::of(End::Trouble(error)));
     let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
     let report =
@@ -64,25 +72,37 @@ pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: Unbound
     tell.send(Input::Reported(Box::new(report))).ok();
 }
 
+/// Waits until no other landing is under way; none if the waiting was stopped.
+async fn take_turn(
+    shop: &Workshop,
+    task: &Assignment,
+    tell: &UnboundedSender<Input>,
+) -> Result<Option<Turn>, EngineError> {
+    Turn::wait(&shop.repository, &|told| pass_on(task, tell, told)).await
+}
+
+fn pass_on(task: &Assignment, tell: &UnboundedSender<Input>, told: Told) {
+    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    let input = match told {
+        Told::Stoppable(stopper) => Input::Running { run, loop_id, attempt, stopper },
+        Told::Waits => {
+            let whose = assignment::whose(run, &loop_id, task.task);
+            Input::Note(format!("{whose} waits: another landing is under way"))
+        }
+        Told::Note(note) => {
+            let whose = assignment::whose(run, &loop_id, task.task);
+            Input::Note(format!("{whose}: {note}"))
+        }
+    };
+    tell.send(input).ok();
+}
+
+/// The landing itself. The caller has the turn.
 async fn land_loop(
     shop: &Arc<Workshop>,
     task: &Arc<Assignment>,
     tell: &UnboundedSender<Input>,
 ) -> Result<Landed, EngineError> {
-    let told = |told: Told| {
-        let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-        let input = match told {
-            Told::Stoppable(stopper) => Input::Running { run, loop_id, attempt, stopper },
-            Told::Waits => {
-                let whose = assignment::whose(run, &loop_id, task.task);
-                Input::Note(format!("{whose} waits: another landing is under way"))
-            }
-        };
-        tell.send(input).ok();
-    };
-    let Some(_turn) = Turn::wait(&shop.repository, &told).await? else {
-        return Ok(Landed::of(End::Stopped));
-    };
     let looking = (shop.clone(), task.clone());
     let looked = attempt::blocking(move || {
         let mut notes = Vec::new();
@@ -96,7 +116,7 @@ async fn land_loop(
         Before::Ready(wish) => wish,
         Before::Ended(landed) => return Ok(landed),
     };
-    let brought = bring::bring(shop, &wish, &told).await?;
+    let brought = bring::bring(shop, &wish, &|told| pass_on(task, tell, told)).await?;
     let ending = (shop.clone(), task.clone());
     attempt::blocking(move || after(&ending.0, &ending.1, (&wish.target, brought))).await
 }
@@ -136,12 +156,15 @@ fn before(shop: &Workshop, task: &Assignment, notes: &mut Vec<String>) -> Result
 }
 
 /// Makes sure that the run's branch has what landed before; in words what else happened to it.
+///
+/// The assignment was made before the turn came, so others may have landed since.
 fn keep_target(shop: &Workshop, task: &Assignment) -> Result<Option<String>, EngineError> {
     let Some(target) = &task.target else { return Ok(None) };
-    let own = &task.state.head.commit;
-    match &task.last_landed {
-        Some(landed) => whole::keep(&shop.repository, target, (landed, Some(own))),
-        None => whole::before_the_first(&shop.repository, target, own),
+    let (by, latest) = (shop.settings.landing(), shop.latest_landings.get(task.run));
+    let heads = &task.landing_heads;
+    match latest.as_ref().or(task.last_landed.as_ref()) {
+        Some(landed) => whole::keep(&shop.repository, target, OwnWork { landed, heads, by }),
+        None => whole::before_the_first(&shop.repository, target, (heads, by)),
     }
 }
 
@@ -179,6 +202,9 @@ fn after(
     match brought {
         Brought::In { commit, .. } => {
             failpoint::pass("landed");
+            if task.target.is_some() {
+                shop.latest_landings.set(task.run, commit.clone());
+            }
             let notes = clean_up(shop, task);
             let report = LandReport::Landed { commit };
             Ok(Landed { notes, ..Landed::event(Event::LandingEnded { attempt, report }) })

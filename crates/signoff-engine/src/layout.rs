@@ -81,6 +81,16 @@ impl Layout {
         self.worktrees.join("landing")
     }
 
+    /// Where checks are run on the base of some work.
+    pub fn base_worktree(&self) -> PathBuf {
+        self.worktrees.join("base")
+    }
+
+    /// How checks went on the bases of work, a file for each commit and list of checks.
+    pub fn base_checks(&self) -> PathBuf {
+        self.root.join("base-checks")
+    }
+
     /// Where the checks of a landing keep their files that belongs to no attempt.
     pub fn landing(&self, run: RunId, name: &str) -> PathBuf {
         self.root.join("runs").join(run.to_string()).join("landing").join(name)

@@ -143,7 +143,8 @@ fn of_part(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     let repository = &shop.repository;
     if wish.loop_id == LoopId::whole() {
         let branch = wish.run.branch();
-        let kept = wish.last_landed.as_ref().map(|landed| landing::keep(repository, &branch, (landed, None)));
+        let own = |landed| landing::OwnWork { landed, heads: &[], by: shop.settings.landing() };
+        let kept = wish.last_landed.as_ref().map(|landed| landing::keep(repository, &branch, own(landed)));
         let note = kept.transpose()?.flatten();
         let tip = repository.begin_branch(&branch, || repository.base())?;
         let base = repository.begun_at(&branch)?.unwrap_or_else(|| tip.clone());

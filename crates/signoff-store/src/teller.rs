@@ -16,7 +16,7 @@ use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
-use signoff_core::view::{RunView, Status};
+use signoff_core::view::{RunView, Status, TaskState};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, Recorded, RunFact, TaskFact};
 
 use crate::record::{Key, ReviewRecord, Row, TaskAdded, TaskMoved, TaskTaken};
@@ -41,10 +41,10 @@ pub(crate) struct Teller {
     stale: BTreeSet<LoopId>,
 }
 
-/// A review, and the round of the ledger it belongs to; a checkpoint's belongs to none.
+/// A review, and the round of the ledger it belongs to.
 struct Arrived {
     record: ReviewRecord,
-    round: Option<Round>,
+    round: Round,
 }
 
 /// The row that a fact about a task makes, whichever log it stands in.
@@ -64,6 +64,7 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         }),
         TaskFact::Withdrawn { .. } => Row::TaskMoved(TaskMoved {
             status: Status::Cancelled,
+            state: TaskState::Cancelled,
             outcome: Some("cancelled"),
             reason: Some("cancelled_by_person".to_owned()),
             ended_at: Some(at),
@@ -117,6 +118,8 @@ impl Teller {
                     self.arrived(loop_id, review);
                 }
                 self.link(loop_id);
+                // What a checkpoint review costs is told of the loop it looks at.
+                self.stale.extend(loop_id.of_checkpoint().map(|(of, _)| of));
             }
         }
     }
@@ -142,6 +145,7 @@ impl Teller {
                 if let Some(state) = self.view.loop_state(loop_id) {
                     track.moved(at, state);
                     track.closed(at, state, event);
+                    track.landed(event);
                     if let Some(number) = track.unasked(state) {
                         let known = self.numbered.entry((loop_id.clone(), number));
                         let id = *known.or_insert_with(|| {
@@ -172,6 +176,7 @@ impl Teller {
             item: None,
             cycle: state.tally.cycle,
             commit: Some(state.head.commit.clone()),
+            checkpoint: None,
         };
         let (review, task, used) = match fact {
             LoopFact::Moved(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {
@@ -205,8 +210,17 @@ impl Teller {
             phase: self.phase(loop_id, state).unwrap_or_default(),
             cycle: round.cycle,
         };
-        let checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
-        Some(Arrived { record, round: Some(round).filter(|_| !checkpoint) })
+        let of_checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
+        let round = if of_checkpoint { self.checkpoint_round(loop_id, state, round) } else { round };
+        Some(Arrived { record, round })
+    }
+
+    /// The round under which the ledger has what a checkpoint review found: that of the gate which judges it.
+    fn checkpoint_round(&self, loop_id: &LoopId, state: &Loop, round: Round) -> Round {
+        let gate = self.view.loop_policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
+        let phase = gate.unwrap_or(round.phase);
+        let cycle = state.cycles.get(&phase).copied().unwrap_or(0);
+        Round { phase, cycle, checkpoint: Some(state.checkpoint.unwrap_or(0)), ..round }
     }
 
     fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {

@@ -6,7 +6,7 @@ use signoff_core::task::TaskType;
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 
 use crate::fit::cut;
-use crate::{runs, status, words};
+use crate::{runs, status};
 
 const EMPTY: &str = "\
 Nothing to do yet.
@@ -157,7 +157,7 @@ fn listed(tasks: &[&TaskRow], scene: &Scene) -> String {
     let mut out = String::new();
     for task in tasks.iter().take(SHOWN) {
         let (title, standing) = (cut(&task.title, status::TITLE), status::in_words(task));
-        out.push_str(&format!("  {} {}. {title}: {standing}\n", words::mark(task.status), task.id));
+        out.push_str(&format!("  {} {}. {title}: {standing}\n", task.state().mark(), task.id));
         out.push_str(&format!("      {}\n", next(task, scene)));
     }
     out
@@ -175,7 +175,7 @@ fn urgency(task: &TaskRow) -> Option<u8> {
         (Status::Stuck, _) => Some(1),
         (Status::Completed, Some("exhausted")) => Some(2),
         (Status::Completed, Some("discussion")) => Some(3),
-        (Status::Completed, Some("completed_with_issues")) => Some(4),
+        (Status::Completed, Some("completed_with_issues" | "nothing_to_review")) => Some(4),
         (Status::Blocked, _) => Some(5),
         (Status::Paused, _) => Some(6),
         (
@@ -222,11 +222,20 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Completed, Some("discussion")) => {
             format!("signoff show {id}, then signoff retry {id} or signoff edit {id} --verdict APPROVED")
         }
+        (Status::Completed, Some("nothing_to_review")) if task.kind == TaskType::Review => {
+            format!("add work to its branch, then signoff review {id}; or signoff cancel {id}")
+        }
+        (Status::Completed, Some("nothing_to_review")) => {
+            format!("signoff retry {id}, signoff edit {id} --verdict APPROVED, or signoff cancel {id}")
+        }
         (Status::Completed, Some(_)) if task.reason.as_deref() == Some("changed_after_review") => {
             format!("signoff diff {id}, then signoff review {id}")
         }
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
+        }
+        (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
+            format!("nothing: it is in the default branch; signoff diff {id}")
         }
         (Status::Completed, Some("approved" | "accepted")) => {
             format!("signoff diff {id}, then signoff merge {id}")
@@ -276,6 +285,9 @@ fn settled(other: &TaskRow, task: &TaskRow) -> Option<String> {
         (Status::Blocked, _) if !task.is_of_a_plan() => {
             Some(format!("waits for #{id}, which is blocked too"))
         }
+        (Status::Completed, Some("nothing_to_review")) => Some(format!(
+            "waits for #{id} (nothing to review): signoff retry {id} or signoff edit {id} --verdict APPROVED"
+        )),
         (Status::Failed | Status::Stuck, _) | (Status::Completed, Some("exhausted" | "discussion")) => {
             let retry =
                 if is_set_by_person(other) { String::new() } else { format!("signoff retry {id} or ") };
@@ -301,7 +313,8 @@ fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
         return false;
     }
     let through = |row: &TaskRow| {
-        let stopped = matches!(row.outcome.as_deref(), Some("exhausted" | "discussion"));
+        let stopped =
+            matches!(row.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
         row.status == Status::Completed && !stopped
     };
     let is_there = |id: &u64| tasks.iter().any(|row| row.id == *id && through(row));

@@ -1,14 +1,14 @@
 //! The exit code, from what became of the tasks an invocation worked.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
 
 /// How an invocation as a whole came out. `Ord` goes from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// Finished, nothing to look at.
+    /// Everything requested is approved, or done where review was turned off.
     Done,
-    /// Nothing failed, but somebody should look: a bound reached, a discussion, a question, a pause.
+    /// A person is needed: a bound reached, a discussion, a question, a pause, work that was not finished.
     Attention,
     /// Something failed, is stuck, or blocks what comes after it.
     Failed,
@@ -22,19 +22,18 @@ pub struct Invocation<'a> {
     pub questions: &'a [QuestionRow],
     /// Where the run stood in the end, if there was one.
     pub run: Option<&'a RunStage>,
-    pub strict: bool,
     pub no_ask: bool,
     pub interrupted: bool,
 }
 
 impl Invocation<'_> {
-    /// 0 finished, 1 something failed, 3 something needs attention and `--strict`, 130 interrupted.
+    /// 0 everything requested is approved, 1 something failed, 3 a person is needed, 130 interrupted.
     pub fn code(&self) -> u8 {
         match self.standing() {
             _ if self.interrupted => 130,
             Standing::Failed => 1,
-            Standing::Attention if self.strict => 3,
-            Standing::Attention | Standing::Done => 0,
+            Standing::Attention => 3,
+            Standing::Done => 0,
         }
     }
 
@@ -52,10 +51,12 @@ impl Invocation<'_> {
     fn of_run(&self, stage: &RunStage) -> Standing {
         match stage {
             RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed) => Standing::Failed,
-            RunStage::Done(RunOutcome::Attention) if self.tasks.iter().all(is_approved) => {
+            RunStage::Done(RunOutcome::Attention)
+                if self.tasks.iter().all(|task| task.state().is_approved()) =>
+            {
                 Standing::Attention
             }
-            // What is not approved speaks for itself: work that nobody was asked to review needs no look.
+            // Each task that is not approved counts by itself.
             RunStage::Done(RunOutcome::Attention | RunOutcome::Approved | RunOutcome::Cancelled)
             | RunStage::Queued
             | RunStage::Preparing
@@ -68,21 +69,21 @@ impl Invocation<'_> {
 
 /// What one task adds.
 pub fn of_task(task: &TaskRow) -> Standing {
-    let told = match task.outcome.as_deref() {
-        Some("failed" | "stuck") => Standing::Failed,
-        Some("exhausted" | "discussion" | "completed_with_issues") => Standing::Attention,
-        Some(_) | None => Standing::Done,
-    };
-    let status = match task.status {
-        Status::Failed | Status::Stuck | Status::Blocked => Standing::Failed,
-        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused => Standing::Attention,
-        Status::Completed => told,
-        Status::Cancelled => Standing::Done,
-    };
     // Whatever the status says: work that failed never passes for done.
-    if told == Standing::Failed { told } else { status }
-}
-
-fn is_approved(task: &TaskRow) -> bool {
-    matches!(task.outcome.as_deref(), Some("approved" | "accepted"))
+    let failed = matches!(task.outcome.as_deref(), Some("failed" | "stuck")) || task.status == Status::Stuck;
+    match task.state() {
+        TaskState::Failed | TaskState::Blocked => Standing::Failed,
+        _ if failed => Standing::Failed,
+        TaskState::Queued
+        | TaskState::Working
+        | TaskState::Reviewing
+        | TaskState::Fixing
+        | TaskState::Landing
+        | TaskState::Paused
+        | TaskState::NeedsYou
+        | TaskState::Rejected => Standing::Attention,
+        TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => {
+            Standing::Done
+        }
+    }
 }

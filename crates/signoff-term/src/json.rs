@@ -40,6 +40,7 @@ pub struct StatusReport {
 
 impl StatusReport {
     pub fn of(tasks: Vec<TaskRow>, questions: Vec<QuestionRow>, runs: Vec<RunRow>) -> Self {
+        let tasks = tasks.into_iter().map(TaskRow::restated).collect();
         Self { version: VERSION, tasks, questions, runs }
     }
 }
@@ -54,7 +55,7 @@ pub struct AddReport {
 
 impl AddReport {
     pub fn of(task: TaskRow) -> Self {
-        Self { version: VERSION, task }
+        Self { version: VERSION, task: task.restated() }
     }
 }
 
@@ -79,6 +80,7 @@ impl RunReport {
     pub fn of(run: Option<(u64, &RunStage)>, tasks: Vec<TaskRow>, questions: Vec<QuestionRow>) -> Self {
         let stage = run.map(|(_, stage)| stage.word());
         let outcome = run.and_then(|(_, stage)| stage.outcome()).map(RunOutcome::word);
+        let tasks = tasks.into_iter().map(TaskRow::restated).collect();
         Self { version: VERSION, run_id: run.map(|(run, _)| run), stage, outcome, tasks, questions }
     }
 }

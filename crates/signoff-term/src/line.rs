@@ -68,7 +68,7 @@ pub fn end(log: &[Recorded], loop_id: &LoopId) -> Vec<String> {
     let known = view.loop_state(loop_id).zip(view.loop_policy(loop_id)).zip(view.row(loop_id));
     let Some(((after, policy), row)) = known else { return Vec::new() };
     let (before, event) = (Loop::default(), Event::LandingGranted);
-    let step = Step { before: &before, event: &event, after, policy, agent: None };
+    let step = Step { before: &before, event: &event, after, policy, launch: None };
     ending::end(&step, &row).iter().map(|line| line.written("")).collect()
 }
 
@@ -202,13 +202,13 @@ impl LineRenderer {
             return Vec::new();
         }
         let Some(row) = self.view.row(loop_id) else { return Vec::new() };
-        let agent = event.ends_attempt().and_then(|attempt| self.view.agent(loop_id, attempt));
-        let step = Step { before: &before, event, after, policy, agent };
+        let launch = event.ends_attempt().and_then(|attempt| self.view.launch(loop_id, attempt));
+        let step = Step { before: &before, event, after, policy, launch };
         if let Some((of, _)) = loop_id.of_checkpoint() {
             let lines = checkpoint::trouble(&step, !self.ends);
             return self.view.row(&of).map_or_else(Vec::new, |row| self.written(&lines, &row, None));
         }
-        self.checkpoint.heard(loop_id, event);
+        self.checkpoint.heard(loop_id, &step);
         let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
         let lines = told::told(&step, round.as_ref(), &row, (!self.ends, self.view.branch()));
         if is_active(after) {
@@ -225,7 +225,7 @@ impl LineRenderer {
         let known =
             self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
         let Some(((this, policy), row)) = known else { return Vec::new() };
-        let step = Step { before: this, event: &Event::LandingGranted, after: this, policy, agent: None };
+        let step = Step { before: this, event: &Event::LandingGranted, after: this, policy, launch: None };
         let lines = told::answered(&step, answer);
         self.written(&lines, &row, None)
     }
@@ -237,7 +237,7 @@ impl LineRenderer {
         let new = !self.announced.contains(loop_id) && loop_id.of_checkpoint().is_none();
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
-        let step = Step { before: &before, event: &event, after, policy, agent: None };
+        let step = Step { before: &before, event: &event, after, policy, launch: None };
         let lines = begin::begins(&step);
         self.active.insert(loop_id.clone());
         self.several |= self.active.len() > 1;

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::{AttemptId, Commit, ReviewerName};
-use signoff_core::ledger::Entry;
+use signoff_core::ledger::{Entry, State};
 use signoff_core::machine::{
     CheckReport, Event, GateEnd, Loop, Panel, Policy, Position, Scope, Seat, Slot, Stage,
 };
-use signoff_core::merge::{self, Merged};
+use signoff_core::merge::{self, Issue, Merged};
 use signoff_core::review::{Bar, Inconclusive, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use signoff_core::wire::Launch;
 use signoff_core::workflow::PhaseKind;
 
 use crate::words;
@@ -21,8 +22,8 @@ pub struct Step<'a> {
     pub event: &'a Event,
     pub after: &'a Loop,
     pub policy: &'a Policy,
-    /// The agent whose attempt it ends, by name.
-    pub agent: Option<&'a str>,
+    /// The attempt that it ends, as it was started.
+    pub launch: Option<&'a Launch>,
 }
 
 /// The reviewers of a gate called once, on one commit; or the project's checks run once.
@@ -219,7 +220,13 @@ impl Round {
         let unheard = self.said.values().find_map(|review| {
             words::unheard(&review.verdict).map(|why| format!("{}: {why}", review.reviewer))
         });
-        let blocking = merged.blocking(self.bar).next().or(merged.issues.first());
+        // What a person has closed is nothing to know first.
+        let closed = |issue: &&Issue| {
+            let entry = step.after.ledger.reported_as(&issue.finding.id);
+            entry.is_some_and(|entry| entry.state != State::Open)
+        };
+        let first = || merged.issues.iter().find(|issue| !closed(issue));
+        let blocking = merged.blocking(self.bar).find(|issue| !closed(issue)).or_else(first);
         let found = || blocking.map(|issue| issue.finding.description.clone());
         let still_open = || self.still_open(step).map(|entry| entry.finding.description.clone());
         let summary = || {

@@ -1,10 +1,9 @@
 //! Runs of groups, and of slots that nobody goes on with, as lists show them: how far each is, what blocks it, and what to type.
 
-use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_core::view::{RunRow, Status, TaskRow, TaskState};
 
 use crate::attention::Scene;
 use crate::fit::{count, cut};
-use crate::words;
 
 /// How many tasks that block a run are named.
 const NAMED: usize = 5;
@@ -43,7 +42,7 @@ pub fn is_left(run: &RunRow, scene: &Scene) -> bool {
 /// How a run stands, and what to type about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    pub status: Status,
+    pub state: TaskState,
     /// `run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`.
     pub standing: String,
     pub next: Vec<String>,
@@ -58,14 +57,14 @@ impl Told {
             None if unfinished == 0 => format!("run {}: unfinished", run.id),
             None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
         };
-        Self { status: status(run), standing, next: next(run, &by, scene) }
+        Self { state: state(run, scene.tasks), standing, next: next(run, &by, scene) }
     }
 }
 
 /// `  ▪ run 3 SPEC.md: group 1/2 is blocked by #5 (stuck)`, and below it what to type.
 pub fn told(run: &RunRow, scene: &Scene) -> String {
     let told = Told::of(run, scene);
-    let mut out = format!("  {} {}\n", words::mark(told.status), told.standing);
+    let mut out = format!("  {} {}\n", told.state.mark(), told.standing);
     for line in told.next {
         out.push_str(&format!("      {line}\n"));
     }
@@ -73,13 +72,43 @@ pub fn told(run: &RunRow, scene: &Scene) -> String {
 }
 
 /// The status word of a run as one of a task.
-pub fn status(run: &RunRow) -> Status {
-    match run.status.as_str() {
+pub fn status(run: &RunRow) -> &'static str {
+    let status = match run.status.as_str() {
         "blocked" => Status::Blocked,
         "failed" => Status::Failed,
         "cancelled" => Status::Cancelled,
         "completed" => Status::Completed,
         _ => Status::InProgress,
+    };
+    status.word()
+}
+
+/// Where a run stands, among all tasks. One that is through is worth as much as the least of its tasks.
+pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
+    match run.status.as_str() {
+        "blocked" => TaskState::Blocked,
+        "failed" => TaskState::Failed,
+        "cancelled" => TaskState::Cancelled,
+        "completed" => {
+            let own = tasks.iter().filter(|task| task.run_id == Some(run.id)).map(TaskRow::state);
+            together(own)
+        }
+        _ => TaskState::Working,
+    }
+}
+
+/// What tasks that are through come to together: approved only if each of them is.
+pub fn together(states: impl IntoIterator<Item = TaskState>) -> TaskState {
+    let mut states: Vec<TaskState> = states.into_iter().collect();
+    states.retain(|state| *state != TaskState::Cancelled);
+    let any = |wanted: TaskState| states.contains(&wanted);
+    match states.iter().copied().max() {
+        None => TaskState::Cancelled,
+        Some(TaskState::Failed) => TaskState::Failed,
+        Some(_) if states.iter().all(|state| *state == TaskState::Landed) => TaskState::Landed,
+        Some(_) if states.iter().all(|state| state.is_approved()) => TaskState::Approved,
+        Some(_) if any(TaskState::NeedsYou) || any(TaskState::Rejected) => TaskState::NeedsYou,
+        Some(_) => TaskState::Unreviewed,
     }
 }
 
@@ -95,6 +124,7 @@ fn standing(run: &RunRow, by: &[&TaskRow]) -> String {
         "reviewing" => "final review".to_owned(),
         "landing" => "landing on the default branch".to_owned(),
         _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        _ if run.failed_as_a_whole() => "final review failed".to_owned(),
         _ => run.status.clone(),
     };
     format!("run {}{name}: {stage}", run.id)
@@ -116,9 +146,11 @@ fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
     let id = run.id;
     if run.failed_as_a_whole() {
         let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
-        let landed = run.branch.as_ref().filter(|_| run.groups != Some(0));
-        let landed = landed.map(|branch| format!("what landed is on {branch}: signoff land"));
-        return std::iter::once(look).chain(landed).collect();
+        // One that failed in planning is planned anew.
+        let decide = run.groups.filter(|groups| *groups > 0).map(|_| {
+            format!("signoff retry run-{id}, or signoff edit run-{id} --verdict APPROVED --reason TEXT")
+        });
+        return std::iter::once(look).chain(decide).collect();
     }
     if run.status == "blocked" {
         let ways = by.iter().take(NAMED).map(|task| {
@@ -140,6 +172,9 @@ fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
 
 /// Whether a run waits for somebody to resolve this task.
 fn blocks(task: &TaskRow, run: &RunRow) -> bool {
-    let stopped = matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "failed" | "stuck"));
+    let stopped = matches!(
+        task.outcome.as_deref(),
+        Some("exhausted" | "discussion" | "nothing_to_review" | "failed" | "stuck")
+    );
     task.run_id == Some(run.id) && (stopped || matches!(task.status, Status::Failed | Status::Stuck))
 }

@@ -1,6 +1,6 @@
 //! The text of `signoff status`: a line for each task, then what people are asked.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
@@ -40,11 +40,10 @@ pub(crate) fn rows(tasks: &[TaskRow], title: usize) -> String {
     let widest = titles.iter().map(|title| columns(title)).max().unwrap_or(0);
     let number = tasks.iter().map(|task| task.id.to_string().len()).max().unwrap_or(0);
     let kind = tasks.iter().map(|task| task.kind.word().len()).max().unwrap_or(0);
-    let open: BTreeSet<u64> =
-        tasks.iter().filter(|task| task.status != Status::Completed).map(|task| task.id).collect();
+    let open: BTreeMap<u64, Status> = tasks.iter().map(|task| (task.id, task.status)).collect();
     let mut out = String::with_capacity(tasks.len() * 96);
     for (task, title) in tasks.iter().zip(&titles) {
-        let (mark, id, word) = (words::mark(task.status), task.id, task.kind.word());
+        let (mark, id, word) = (task.state().mark(), task.id, task.kind.word());
         // Writing to a string cannot fail.
         let _ =
             write!(out, "  {mark} {id:>number$}. {word:kind$} {}    {}", pad(title, widest), standing(task));
@@ -130,12 +129,19 @@ fn verdict(task: &TaskRow) -> Option<String> {
         (None, cycles) => format!(" ({})", count(cycles, "cycle")),
     };
     match (&task.final_verdict, task.outcome.as_deref()) {
-        (Some(verdict), Some("accepted")) => Some(format!("{verdict} (by a person)")),
+        (Some(verdict), Some("accepted")) => Some(format!("{verdict} (by a person){}", open(task))),
+        (Some(verdict), Some("approved")) => Some(format!("{verdict}{cycles}{}", open(task))),
         (Some(verdict), _) => Some(format!("{verdict}{cycles}")),
         (None, None) if task.status == Status::Completed => Some("not reviewed".to_owned()),
+        (None, Some("nothing_to_review")) => Some("nothing to review".to_owned()),
         (None, Some("completed_with_issues")) => Some("not approved".to_owned()),
         (None, _) => None,
     }
+}
+
+/// What is left open of approved work.
+fn open(task: &TaskRow) -> String {
+    words::open_findings(u64::from(task.open_findings))
 }
 
 /// The reason's code, where the verdict does not say it already.
@@ -146,15 +152,23 @@ fn reason(task: &TaskRow) -> Option<&str> {
         ("APPROVED", "edited_by_person"),
     ];
     let verdict = task.final_verdict.as_deref().unwrap_or_default();
-    let known = |reason: &&str| said.contains(&(verdict, *reason)) || *reason == "cancelled_by_person";
+    let known = |reason: &&str| {
+        said.contains(&(verdict, *reason)) || matches!(*reason, "cancelled_by_person" | "nothing_to_review")
+    };
     task.reason.as_deref().filter(|reason| !known(reason))
 }
 
 /// What a pending task depends on and is not there yet.
-fn waits_for(task: &TaskRow, open: &BTreeSet<u64>) -> String {
+fn waits_for(task: &TaskRow, all: &BTreeMap<u64, Status>) -> String {
     if task.status != Status::Pending {
         return String::new();
     }
-    let ids: Vec<_> = task.depends_on.iter().filter(|id| open.contains(id)).map(u64::to_string).collect();
+    let open = |id: &&u64| match all.get(id) {
+        // A run goes on past what was cancelled.
+        Some(Status::Cancelled) => task.run_id.is_none(),
+        Some(status) => *status != Status::Completed,
+        None => false,
+    };
+    let ids: Vec<_> = task.depends_on.iter().filter(open).map(u64::to_string).collect();
     if ids.is_empty() { String::new() } else { format!("     (waits for {})", ids.join(", ")) }
 }

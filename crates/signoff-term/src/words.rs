@@ -3,23 +3,14 @@
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Failure, Reason};
 use signoff_core::review::{Inconclusive, Verdict};
-use signoff_core::view::{LoopView, Status, Wait};
+use signoff_core::view::{LoopView, Wait};
 use signoff_core::workflow::Role;
 
-use crate::fit::cut;
+use crate::fit::{count, cut};
 
-/// The sign in front of a task.
-pub fn mark(status: Status) -> char {
-    match status {
-        Status::Pending => '·',
-        Status::InProgress => '→',
-        Status::Waiting => '?',
-        Status::Paused => '‖',
-        Status::Completed => '✓',
-        Status::Failed | Status::Stuck => '✗',
-        Status::Blocked => '▪',
-        Status::Cancelled => '–',
-    }
+/// `, 1 open finding`, behind the word for approved work; nothing where none is open.
+pub fn open_findings(open: u64) -> String {
+    if open == 0 { String::new() } else { format!(", {}", count(open, "open finding")) }
 }
 
 /// A reason's code, as the JSON interfaces have it.
@@ -37,6 +28,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::NoopFix => "the fix changed nothing",
         Reason::RecoveryExhausted => "signoff was ended too often while it was worked",
         Reason::ConflictUnresolved => "the conflict could not be resolved",
+        Reason::LandingChecksFailed => "the checks fail where it lands",
         Reason::UnclearReview => "a review could not be understood",
         Reason::ReviewerFailed => "a reviewer or check failed",
         Reason::FixerFailed => "the fixer failed",
@@ -53,6 +45,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::FindingsNoted => "findings were noted and left open",
         Reason::ChangedAfterReview => "something was committed after the review",
         Reason::NothingToCheck => "there was nothing to check",
+        Reason::NothingToReview => "there is no change to review",
+        Reason::NoWorkLeft => "its agent says that no work is left",
         Reason::RateLimited => "the provider of its agent refuses it for now",
         Reason::Budget => "the budget is used up",
     }

@@ -25,8 +25,8 @@ use crate::failure::{Exit, Failure};
     after_help = "Example:\n  signoff init\n  signoff add \"Add user authentication\" --auto-review\n  \
                   signoff work\n  signoff show 1\n\n\
                   Without a command it says what needs attention and what runs.\n\
-                  Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage, 3 with --strict: something \
-                  needs\nattention, 130 interrupted."
+                  Exit codes: 0 everything requested is approved, 1 something failed, 2 wrong usage,\n\
+                  3 a person is needed (0 with --lenient), 130 interrupted."
 )]
 struct Cli {
     #[command(flatten)]
@@ -51,7 +51,10 @@ struct Global {
     /// Stop instead of asking
     #[arg(long, global = true)]
     no_ask: bool,
-    /// Exit with 3 if something needs attention
+    /// Exit with 0 instead of 3 if a person is needed
+    #[arg(long, global = true)]
+    lenient: bool,
+    /// Accepted for older scripts; changes nothing
     #[arg(long, global = true)]
     strict: bool,
     /// Say nothing but the data
@@ -115,7 +118,10 @@ fn command(arguments: Vec<OsString>) -> Exit {
     let plain = arguments.iter().any(|word| word == "--plain");
     let matches = Cli::command().color(color(plain)).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => finish(dispatch(cli)),
+        Ok(cli) => {
+            let lenient = cli.global.lenient;
+            forgiven(finish(dispatch(cli)), lenient)
+        }
         Err(error) => explain(&error),
     }
 }
@@ -171,14 +177,22 @@ impl Global {
             (false, true) => Talk::Verbose,
             (false, false) => Talk::Normal,
         };
-        let Self { json, json_events, plain, no_ask, strict, .. } = *self;
-        Console { talk, json, json_events, plain, no_ask, strict, progress: Progress::Stdout }
+        let Self { json, json_events, plain, no_ask, .. } = *self;
+        Console { talk, json, json_events, plain, no_ask, progress: Progress::Stdout }
     }
 }
 
 /// `--plain` is looked for beforehand because it must also hold for errors about the other words.
 fn color(plain: bool) -> ColorChoice {
     if plain { ColorChoice::Never } else { ColorChoice::Auto }
+}
+
+/// `--lenient`: that a person is needed is no reason for a script to stop.
+fn forgiven(exit: Exit, lenient: bool) -> Exit {
+    match exit {
+        Exit::Attention if lenient => Exit::Done,
+        Exit::Done | Exit::Failed | Exit::Usage | Exit::Attention | Exit::Interrupted => exit,
+    }
 }
 
 fn finish(end: Result<Exit, Failure>) -> Exit {

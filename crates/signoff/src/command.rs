@@ -41,8 +41,10 @@ mod words;
 pub mod work;
 pub mod workflow;
 
-use signoff_core::ids::TaskId;
-use signoff_term::json::AddReport;
+use signoff_core::ids::{RunId, TaskId};
+use signoff_engine::board::Board;
+use signoff_store::Store;
+use signoff_term::json::{AddReport, RunReport};
 
 use crate::console::Console;
 use crate::desk::Desk;
@@ -52,6 +54,19 @@ use crate::failure::{Exit, Failure};
 fn told(desk: &Desk, task: TaskId, text: &str, console: &Console) -> Result<Exit, Failure> {
     if console.json {
         console.json(&AddReport::of(desk.task(task)?))?;
+    } else {
+        console.text(text)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Says what became of a run; as JSON the run with its tasks.
+fn told_of_run(desk: &Desk, run: RunId, text: &str, console: &Console) -> Result<Exit, Failure> {
+    if console.json {
+        let board = Board::of(run, &desk.store.log(run)?);
+        let mut tasks = desk.tasks()?;
+        tasks.retain(|row| row.run_id == Some(run.0));
+        console.json(&RunReport::of(Some((run.0, &board.machine.stage)), tasks, Vec::new()))?;
     } else {
         console.text(text)?;
     }

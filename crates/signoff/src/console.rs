@@ -45,8 +45,6 @@ pub struct Console {
     pub plain: bool,
     /// Whether questions stop the work, because nobody is there to answer.
     pub no_ask: bool,
-    /// Whether what needs attention is told by the exit code.
-    pub strict: bool,
     /// Where progress goes.
     pub progress: Progress,
 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signoff_core::config::Settings;
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::view::{RunRow, RunView, Status, TaskRow, void_approvals};
+use signoff_engine::board::Board;
+use signoff_engine::detect;
 use signoff_engine::dispatcher::is_through;
 use signoff_engine::git::{Git, Repository, Tips};
 use signoff_engine::layout::{DIRECTORY, Layout};
@@ -20,6 +22,9 @@ use crate::command::iterate;
 use crate::door;
 use crate::failure::Failure;
 use crate::settings;
+
+/// How many approved tasks are looked for in the default branch, the latest first.
+const LOOKED_AT: usize = 1000;
 
 /// The store of a repository, for commands that look or decide and need no git.
 pub struct Desk {
@@ -56,6 +61,11 @@ impl Desk {
         Self::find()?.ok_or_else(|| unknown_task(task))
     }
 
+    /// The store that knows a run.
+    pub fn of_run(run: RunId) -> Result<Self, Failure> {
+        Self::find()?.ok_or_else(|| unknown_run(run))
+    }
+
     pub fn task(&self, task: TaskId) -> Result<TaskRow, Failure> {
         self.store.task(task)?.ok_or_else(|| unknown_task(task))
     }
@@ -64,6 +74,19 @@ impl Desk {
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
         let row = self.task(task)?;
         self.store.loop_of(task)?.ok_or_else(|| not_started(&row))
+    }
+
+    /// Makes sure that a run has a final review to decide about.
+    pub fn check_final_review(&self, run: RunId) -> Result<(), Failure> {
+        if self.store.run(run)?.is_none() {
+            return Err(unknown_run(run));
+        }
+        let board = Board::of(run, &self.store.log(run)?);
+        if board.loops.contains_key(&LoopId::whole()) {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("run {run} has had no final review"))
+            .hint("`signoff status` lists its tasks; decide about one of them by its number"))
     }
 
     /// All tasks as people see them: one that waits for what did not pass is blocked, and one whose branch has moved
@@ -79,6 +102,8 @@ impl Desk {
         let mut rows = self.store.tasks()?;
         let mut in_the_way: BTreeSet<u64> =
             rows.iter().filter(|row| is_in_the_way(row)).map(|row| row.id).collect();
+        let cancelled: BTreeSet<u64> =
+            rows.iter().filter(|row| row.status == Status::Cancelled).map(|row| row.id).collect();
         let blocked_runs: Vec<u64> = self
             .store
             .open_runs()?
@@ -87,7 +112,9 @@ impl Desk {
             .map(|run| run.id.0)
             .collect();
         for row in rows.iter_mut().filter(|row| row.status == Status::Pending) {
-            let behind = row.depends_on.iter().any(|task| in_the_way.contains(task));
+            // A run goes on past a task that was cancelled; what is in the queue does not.
+            let passed = |task: &u64| row.run_id.is_some() && cancelled.contains(task);
+            let behind = row.depends_on.iter().any(|task| in_the_way.contains(task) && !passed(task));
             if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
                 row.status = Status::Blocked;
                 // Tasks wait for earlier ones only: those behind it are yet to come.
@@ -99,6 +126,26 @@ impl Desk {
             tips.of_branch(branch, &git).filter(|tip| self.ticked(branch).as_ref() != Some(tip))
         });
         Ok(rows)
+    }
+
+    /// Notes which approved tasks are in the default branch, as git tells it: one look for all of them. Where git cannot
+    /// tell, what was recorded stands.
+    pub fn note_landed(&self, rows: &mut [TaskRow]) {
+        let commit = |row: &TaskRow| row.landed_commit.clone().or_else(|| row.approved_commit.clone());
+        let approved = rows.iter().rev().filter(|row| row.state().is_approved());
+        let commits: Vec<Commit> = approved.filter_map(commit).map(Commit::new).take(LOOKED_AT).collect();
+        let missing = || {
+            let repository = self.repository().ok()?;
+            repository.not_in(&repository.default_branch().ok()?, &commits).ok()
+        };
+        let Some(missing) = (!commits.is_empty()).then(missing).flatten() else { return };
+        for row in rows.iter_mut().filter(|row| row.state().is_approved()) {
+            let landed = commit(row).filter(|commit| {
+                let commit = Commit::new(commit.clone());
+                commits.contains(&commit) && !missing.contains(&commit)
+            });
+            row.landed_commit = landed;
+        }
     }
 
     /// What the tables do not tell: the rate limits that tasks wait out, and how far those are that go through phases.
@@ -179,7 +226,7 @@ impl Bench {
     pub fn at(directory: &Path) -> Result<Self, Failure> {
         let git = persons_git();
         let repository = Repository::discover(&git, directory)?;
-        let settings = settings::load(Some(repository.root()))?;
+        let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
         let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
         layout.prepare().map_err(|error| Failure::failed(format!("cannot make {DIRECTORY}: {error}")))?;
         let store = Arc::new(SqliteStore::open_with(layout.root(), store_options())?);
@@ -188,6 +235,18 @@ impl Bench {
         repository.repair_checkout()?;
         Ok(Self { repository, layout, settings, store })
     }
+}
+
+/// The settings with the checks of the project, where none are configured: those of the commit that new work begins at.
+/// Where there is none yet, or git cannot tell, there are no checks; the commands that work say what is wrong.
+pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
+    if !settings.checks().is_empty() {
+        return settings;
+    }
+    let base = repository.default_branch().ok().and_then(|branch| repository.head_of(&branch).ok().flatten());
+    let found = base.and_then(|head| detect::checks_at(repository, &head.commit, detect::is_installed).ok());
+    let found = found.unwrap_or_default().checks;
+    settings.with_found_checks(found.into_iter().map(|one| (one.name, one.command)).collect())
 }
 
 /// Finishes a checkout that a killed program left behind: its lock keeps the person's own git from working. What cannot be
@@ -238,6 +297,10 @@ pub fn not_started(row: &TaskRow) -> Failure {
     }
     Failure::usage(format!("task {task} has not been started"))
         .hint(format!("`signoff work {task}` works it"))
+}
+
+fn unknown_run(run: RunId) -> Failure {
+    Failure::usage(format!("there is no run {run}")).hint("`signoff status` lists what there is")
 }
 
 fn unknown_task(task: TaskId) -> Failure {

@@ -18,6 +18,7 @@ use signoff_engine::attempt::{self, Once, Readings, Workshop};
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
+use signoff_engine::landing::LatestLandings;
 use signoff_engine::notify::Person;
 use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
@@ -55,6 +56,8 @@ pub struct Wanted {
 
 /// What came of it.
 pub struct Came {
+    /// The tasks that were named; none where all were meant.
+    asked: Vec<TaskId>,
     pub bench: Arc<Workshop>,
     pub store: Arc<dyn Store>,
     pub summary: Summary,
@@ -73,6 +76,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     // Before the terminal is taken: whoever ends the program then has it given back.
     let signals = signals(&runtime)?;
     let screen = screen(console, (shop.repository.root(), takes), (&answers, may_ask));
+    let asked = wanted.drive.only.clone();
     let drive = Drive { attended: may_ask && screen.is_some(), ..wanted.drive };
     let seen = screen.as_ref().map(|screen| Person::AtTerminal(screen.terminal()));
     let person = seen.unwrap_or_else(|| notifying::person(console));
@@ -105,7 +109,7 @@ pub fn drive(bench: Bench, wanted: Wanted, console: &Console) -> Result<Came, Fa
     console
         .detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
     console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
-    Ok(Came { bench: shop, store, summary })
+    Ok(Came { asked, bench: shop, store, summary })
 }
 
 /// The screen of this program's own work, where there is a terminal for it; with the queue, if tasks are taken from it.
@@ -171,6 +175,7 @@ fn shop(
         readings: Readings::default(),
         once: Once::default(),
         mending: Mutex::default(),
+        latest_landings: LatestLandings::default(),
     }))
 }
 
@@ -232,10 +237,15 @@ fn listen(
 }
 
 impl Came {
-    /// The tasks that were moved or are not through, as they stand now, and the questions that they and their runs ask.
+    /// The tasks that were moved or named or are not through, as they stand now, and the questions that they and their
+    /// runs ask. Where tasks are named, others of their run that nothing happened to are not counted.
     pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
-        let own = |row: &TaskRow| self.is_moved(row.id) || (driven(row) && !is_over(row.status));
+        let meant = |row: &TaskRow| match self.asked.as_slice() {
+            [] => driven(row) && !is_over(row.status),
+            asked => asked.contains(&TaskId(row.id)),
+        };
+        let own = |row: &TaskRow| self.is_moved(row.id) || meant(row);
         let tasks: Vec<TaskRow> = self.store.tasks()?.into_iter().filter(own).collect();
         let asked = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
@@ -295,6 +305,23 @@ impl Came {
         }
     }
 
+    /// The stage of a run that stopped, if it says anything about what was asked for: a run that was blocked before and
+    /// stays so does not, nor does one that a task stopped which was not asked for.
+    fn failed_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>, Failure> {
+        let stopped =
+            |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
+        let of_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
+        let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.is_moved(row.id));
+        let all = if self.asked.is_empty() { Vec::new() } else { self.store.tasks()? };
+        let by_another = |run: RunId| {
+            let failed = |row: &TaskRow| is_over(row.status) && exit::of_task(row) != exit::Standing::Done;
+            all.iter().any(|row| of_run(row, run) && !self.is_moved(row.id) && failed(row))
+        };
+        let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
+        let mut runs = self.summary.runs.iter();
+        Ok(runs.find(|(run, stage)| stopped(stage) && at_issue(*run)).map(|(_, stage)| stage))
+    }
+
     /// Tells the exit code, and with `--json` what came of it.
     pub fn conclude(self, console: &Console, drive_no_ask: bool) -> Result<Exit, Failure> {
         let (tasks, questions) = self.rows()?;
@@ -306,13 +333,7 @@ impl Came {
             console.json(&RunReport::of(run, tasks.clone(), questions.clone()))?;
         }
         let interrupted = self.summary.interrupted;
-        let failed = |stage: &&RunStage| {
-            matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed))
-        };
-        // A run that was blocked before and stays so says nothing about what was worked now.
-        let moved = |run: RunId| tasks.iter().any(|row| row.run_id == Some(run.0) && self.is_moved(row.id));
-        let at_issue = |(run, _): &&(RunId, RunStage)| self.summary.tasks.is_empty() || moved(*run);
-        let failed = self.summary.runs.iter().filter(at_issue).map(|(_, stage)| stage).find(failed);
+        let failed = self.failed_run(&tasks)?;
         if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
             console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
         }
@@ -320,7 +341,6 @@ impl Came {
             run: failed,
             tasks: &tasks,
             questions: &questions,
-            strict: console.strict,
             no_ask: drive_no_ask,
             interrupted,
         };
@@ -364,6 +384,21 @@ pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, Failu
 pub fn task_id(text: &str) -> Result<TaskId, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits.parse().map(TaskId).map_err(|_| format!("`{text}` is no task number"))
+}
+
+/// What a person decides about: a task, or a run's final review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskOrRun {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// A task's number, or a run as `run-3`, on the command line.
+pub fn task_or_run(text: &str) -> Result<TaskOrRun, String> {
+    if text.starts_with("run-") {
+        return run_id(text).map(TaskOrRun::Run);
+    }
+    task_id(text).map(TaskOrRun::Task)
 }
 
 /// A run's number on the command line.

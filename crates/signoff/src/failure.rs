@@ -19,13 +19,13 @@ use crate::console::plain_text;
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Finished, and nothing failed.
+    /// Everything requested is approved, or done where review was turned off.
     Done,
     /// Something failed: an answer broke its contract, output could not be written.
     Failed,
     /// The command line, or a file it names, is wrong.
     Usage,
-    /// With `--strict`: nothing failed, but something needs a look.
+    /// Nothing failed, but a person is needed.
     Attention,
     /// A person interrupted it.
     Interrupted,

@@ -230,7 +230,7 @@ fn check_reporting(reviewer: &str) -> Result<(), Failure> {
 
 /// Who runs the project's checks needs some.
 fn check_checks(bench: &Bench, who: &str) -> Result<(), Failure> {
-    if !bench.settings.checks().is_empty() {
+    if !bench.settings.project_checks().is_empty() {
         return Ok(());
     }
     Err(Failure::usage(format!("{who} runs the project's checks, and there are none"))

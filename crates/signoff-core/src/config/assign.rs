@@ -163,6 +163,9 @@ impl Settings {
         place: Place<'_>,
         turn: usize,
     ) -> Result<AssignedReviewer, ConfigError> {
+        if let Some(checks) = self.seated_checks(name, place) {
+            return Ok(checks);
+        }
         let settings = self.written.reviewers.0.get(name.as_str()).cloned().unwrap_or_default();
         let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
             message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
@@ -335,7 +338,7 @@ impl Settings {
     }
 
     /// Whether a person set a time of a phase, rather than the preset.
-    fn told(&self, place: Place<'_>, key: &str) -> bool {
+    pub(super) fn told(&self, place: Place<'_>, key: &str) -> bool {
         let kind = self.written.task_types.of(place.task.kind);
         let by_type = match key {
             "timeout" => kind.timeout_minutes.is_some(),
@@ -356,7 +359,7 @@ impl Settings {
     }
 
     /// What a person said about the phase, the agent or all attempts, then what the preset says.
-    fn timeout(&self, said: Option<Span>, told: bool, agent: &Agent) -> Span {
+    pub(super) fn timeout(&self, said: Option<Span>, told: bool, agent: &Agent) -> Span {
         let attempt = &self.written.limits.attempt;
         let by_person = said.filter(|_| told).or(agent.timeout).or(attempt.written().copied());
         by_person.or(said).unwrap_or(attempt.value)

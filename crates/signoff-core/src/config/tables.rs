@@ -184,8 +184,9 @@ table! {
 table! {
     /// `[defaults]`.
     Defaults, "[defaults]" {
-        /// `true`: the gate of the preset in use is on, also where the preset has it off.
-        auto_review: Setting<bool> = Setting::built_in(false),
+        /// Whether tasks are reviewed: the gate of the preset in use is on, also where the preset has it off. Left out, it
+        /// is on wherever a reviewer or a check is configured, or a check is found in the project.
+        auto_review: Setting<bool> = Setting::built_in(true),
         /// Reviews of a task.
         max_review_cycles: Setting<Cycles> = Setting::built_in(Whole(3)),
     }

@@ -69,6 +69,9 @@ impl Settings {
         workflow.lay_prompts(flags.developer_prompt.as_deref(), flags.reviewer_prompt.as_deref());
         let asked = flags.review.or(task.auto_review);
         switch(&mut workflow, asked, kind);
+        if asked.or(value(&kind.auto_review)).is_none() && task.kind == TaskType::Implement {
+            self.leave_checks_alone(&mut workflow);
+        }
         let workflow = match task.kind {
             TaskType::Implement => workflow,
             TaskType::Improve => improving(workflow, asked.or(value(&kind.auto_review)), kind),

@@ -33,6 +33,7 @@ impl Settings {
         if let Some(preset) = self.written.presets.0.get(name) {
             workflow = lay_preset(workflow, preset);
         }
+        self.seat_checks(&mut workflow);
         workflow.limits.max_rate_limits = self.written.limits.max_rate_limits.value.small();
         self.check_gates(&workflow)?;
         leave_the_named(&mut workflow);
@@ -84,11 +85,13 @@ impl Settings {
         self.written.reviewers.0.iter().filter_map(one).collect()
     }
 
-    /// `auto_review = true` switches on a gate that is off; `false` is what holds anyway.
+    /// `auto_review = true` switches on a gate that is off; without a word about it a reviewer or a check does.
     fn lay_defaults(&self, workflow: &mut Workflow) {
         let defaults = &self.written.defaults;
+        let said = defaults.auto_review.written().copied();
+        let on = said.unwrap_or_else(|| self.reviews_by_default(&workflow.name));
         let Some(policy) = the_gate(workflow) else { return };
-        policy.gate.enabled |= defaults.auto_review.value;
+        policy.gate.enabled |= on;
         if let Some(cycles) = defaults.max_review_cycles.written() {
             policy.gate.bound = Bound::MaxCycles(cycles.small());
         }
@@ -151,7 +154,9 @@ impl Settings {
     fn default_word(&self, workflow: &str, key: &str) -> Option<(String, Origin)> {
         let defaults = &self.written.defaults;
         let (word, origin) = match key {
-            "enabled" if defaults.auto_review.value => ("auto_review", &defaults.auto_review.origin),
+            "enabled" if defaults.auto_review.written() == Some(&true) => {
+                ("auto_review", &defaults.auto_review.origin)
+            }
             "max_cycles" | "max_fixes" => ("max_review_cycles", &defaults.max_review_cycles.origin),
             _ => return None,
         };

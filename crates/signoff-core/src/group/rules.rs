@@ -61,7 +61,18 @@ fn start(this: &mut Run, policy: &RunPolicy) {
 
 /// What a run is worth whose planning or final review did not get through.
 fn broken_off(outcome: &Outcome) -> RunOutcome {
-    if *outcome == Outcome::Cancelled { RunOutcome::Cancelled } else { RunOutcome::Failed }
+    match outcome {
+        Outcome::Cancelled => RunOutcome::Cancelled,
+        Outcome::NothingToReview => RunOutcome::Attention,
+        Outcome::Approved { .. }
+        | Outcome::Accepted { .. }
+        | Outcome::Unreviewed
+        | Outcome::CompletedWithIssues
+        | Outcome::Exhausted
+        | Outcome::Discussion
+        | Outcome::Failed
+        | Outcome::Stuck => RunOutcome::Failed,
+    }
 }
 
 fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
@@ -126,7 +137,8 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
     }
-    if !standing.is_active() {
+    // A loop that asks a person is looked at all the same: what is found waits for it.
+    if !standing.is_active() && standing != Standing::Waiting {
         this.checkpoint.reviewed(&loop_id);
     }
     if standing.blocks() && !policy.keep_going {
@@ -179,6 +191,9 @@ pub fn take_after_the_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
 /// Loops can still be reopened by a person. What the run is worth follows from them once they have ended again, and
 /// whether it lands; a run that was called off, or whose whole was looked at, keeps its own end.
 fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, policy: &RunPolicy) {
+    if *loop_id == LoopId::whole() {
+        return final_review_moved(this, &standing, policy);
+    }
     if !this.loops.contains_key(loop_id) {
         return;
     }
@@ -188,6 +203,22 @@ fn moved_after_the_end(this: &mut Run, loop_id: &LoopId, standing: Standing, pol
     if !own_end && this.loops.values().all(Standing::has_ended) {
         this.stage = finished(this, worth(this), true, policy);
     }
+}
+
+/// A person retried the final review of a run that was over, or decided it. A cancelled run stays cancelled.
+fn final_review_moved(this: &mut Run, standing: &Standing, policy: &RunPolicy) {
+    if !policy.after || this.stage == RunStage::Done(RunOutcome::Cancelled) {
+        return;
+    }
+    this.stage = match standing {
+        Standing::Ended(outcome) => looked_at(this, outcome, policy),
+        Standing::Queued
+        | Standing::Active
+        | Standing::AtCheckpoint
+        | Standing::Waiting
+        | Standing::Ready
+        | Standing::Landing => RunStage::Reviewing,
+    };
 }
 
 /// A loop's checkpoint review is in. What waited for it goes on, so it is not due a second time.

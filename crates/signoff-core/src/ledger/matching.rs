@@ -32,6 +32,11 @@ impl Said {
         self.0.insert((reviewer.clone(), id.clone()));
     }
 
+    /// Whether anybody reported it under this id.
+    pub(super) fn contains(&self, id: &FindingId) -> bool {
+        self.0.iter().any(|(_, other)| other == id)
+    }
+
     fn families(&self) -> impl Iterator<Item = FindingId> {
         self.0.iter().map(|(_, id)| family(id).0)
     }

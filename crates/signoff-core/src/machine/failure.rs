@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::CHECKS;
 use crate::heard::{Trouble, by_hand};
+use crate::wire::Launch;
 
 /// Why an agent ended badly.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,13 +50,13 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// What a person can do about it, `agent` being its name in the configuration.
-    pub fn hint(&self, agent: &str) -> Option<String> {
+    /// What a person can do about an attempt that ended so.
+    pub fn hint(&self, launch: &Launch) -> Option<String> {
         match self {
-            Self::Trouble(trouble) => trouble.hint(agent),
-            Self::TimedOut => Some(format!(
-                "`[agents.{agent}] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds"
-            )),
+            Self::Trouble(trouble) => trouble.hint(&launch.agent),
+            Self::TimedOut => {
+                Some(format!("{} gives it longer; `signoff config` shows what holds", longer(launch)))
+            }
             Self::Silent => Some(
                 "`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds"
                     .to_owned(),
@@ -82,6 +84,23 @@ impl Failure {
             | Self::BadAnswer { .. }
             | Self::NotStarted { .. }
             | Self::RateLimited { .. } => Some(by_hand(program)),
+        }
+    }
+}
+
+/// The setting that says how long an attempt may take: what is said about a reviewer, a gate or a type of task counts before
+/// what is said about an agent.
+fn longer(launch: &Launch) -> String {
+    let agent = &launch.agent;
+    match (launch.role.as_str(), &launch.reviewer) {
+        ("check", _) => "`review_timeout` of the gate".to_owned(),
+        (_, Some(reviewer)) if reviewer.as_str() == CHECKS && agent == CHECKS => {
+            "`review_timeout` of the gate".to_owned()
+        }
+        (_, Some(reviewer)) => format!("`[reviewers.{reviewer}] timeout`"),
+        ("fix", None) => format!("`fix_timeout` of the gate, or without one `[agents.{agent}] timeout`,"),
+        (_, None) => {
+            format!("`timeout_minutes` of the task's type, or without one `[agents.{agent}] timeout`,")
         }
     }
 }

@@ -11,8 +11,16 @@ use crate::workflow::{Landing, PhaseKind};
 /// The name under which the merge queue stands in the ledger.
 pub const LANDING: &str = "landing";
 
-/// The work is finished: it lands, waits for its group to land, or stays where it is.
+/// The kind of a finding about a file that both sides changed.
+pub const CONFLICT: &str = "conflict";
+
+/// The work is finished: it lands, waits for its group to land, or stays where it is. While a checkpoint review is
+/// under way only a person's word goes past it.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+    if this.checkpoint.is_some() && outcome.carries_on() && !matches!(outcome, Outcome::Accepted { .. }) {
+        this.stage = Stage::AwaitingLanding { outcome, reason };
+        return;
+    }
     this.stage = match policy.workflow.landing {
         Landing::Each if outcome.carries_on() => Stage::Landing { slot: this.new_slot(), outcome, reason },
         Landing::Group if outcome.carries_on() => Stage::AwaitingLanding { outcome, reason },
@@ -25,6 +33,7 @@ pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
 /// The group lets it land, or a person does after the end.
 pub fn granted(this: &mut Loop, policy: &Policy) {
     let (outcome, reason) = match &this.stage {
+        Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => return,
         Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
         Stage::Done(Ending { outcome, reason, .. }) if outcome.carries_on() && !this.landed => {
             (outcome.clone(), *reason)
@@ -94,6 +103,7 @@ fn round(this: &Loop, policy: &Policy) -> Round {
         item: None,
         cycle: this.tally.conflicts,
         commit: Some(this.head.commit.clone()),
+        checkpoint: None,
     }
 }
 
@@ -119,17 +129,17 @@ fn sent_back(this: &mut Loop, head: Head, findings: Vec<Finding>, policy: &Polic
     let Stage::Landing { outcome, reason, .. } = &this.stage else { return };
     let (outcome, reason) = (outcome.clone(), *reason);
     this.head = head;
+    let unresolved = if findings.iter().any(|finding| finding.kind.as_str() == CONFLICT) {
+        Reason::ConflictUnresolved
+    } else {
+        Reason::LandingChecksFailed
+    };
     let review =
         Review { findings, ..Review::of(LANDING.into(), ReviewerKind::Tests, Verdict::ChangesRequested) };
     let round = round(this, policy);
     this.ledger.record(&round, &[review]);
     if !may_come_back(this, policy) {
-        return finish::end(
-            this,
-            Outcome::Stuck,
-            Reason::ConflictUnresolved,
-            Again::Land { outcome, reason },
-        );
+        return finish::end(this, Outcome::Stuck, unresolved, Again::Land { outcome, reason });
     }
     this.tally.conflicts += 1;
     back_to_last_gate(this, policy);

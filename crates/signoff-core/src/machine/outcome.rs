@@ -23,6 +23,8 @@ pub enum Outcome {
     /// A bound was reached; somebody should look.
     Exhausted,
     Discussion,
+    /// The work changes nothing: there is no diff to approve.
+    NothingToReview,
     Failed,
     Stuck,
     Cancelled,
@@ -38,6 +40,7 @@ impl Outcome {
             Self::CompletedWithIssues => Some("completed_with_issues"),
             Self::Exhausted => Some("exhausted"),
             Self::Discussion => Some("discussion"),
+            Self::NothingToReview => Some("nothing_to_review"),
             Self::Failed => Some("failed"),
             Self::Stuck => Some("stuck"),
             Self::Cancelled => Some("cancelled"),
@@ -52,6 +55,7 @@ impl Outcome {
             | Self::CompletedWithIssues
             | Self::Exhausted
             | Self::Discussion
+            | Self::NothingToReview
             | Self::Failed
             | Self::Stuck
             | Self::Cancelled => false,
@@ -64,7 +68,12 @@ impl Outcome {
             Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => {
                 true
             }
-            Self::Exhausted | Self::Discussion | Self::Failed | Self::Stuck | Self::Cancelled => false,
+            Self::Exhausted
+            | Self::Discussion
+            | Self::NothingToReview
+            | Self::Failed
+            | Self::Stuck
+            | Self::Cancelled => false,
         }
     }
 }
@@ -104,6 +113,8 @@ pub enum Reason {
     NoopFix,
     RecoveryExhausted,
     ConflictUnresolved,
+    /// The checks fail where it lands, and without a conflict.
+    LandingChecksFailed,
     UnclearReview,
     ReviewerFailed,
     FixerFailed,
@@ -121,6 +132,10 @@ pub enum Reason {
     ChangedAfterReview,
     /// It is approved, and its tests said nothing, for there are none.
     NothingToCheck,
+    /// The work has no diff against its base.
+    NothingToReview,
+    /// The agent says that its tracker has no work left, and changed nothing.
+    NoWorkLeft,
     /// It has not ended: it is paused until its agent's provider lets it go on.
     RateLimited,
     /// It has not ended: it is paused because a cap is reached.
@@ -128,7 +143,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::CyclesExhausted,
         Self::PassesExhausted,
         Self::AttemptsExhausted,
@@ -136,6 +151,7 @@ impl Reason {
         Self::NoopFix,
         Self::RecoveryExhausted,
         Self::ConflictUnresolved,
+        Self::LandingChecksFailed,
         Self::UnclearReview,
         Self::ReviewerFailed,
         Self::FixerFailed,
@@ -152,6 +168,8 @@ impl Reason {
         Self::FindingsNoted,
         Self::ChangedAfterReview,
         Self::NothingToCheck,
+        Self::NothingToReview,
+        Self::NoWorkLeft,
         Self::RateLimited,
         Self::Budget,
     ];
@@ -172,6 +190,8 @@ impl Reason {
             Self::ReviewSkipped
             | Self::ChangedAfterReview
             | Self::NothingToCheck
+            | Self::NothingToReview
+            | Self::NoWorkLeft
             | Self::RateLimited
             | Self::Budget => None,
             Self::AttemptsExhausted
@@ -179,6 +199,7 @@ impl Reason {
             | Self::NoopFix
             | Self::RecoveryExhausted
             | Self::ConflictUnresolved
+            | Self::LandingChecksFailed
             | Self::UnclearReview
             | Self::ReviewerFailed
             | Self::FixerFailed

@@ -24,7 +24,8 @@ pub struct Message {
     pub text: String,
     /// What a person is asked; null where nobody is.
     pub question: Option<MessageQuestion>,
-    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`, `failed`, `stuck`, of a task; of a run
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
+    /// `nothing_to_review`, `failed`, `stuck`, of a task; of a run
     /// `approved`, `attention`, `failed`.
     pub outcome: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.

@@ -43,6 +43,7 @@ impl Badge {
                 | Outcome::CompletedWithIssues
                 | Outcome::Exhausted
                 | Outcome::Discussion
+                | Outcome::NothingToReview
                 | Outcome::Cancelled => Self::Done,
             },
             Stage::Checking { .. } => Self::Check,

@@ -81,7 +81,8 @@ impl Status {
             | Outcome::Unreviewed
             | Outcome::CompletedWithIssues
             | Outcome::Exhausted
-            | Outcome::Discussion => Self::Completed,
+            | Outcome::Discussion
+            | Outcome::NothingToReview => Self::Completed,
             Outcome::Failed => Self::Failed,
             Outcome::Stuck => Self::Stuck,
             Outcome::Cancelled => Self::Cancelled,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PhasePlace, Status, Wait};
+use super::{PhasePlace, Status, TaskState, Wait};
 use crate::ids::RunId;
 use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
@@ -19,7 +19,10 @@ pub struct TaskRow {
     #[serde(rename = "type")]
     pub kind: TaskType,
     pub status: Status,
-    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`, `failed`, `stuck`, `cancelled`.
+    /// Where it stands in one word. [`TaskRow::state`] tells it from the other fields; this is what is printed.
+    pub state: TaskState,
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
+    /// `nothing_to_review`, `failed`, `stuck`, `cancelled`.
     pub outcome: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
     pub final_verdict: Option<String>,
@@ -33,6 +36,12 @@ pub struct TaskRow {
     pub branch: Option<String>,
     /// The commit that its reviewers or a person approved.
     pub approved_commit: Option<String>,
+    /// The commit with which its work is in the default branch.
+    #[serde(default)]
+    pub landed_commit: Option<String>,
+    /// The commit with which its work is in its run's branch.
+    #[serde(default)]
+    pub run_commit: Option<String>,
     pub base: Option<String>,
     pub worktree: Option<String>,
     /// The phase at hand.
@@ -48,6 +57,12 @@ pub struct TaskRow {
     pub output_tokens: u64,
     pub depends_on: Vec<u64>,
     pub continues: Option<u64>,
+    /// What the tracker calls it that it comes from.
+    #[serde(default)]
+    pub tracker_id: Option<String>,
+    /// The task whose work it goes on with.
+    #[serde(default)]
+    pub parent: Option<u64>,
     pub added_at: String,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
@@ -62,6 +77,21 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
+    /// Where it stands, from its status, its outcome and whether it has landed.
+    pub fn state(&self) -> TaskState {
+        match TaskState::new(self.status, self.outcome.as_deref(), self.state) {
+            TaskState::Approved | TaskState::Landed if self.landed_commit.is_some() => TaskState::Landed,
+            TaskState::Landed => TaskState::Approved,
+            state => state,
+        }
+    }
+
+    /// The same row with the state that its other fields tell, to be printed.
+    #[must_use]
+    pub fn restated(self) -> Self {
+        Self { state: self.state(), parent: self.continues, ..self }
+    }
+
     /// Whether it is worked in order with others, on one branch: what it goes on with is their run.
     pub fn is_of_a_plan(&self) -> bool {
         self.continues.is_none() && self.branch.as_deref().is_some_and(is_shared)

@@ -3,6 +3,7 @@
 mod assigned;
 mod bad;
 mod corpus;
+mod default_gate;
 #[cfg(test)]
 mod dialogue;
 #[cfg(test)]

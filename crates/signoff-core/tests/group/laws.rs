@@ -220,6 +220,35 @@ fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
 }
 
 #[test]
+fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
+    let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
+    policy.after = true;
+    let moved = |name: &str, standing| RunEvent::LoopMoved { loop_id: name.into(), standing };
+    let events = [
+        RunEvent::Started,
+        RunEvent::GroupsPlanned { groups: plan("a") },
+        moved("a", Standing::Ended(approved())),
+        RunEvent::FinalReviewEnded { outcome: Outcome::Stuck },
+    ];
+    let failed = replay(events, &policy);
+    assert_eq!(failed.stage, RunStage::Done(RunOutcome::Failed));
+    let accepted = Standing::Ended(Outcome::Accepted { by: "Ann".into() });
+    assert_eq!(
+        step(failed.clone(), moved("final", accepted.clone()), &policy).0.stage,
+        RunStage::Done(RunOutcome::Approved)
+    );
+    let (retried, effects) = step(failed, moved("final", Standing::Active), &policy);
+    assert_eq!((&retried.stage, effects), (&RunStage::Reviewing, vec![RunEffect::ReviewWhole]));
+    let again = RunEvent::FinalReviewEnded { outcome: Outcome::Stuck };
+    assert_eq!(step(retried, again, &policy).0.stage, RunStage::Done(RunOutcome::Failed));
+    let cancelled = replay([RunEvent::Started, RunEvent::Cancelled { by: "Ann".into() }], &policy);
+    assert_eq!(
+        step(cancelled, moved("final", accepted), &policy).0.stage,
+        RunStage::Done(RunOutcome::Cancelled)
+    );
+}
+
+#[test]
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
     let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
     policy.after = true;

@@ -3,8 +3,8 @@
 use signoff_core::ids::AttemptId;
 use signoff_core::limited::{Backoff, Refused};
 use signoff_core::machine::{
-    Chain, CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport,
-    LimitPlan, Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
+    CONFLICT, Chain, CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind,
+    LandReport, LimitPlan, Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
 };
 use signoff_core::policy::Span;
 use signoff_core::review::{Finding, Review, Severity};
@@ -187,8 +187,15 @@ impl Story {
 
     pub fn conflicts(mut self) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
-        let report = LandReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
+        let conflict = Finding { kind: CONFLICT.to_owned(), ..from("landing", "shared.rs") };
+        let report = LandReport::SentBack { head, findings: vec![conflict] };
         self.then("landing meets a conflict", Event::LandingEnded { attempt, report })
+    }
+
+    pub fn lands_red(mut self) -> Self {
+        let (attempt, head) = (self.program(), self.new_head());
+        let report = LandReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
+        self.then("the checks fail where it lands", Event::LandingEnded { attempt, report })
     }
 
     pub fn answer(self, choice: Choice) -> Self {
@@ -245,7 +252,11 @@ impl Story {
 
     pub fn checkpoint(self, files: &[&str]) -> Self {
         let findings = files.iter().map(|file| from("general", file)).collect();
-        self.then("the checkpoint review is in", Event::CheckpointEnded { findings })
+        self.then("the checkpoint review is in", Event::CheckpointEnded { findings, number: Some(1) })
+    }
+
+    pub fn looked_at(self) -> Self {
+        self.then("a checkpoint review starts", Event::CheckpointBegan { number: 1 })
     }
 
     fn effect(&self, effect: &Effect) -> String {
@@ -301,7 +312,7 @@ fn noted(notes: &[Finding]) -> String {
     if files.is_empty() { String::new() } else { format!(" with notes on {}", files.join(" ")) }
 }
 
-fn from(source: &str, file: &str) -> Finding {
+pub fn from(source: &str, file: &str) -> Finding {
     Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
 }
 

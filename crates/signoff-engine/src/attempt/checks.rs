@@ -3,12 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use signoff_core::config::{AssignedReviewer, ReviewWorkspace};
+use signoff_core::ids::Commit;
 use signoff_core::policy::Span;
 
 use super::environment::{self, Told};
+use super::held::{Room, held};
 use super::launch::assemble;
 use super::prepare::{Memo, Prepared, write_prompt};
-use super::{Unstarted, Workshop};
+use super::{Unstarted, Workshop, copied};
 use crate::agent::CommandLine;
 use crate::assignment::Assignment;
 use crate::detect::{self, Found};
@@ -37,13 +40,42 @@ pub fn detected(worktree: &Path) -> Found {
     detect::checks(worktree, detect::is_installed)
 }
 
-/// The project's own commands, run by signoff itself under the same keeper.
-pub fn of_reviewer(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let terms = terms(shop, task, &dir);
-    let launch = checks_launch(shop, &dir, Path::new(&task.place.worktree), terms)?;
-    let none =
-        || Unstarted::Failed("no checks are configured: name them in [checks] of signoff.toml".to_owned());
-    Ok(launch.ok_or_else(none).map(|launch| (launch, dir)))
+/// The project's own commands, run by signoff itself under the same keeper: in the loop's worktree, or held to a copy.
+pub fn of_reviewer(
+    shop: &Workshop,
+    task: &Assignment,
+    (reviewer, commit): (&AssignedReviewer, &Commit),
+    dir: AttemptDir,
+) -> Result<Prepared, EngineError> {
+    let list = of_base(shop, task)?;
+    if list.is_empty() {
+        let none = "no checks are configured: name them in [checks] of signoff.toml";
+        return Ok(Err(Unstarted::Failed(none.to_owned())));
+    }
+    let terms = (reviewer.timeout, environment::of(task, &dir, &Told::default()));
+    let launch = match reviewer.workspace {
+        ReviewWorkspace::Shared => launch_of(shop, &dir, (Path::new(&task.place.worktree), &list), terms)?,
+        ReviewWorkspace::Copy => {
+            let (_, copy) = copied::make(shop, task, (&reviewer.name, commit))?;
+            let launch = launch_of(shop, &dir, (copy.path(), &list), terms)?;
+            held(shop, launch, (&dir, task.launch.hold), &Room::Worktree(&copy))?
+        }
+    };
+    Ok(Ok((launch, dir)))
+}
+
+/// The checks of the project: those that are configured, or else those that are found in the commit the work began at.
+/// What the work itself says about checks counts for nothing. A branch that began before there were any has those that
+/// the program found.
+fn of_base(shop: &Workshop, task: &Assignment) -> Result<Vec<(String, String)>, EngineError> {
+    if shop.settings.checks().is_empty() {
+        let found = detect::checks_at(&shop.repository, &task.place.base, detect::is_installed)?;
+        if !found.checks.is_empty() {
+            return Ok(found.checks.into_iter().map(|one| (one.name, one.command)).collect());
+        }
+    }
+    let known = shop.settings.project_checks().into_iter();
+    Ok(known.map(|(name, command)| (name.to_owned(), command.to_owned())).collect())
 }
 
 /// How long checks may take, and what they are told.
@@ -72,7 +104,8 @@ pub fn checks_launch(
     launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
 }
 
-fn launch_of(
+/// How these commands are started in a directory.
+pub fn launch_of(
     shop: &Workshop,
     dir: &AttemptDir,
     (directory, list): (&Path, &[(String, String)]),

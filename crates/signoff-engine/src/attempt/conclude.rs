@@ -9,11 +9,12 @@ use signoff_core::contract::MAX_BYTES;
 use signoff_core::ids::ReviewerName;
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Finding, Usage, name_files};
+use signoff_core::review::{Usage, name_files};
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
+use super::base_checks;
 use super::checks::detected;
 use super::document::Kind;
 use super::hear::{Closed, closed, hear, heard, hung, message, tried};
@@ -168,7 +169,7 @@ fn end(
             let checks = ReviewerName::new("checks");
             undo(shop, &worktree, (&task.state.head.commit, Reading::Review, None), (&checks, notes))?;
             notes.extend(found_checks(shop, task));
-            Ok(check(shop, task, (dir, ended)))
+            Ok(check(shop, task, (dir, ended), notes))
         }
         JobKind::Research { number, .. } => research::conclude(shop, task, (dir, ended), (*number, notes)),
         JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
@@ -375,16 +376,23 @@ fn unfinished(task: &Assignment) -> String {
     commit_message::unfinished(&task.spec.title)
 }
 
-fn check(shop: &Workshop, task: &Assignment, (dir, ended): (&AttemptDir, &Ended)) -> End {
-    let report = match checked(dir, ended) {
+fn check(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, ended): (&AttemptDir, &Ended),
+    notes: &mut Vec<String>,
+) -> End {
+    let ran = match checked(dir, ended) {
         Checks::Stopped => return End::Stopped,
         Checks::Failed(failure) => return failed(task, failure),
-        Checks::Found(findings) if findings.is_empty() => CheckReport::Passed,
-        Checks::Found(mut findings) => {
-            name_files(&mut findings, &roots(shop, task).each_ref().map(String::as_str));
-            CheckReport::Failed { findings }
-        }
+        Checks::Ran(ran) => ran,
     };
+    let base = base_checks::known(shop, task.base(), dir).unwrap_or_default();
+    let sorted = checks::against_base(&ReviewerName::new("checks"), &ran, &base);
+    notes.extend(sorted.note(task.base().as_str()));
+    let mut findings = sorted.new;
+    name_files(&mut findings, &roots(shop, task).each_ref().map(String::as_str));
+    let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
     End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
 }
 
@@ -393,8 +401,8 @@ fn check(shop: &Workshop, task: &Assignment, (dir, ended): (&AttemptDir, &Ended)
 pub enum Checks {
     Stopped,
     Failed(Failure),
-    /// What is wrong; nothing if they passed.
-    Found(Vec<Finding>),
+    /// How each of them went.
+    Ran(Vec<Ran>),
 }
 
 /// Reads what the project's commands left.
@@ -406,7 +414,7 @@ pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
         return Checks::Failed(failure);
     }
     match ran(&stdout(dir)) {
-        Ok(ran) => Checks::Found(checks::findings(&ReviewerName::new("checks"), &ran)),
+        Ok(ran) => Checks::Ran(ran),
         Err(failure) => Checks::Failed(failure),
     }
 }

@@ -168,7 +168,7 @@ fn prepare_review(
     let since = if scope == Scope::Scoped { task.reviewed() } else { None };
     let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
     if runs_checks {
-        return checks::of_reviewer(shop, task, dir);
+        return checks::of_reviewer(shop, task, (&assigned, commit), dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(task, &assigned, commit, Some(nonce.clone()));

@@ -10,14 +10,14 @@ use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::hold::Hold;
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{Event, Failure};
-use signoff_core::review::{Judged, Review, Verdict, Violation, ViolationCode};
+use signoff_core::review::{Judged, Review, ReviewerKind, Verdict, Violation, ViolationCode};
 use signoff_core::steering;
 
 use super::conclude::{failed, memo, ran};
 use super::hear::{closed, heard, message, message_others};
 use super::reading::Undone;
 use super::usage::usage;
-use super::{End, Workshop, copied, prepare};
+use super::{End, Workshop, base_checks, copied, prepare};
 use crate::artifact;
 use crate::assignment::Assignment;
 use crate::error::EngineError;
@@ -53,7 +53,12 @@ pub fn review(
     let others = message_others(dir);
     let said = Said { text, others, reported: reported.as_deref(), nonce: memo.nonce };
     let (steering, with_secrets) = (memo.steering, memo.with_secrets);
-    let review = match read(task, &assigned, said, (reviewer, commit)) {
+    let review = if assigned.agent.kind == AgentKind::Checks {
+        checked(shop, task, (dir, &said.text), (reviewer, assigned.kind), notes)
+    } else {
+        Ok(read(task, &assigned, said, (reviewer, commit)))
+    };
+    let review = match review {
         Ok(review) => review,
         Err(failure) => return Ok(failed(task, failure)),
     };
@@ -111,16 +116,28 @@ fn read(
     assigned: &AssignedReviewer,
     said: Said<'_>,
     (reviewer, commit): (&ReviewerName, &Commit),
-) -> Result<Review, Failure> {
-    if assigned.agent.kind == AgentKind::Checks {
-        return ran(&said.text).map(|ran| checks::review(reviewer, assigned.kind, &ran));
-    }
+) -> Review {
     let ask = prepare::ask(task, assigned, commit, said.nonce);
     let answer = Answer { text: &said.text, tool: said.reported };
     let others = said.others.iter().map(String::as_bytes);
-    Ok(contract::parse_split(assigned.contract, answer, others, &ask)
+    contract::parse_split(assigned.contract, answer, others, &ask)
         .and_then(contract::within_reason)
-        .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation)))
+        .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
+}
+
+/// The review of the project's checks, apart from what fails on the base too.
+fn checked(
+    shop: &Workshop,
+    task: &Assignment,
+    (dir, text): (&AttemptDir, &[u8]),
+    (reviewer, kind): (&ReviewerName, ReviewerKind),
+    notes: &mut Vec<String>,
+) -> Result<Review, Failure> {
+    let ran = ran(text)?;
+    let base = base_checks::known(shop, task.base(), dir).unwrap_or_default();
+    let (review, sorted) = checks::review_against_base(reviewer, kind, (&ran, &base));
+    notes.extend(sorted.note(task.base().as_str()));
+    Ok(review)
 }
 
 /// All that a reviewer answered, for people: what it reported with a tool stands behind its message.

@@ -318,6 +318,7 @@ impl Dispatcher<'_> {
             place: worked.place.clone()?,
             target: own.then(|| run.branch()),
             last_landed: board.last_landed.clone(),
+            landing_heads: board.landing_heads(),
             started: about.started.unwrap_or_else(clock::now),
             job,
             launch,

@@ -62,7 +62,7 @@ impl Dispatcher<'_> {
         let mut wishes: Vec<Todo> =
             effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
         let standing = Standing::of(&next);
-        let moved = standing != Standing::of(&worked.state) && !loop_id.serves_the_run();
+        let moved = standing != Standing::of(&worked.state) && loop_id.moves_the_run();
         let moved = moved.then(|| RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
         let part_ended = loop_id.serves_the_run() && next.is_done();
         let (told, effects) = self.told(run, moved.into_iter().chain(spent).chain(also));

@@ -1,6 +1,6 @@
 //! A file as a commit has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
@@ -33,6 +33,18 @@ impl Repository {
         }
         let content = self.sealed(self.here())?.args(["cat-file", "blob", id]).read()?;
         Ok(Some(FileAt::Content(content)))
+    }
+
+    /// The plain files of a commit's own directory, or of these below it; not those of further ones. Names that are no text
+    /// are left out.
+    pub fn plain_files(&self, commit: &Commit, directories: &[&str]) -> Result<BTreeSet<String>, GitError> {
+        let asked = ["ls-tree", "-z", "--full-tree", commit.as_str(), "--"];
+        let listed = self.sealed(self.here())?.args(asked).args(directories).read()?;
+        let entries = listed.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+        // `100644 blob ID<tab>PATH`
+        let named = entries.filter_map(|entry| entry.split_once('\t'));
+        let plain = named.filter(|(about, _)| about.starts_with("100644 ") || about.starts_with("100755 "));
+        Ok(plain.map(|(_, name)| name.to_owned()).collect())
     }
 
     /// Whether a commit has anything but a directory under a path.

@@ -41,6 +41,8 @@ pub enum Told {
     Stoppable(Stopper),
     /// Another one takes its time.
     Waits,
+    /// Something that people should know.
+    Note(String),
 }
 
 /// Whoever wants to know, and may end it.
@@ -111,7 +113,7 @@ pub async fn bring(shop: &Arc<Workshop>, wish: &Wish, tell: Tell<'_>) -> Result<
             Replay::As(Merge::Clean(head)) => head,
         };
         failpoint::pass("merged");
-        match checks::run(shop, wish, (&head.commit, attempt), tell).await? {
+        match checks::run(shop, wish, (&head.commit, &onto, attempt), tell).await? {
             checks::Checked::Green => {}
             checks::Checked::Red(findings) => return Ok(Brought::Red { onto, head, findings }),
             checks::Checked::Failed(failure) => return Ok(Brought::Unchecked(failure)),

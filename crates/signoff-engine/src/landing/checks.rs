@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use signoff_core::ids::Commit;
+use signoff_core::checks::{Ran, against_base};
+use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::Failure;
 use signoff_core::review::Finding;
 
 use super::bring::{Tell, Told, Wish};
 use super::unchecked;
+use crate::attempt::base_checks::{self, Base};
 use crate::attempt::{self, Workshop};
 use crate::error::EngineError;
 use crate::failpoint;
@@ -24,11 +26,12 @@ pub enum Checked {
     Stopped,
 }
 
-/// Runs the checks on a commit, in the worktree that is kept for that. `again` counts the times.
+/// Runs the checks on a commit, in the worktree that is kept for that. `again` counts the times. What fails on the target
+/// too, where the commit goes `onto`, is told and does not count.
 pub async fn run(
     shop: &Arc<Workshop>,
     wish: &Wish,
-    (commit, again): (&Commit, usize),
+    (commit, onto, again): (&Commit, &Commit, usize),
     tell: Tell<'_>,
 ) -> Result<Checked, EngineError> {
     if shop.settings.checks().is_empty() {
@@ -51,9 +54,29 @@ pub async fn run(
     Ok(match attempt::checked(&dir, &ended) {
         attempt::Checks::Stopped => Checked::Stopped,
         attempt::Checks::Failed(failure) => Checked::Failed(failure),
-        attempt::Checks::Found(findings) if findings.is_empty() => Checked::Green,
-        attempt::Checks::Found(findings) => Checked::Red(findings),
+        attempt::Checks::Ran(ran) => compared(shop, (wish, onto), (&dir, &ran), tell).await?,
     })
+}
+
+/// What is wrong with a commit and not with its target.
+async fn compared(
+    shop: &Arc<Workshop>,
+    (wish, onto): (&Wish, &Commit),
+    (dir, ran): (&AttemptDir, &[Ran]),
+    tell: Tell<'_>,
+) -> Result<Checked, EngineError> {
+    let timeout = shop.settings.limits().attempt;
+    let terms = (timeout, wish.environment.clone());
+    let base = match base_checks::of(shop, (dir, ran), (onto, terms), tell).await? {
+        Base::Ran(base) => base,
+        Base::Unknown => Vec::new(),
+        Base::Stopped => return Ok(Checked::Stopped),
+    };
+    let sorted = against_base(&ReviewerName::new("checks"), ran, &base);
+    if let Some(note) = sorted.note(onto.as_str()) {
+        tell(Told::Note(note));
+    }
+    Ok(if sorted.new.is_empty() { Checked::Green } else { Checked::Red(sorted.new) })
 }
 
 fn prepare(

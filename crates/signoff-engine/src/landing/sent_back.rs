@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::Head;
+use signoff_core::machine::{CONFLICT, Head};
 use signoff_core::review::{Finding, Severity};
 
 use super::short;
@@ -155,7 +155,7 @@ impl Sides<'_> {
         Finding {
             file: Some(file.path.to_string_lossy().into_owned()),
             line,
-            ..Finding::of(&ReviewerName::new(SOURCE), "conflict", Severity::Critical, description)
+            ..Finding::of(&ReviewerName::new(SOURCE), CONFLICT, Severity::Critical, description)
         }
     }
 }

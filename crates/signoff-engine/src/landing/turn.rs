@@ -1,7 +1,7 @@
 //! One landing at a time in a repository, whoever wants to land.
 
 use std::fs::{self, File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::bring::{Tell, Told};
@@ -24,7 +24,11 @@ pub struct Turn {
 impl Turn {
     /// Waits for it, however long the one before takes; none if the waiting was stopped.
     pub async fn wait(repository: &Repository, tell: Tell<'_>) -> Result<Option<Self>, EngineError> {
-        let path = repository.landing_lock();
+        Self::wait_for(repository.landing_lock(), tell).await
+    }
+
+    /// The same for the right that this file stands for.
+    pub async fn wait_for(path: PathBuf, tell: Tell<'_>) -> Result<Option<Self>, EngineError> {
         let lock = open(&path).map_err(|error| EngineError::io("open", &path, error))?;
         let failed = |error| EngineError::io("lock", &path, error);
         let mut stoppable = None;

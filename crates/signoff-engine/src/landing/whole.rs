@@ -1,16 +1,71 @@
 //! What a run came to as a whole, and what was approved of it. Its branch may have been moved by anybody since.
 
-use signoff_core::ids::{Commit, LoopId};
+use std::collections::HashSet;
+
+use signoff_core::config::LandBy;
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ids::{Commit, LoopId, RunId};
+use signoff_core::machine::{Again, Stage};
+use signoff_core::review::Bar;
 use signoff_core::workflow::Landing;
 
 use super::covered::{self, Range};
 use super::short;
 use crate::board::Board;
 use crate::error::EngineError;
-use crate::git::{GitError, Merge, Moved, Repository, Target};
+use crate::git::{GitError, Merge, Moved, Patch, PatchDigest, Repository, Target};
+
+/// The commits of a run that its branch may have.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnWork<'a> {
+    /// What landed on the branch last.
+    pub landed: &'a Commit,
+    /// The heads of loops that are landing: a killed process may have landed them without recording it.
+    pub heads: &'a [Commit],
+    pub by: LandBy,
+}
+
+/// Why a run cannot land because of its final review; none if that is approved or has not begun.
+pub fn final_review_refusal(board: &Board) -> Option<EngineError> {
+    let state = &board.loops.get(&LoopId::whole())?.state;
+    let cancelled = board.machine.stage == RunStage::Done(RunOutcome::Cancelled);
+    if cancelled || state.approved_commit().is_some() {
+        return None;
+    }
+    let run = board.run;
+    let Stage::Done(ending) = &state.stage else {
+        return Some(EngineError::NotLanded {
+            message: format!("run {run} cannot land: its final review is not over"),
+            hint: format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question"),
+        });
+    };
+    let open: Vec<&str> = state.ledger.open(Bar::Low).map(|entry| entry.finding.id.as_str()).collect();
+    let findings = match open.len() {
+        0 => String::new(),
+        1 => " (1 open finding)".to_owned(),
+        count => format!(" ({count} open findings)"),
+    };
+    let hint = ways_on(run, ending.again != Again::Nothing, open.first().copied());
+    let message = format!("run {run} cannot land: its final review did not approve it{findings}");
+    Some(EngineError::NotLanded { message, hint })
+}
+
+/// The commands that decide about a final review which did not approve.
+pub fn ways_on(run: RunId, can_be_retried: bool, finding: Option<&str>) -> String {
+    let retry = can_be_retried.then(|| format!("`signoff retry run-{run}` fixes and reviews it once more"));
+    let dispute = finding.filter(|_| can_be_retried).map(|finding| {
+        format!("`signoff dispute {finding} --reason TEXT` rejects a finding, before the retry")
+    });
+    let accept =
+        format!("`signoff edit run-{run} --verdict APPROVED --reason TEXT` accepts the run in your name");
+    retry.into_iter().chain(dispute).chain([accept]).collect::<Vec<_>>().join("; ")
+}
 
 /// The commit of a run's branch that was approved, with everything that landed on it; or why there is none.
 pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, EngineError> {
+    if let Some(refusal) = final_review_refusal(board) {
+        return Err(refusal);
+    }
     let (run, branch) = (board.run, board.run.branch());
     let commit = commit_of(board).ok_or_else(|| EngineError::NotLanded {
         message: format!("run {run} cannot land as a whole: nobody has approved it"),
@@ -49,12 +104,9 @@ pub fn looked_at(board: &Board) -> Option<Range> {
 }
 
 /// Makes sure that a run's branch has what landed on it last: somebody may have moved it. In words what was done, or
-/// what is there that is neither that nor work of our `own`.
-pub fn keep(
-    repository: &Repository,
-    branch: &str,
-    (landed, own): (&Commit, Option<&Commit>),
-) -> Result<Option<String>, EngineError> {
+/// what is there that is not the run's own work.
+pub fn keep(repository: &Repository, branch: &str, own: OwnWork<'_>) -> Result<Option<String>, EngineError> {
+    let landed = own.landed;
     if repository.is_at(branch, landed) {
         return Ok(None);
     }
@@ -64,7 +116,7 @@ pub fn keep(
     };
     let tip = target.tip.commit.clone();
     if repository.is_ancestor(landed.as_str(), tip.as_str())? {
-        return foreign(repository, &target, (landed, own));
+        return foreign(repository, &target, own);
     }
     let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
         Merge::Contained => return Ok(None),
@@ -91,23 +143,31 @@ pub fn keep(
 pub fn before_the_first(
     repository: &Repository,
     branch: &str,
-    own: &Commit,
+    (heads, by): (&[Commit], LandBy),
 ) -> Result<Option<String>, EngineError> {
     let Some(begun) = repository.begun_at(branch)?.filter(|begun| !repository.is_at(branch, begun)) else {
         return Ok(None);
     };
-    let target = repository.target(branch)?;
-    target.map_or(Ok(None), |target| foreign(repository, &target, (&begun, Some(own))))
+    let own = OwnWork { landed: &begun, heads, by };
+    repository.target(branch)?.map_or(Ok(None), |target| foreign(repository, &target, own))
 }
 
-/// What came onto a run's branch and is not ours. A killed program may have brought `own` there.
+/// Describes the commits on a run's branch that are not the run's own work.
 fn foreign(
     repository: &Repository,
     target: &Target,
-    (landed, own): (&Commit, Option<&Commit>),
+    own: OwnWork<'_>,
 ) -> Result<Option<String>, EngineError> {
-    let known: Vec<Commit> = [landed].into_iter().chain(own).cloned().collect();
-    let foreign = repository.work_between(&known, &target.tip.commit)?;
+    // The head of a loop whose branch was deleted may be gone.
+    let is_there = |head: &&Commit| repository.resolve(head.as_str()).is_ok();
+    let heads: Vec<Commit> = own.heads.iter().filter(is_there).cloned().collect();
+    let own = OwnWork { heads: &heads, ..own };
+    let known: Vec<Commit> = [own.landed].into_iter().chain(own.heads).cloned().collect();
+    let mut foreign = repository.work_between(&known, &target.tip.commit)?;
+    if own.by == LandBy::Rebase && !foreign.is_empty() {
+        let replayed = replayed(repository, &foreign, own)?;
+        foreign.retain(|commit| !replayed.contains(commit));
+    }
     let described = repository.described(foreign.first())?;
     let Some((commit, described)) = described.into_iter().next() else { return Ok(None) };
     let more = match foreign.len() {
@@ -118,4 +178,27 @@ fn foreign(
     Ok(Some(format!(
         "commit {id} (\"{subject}\"){more} came onto {branch} from elsewhere; nobody reviewed it"
     )))
+}
+
+/// Those of the commits that make a change of the run's own again: a rebase gives it another id.
+fn replayed(
+    repository: &Repository,
+    commits: &[Commit],
+    own: OwnWork<'_>,
+) -> Result<HashSet<Commit>, EngineError> {
+    let mut originals = Vec::new();
+    let mut digests: HashSet<PatchDigest> = HashSet::new();
+    for head in own.heads {
+        originals.extend(repository.work_between(std::slice::from_ref(own.landed), head)?);
+        // A branch that was merged with its target comes as one commit.
+        if let Some(base) = repository.merge_base(own.landed.as_str(), head.as_str())? {
+            digests.insert(repository.patch_between(&base, head)?.digest());
+        }
+    }
+    let asked: Vec<Commit> = originals.iter().chain(commits).cloned().collect();
+    let patches = repository.patches(&asked)?;
+    let digest = |commit: &Commit| patches.get(commit).map(Patch::digest);
+    digests.extend(originals.iter().filter_map(digest));
+    let is_own = |commit: &&Commit| digest(commit).is_some_and(|digest| digests.contains(&digest));
+    Ok(commits.iter().filter(is_own).cloned().collect())
 }

@@ -15,8 +15,9 @@ const VERDICTS: [&str; 4] = ["APPROVED", "CHANGES_REQUESTED", "MAX_CYCLES_REACHE
 pub fn can_be_retried(task: &TaskRow) -> bool {
     let reason = task.reason.as_deref();
     let stopped = matches!(task.status, Status::Failed | Status::Stuck)
-        || matches!(task.outcome.as_deref(), Some("exhausted" | "discussion"));
-    let is_over = task.kind == TaskType::Review && reason == Some("gate_failed");
+        || matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
+    let is_over =
+        task.kind == TaskType::Review && matches!(reason, Some("gate_failed" | "nothing_to_review"));
     task.run_id.is_some() && stopped && !is_over && reason != Some("edited_by_person")
 }
 
@@ -30,7 +31,9 @@ fn can_be_cancelled(task: &TaskRow) -> bool {
         | Status::Blocked
         | Status::Failed
         | Status::Stuck => true,
-        Status::Completed => matches!(task.outcome.as_deref(), Some("exhausted" | "discussion")),
+        Status::Completed => {
+            matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"))
+        }
         Status::Cancelled => false,
     }
 }

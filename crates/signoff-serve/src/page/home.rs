@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_core::view::{RunRow, Status, TaskRow, TaskState};
 use signoff_term::attention::{self, Scene, Sorted};
 use signoff_term::runs::{self, Told};
 
@@ -41,14 +41,14 @@ pub fn page(page: &Home, notice: Option<&Notice>) -> String {
 
 /// How many there are of each kind.
 fn counts(tasks: &[TaskRow]) -> Markup {
-    let number = |status: Status| tasks.iter().filter(|task| task.status == status).count();
-    let counted = Status::ALL.into_iter().map(|status| (number(status), status));
+    let number = |state: TaskState| tasks.iter().filter(|task| task.state() == state).count();
+    let counted = TaskState::ALL.into_iter().map(|state| (number(state), state));
     html! {
         p #counts .counts data-live {
             @if tasks.is_empty() { "No tasks yet. " a href="/add" { "Add the first one" } "." }
-            @for (number, status) in counted.filter(|(number, _)| *number > 0) {
-                span class={ "count " (sign::Tone::of(status).class()) } {
-                    b { (number) } " " (text::spaced(status.word()))
+            @for (number, state) in counted.filter(|(number, _)| *number > 0) {
+                span class={ "count " (sign::Tone::of(state).class()) } {
+                    b { (number) } " " (text::spaced(state.as_str()))
                 }
                 " "
             }
@@ -87,7 +87,7 @@ fn needed(page: &Home, scene: &Scene, needs: &Needs) -> Markup {
             }
             @for asked in &page.questions { (question::asked(asked, &page.tasks, "/")) }
             ul.rows {
-                @for run in &needs.runs { (stopped_run(&Told::of(run, scene), run.id)) }
+                @for run in &needs.runs { (stopped_run(run, scene)) }
                 @for task in needs.tasks.iter().take(AT_LENGTH) { (troubled(task, scene, page.now)) }
                 @for task in rest { (row(task, page.now)) }
             }
@@ -104,10 +104,11 @@ fn number_of(number: usize) -> Markup {
     html! { @if number > 0 { " " span.number { (number) } } }
 }
 
-fn stopped_run(told: &Told, id: u64) -> Markup {
+fn stopped_run(run: &RunRow, scene: &Scene) -> Markup {
+    let (told, id) = (Told::of(run, scene), run.id);
     html! {
         li.row {
-            (sign::sign(sign::Tone::of(told.status), told.status))
+            (sign::sign(told.state, runs::status(run)))
             a.title href={ "/runs/" (id) } { (text::line(&told.standing)) }
             @for next in &told.next { p.next { (text::line(next)) } }
         }
@@ -227,7 +228,7 @@ fn run_list(page: &Home) -> Markup {
             @if !runs.is_empty() {
                 h2 { "Runs" (number_of(runs.len())) }
                 ul.rows {
-                    @for run in runs.iter().take(RUNS) { (run_row(run, counted.get(&run.id), page.driven.contains(&run.id))) }
+                    @for run in runs.iter().take(RUNS) { (run_row(run, counted.get(&run.id), page)) }
                 }
                 @if rest > 0 { p.hint { "… and " (rest) " earlier ones" } }
             }
@@ -235,11 +236,12 @@ fn run_list(page: &Home) -> Markup {
     }
 }
 
-fn run_row(run: &RunRow, counted: Option<&Counted>, driven: bool) -> Markup {
-    let status = runs::status(run);
+fn run_row(run: &RunRow, counted: Option<&Counted>, page: &Home) -> Markup {
+    let driven = page.driven.contains(&run.id);
+    let state = runs::state(run, &page.tasks);
     html! {
         li.row {
-            (sign::sign(sign::Tone::of(status), status))
+            (sign::sign(state, runs::status(run)))
             a.title href={ "/runs/" (run.id) } {
                 span.id { "run " (run.id) } " " (text::line(run.specification.as_deref().unwrap_or(&run.preset)))
             }

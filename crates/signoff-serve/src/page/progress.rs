@@ -1,12 +1,16 @@
 //! How far a run is, from its tasks.
 
 use maud::{Markup, html};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{Status, TaskRow, TaskState};
 
 /// The tasks of a run, each counted once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
     done: u64,
+    /// Those of them that are approved.
+    approved: u64,
+    /// Those of them that a person has to look at.
+    unsettled: u64,
     at_work: u64,
     waiting: u64,
     paused: u64,
@@ -22,6 +26,9 @@ impl Counted {
     }
 
     pub fn add(&mut self, task: &TaskRow) {
+        let state = task.state();
+        self.approved += u64::from(state.is_approved() && task.status == Status::Completed);
+        self.unsettled += u64::from(state == TaskState::NeedsYou && task.status == Status::Completed);
         let number = match task.status {
             Status::Completed | Status::Cancelled => &mut self.done,
             Status::InProgress => &mut self.at_work,
@@ -52,8 +59,15 @@ impl Counted {
 
     /// The same as a bar; whoever cannot see it has the words beside it.
     pub fn bar(&self) -> Markup {
-        let held = self.waiting + self.paused;
-        let parts = [(self.done, "good"), (self.at_work, "busy"), (held, "warn"), (self.stopped, "bad")];
+        let held = self.waiting + self.paused + self.unsettled;
+        let rest = self.done - self.approved - self.unsettled;
+        let parts = [
+            (self.approved, "good"),
+            (rest, "quiet"),
+            (self.at_work, "busy"),
+            (held, "warn"),
+            (self.stopped, "bad"),
+        ];
         let mut from = 0;
         let parts = parts.map(|(number, class)| {
             let share = |tasks: u64| 100 * tasks / self.all().max(1);

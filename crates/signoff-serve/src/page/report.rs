@@ -70,7 +70,7 @@ fn in_a_line(page: &TaskPage, key: u64) -> Markup {
     let standing = of_report(&page.report, page.driven);
     html! {
         li.row {
-            span { (standing.mark()) }
+            span { (standing.mark) }
             a.title href={ "#t" (key) "-task" } { span.id { "#" (row.id) } " " (text::line(&row.title)) }
             span.standing { (text::line(&standing.text)) }
             span.facts { span { (sign::dollars(sign::cost(row))) } }
@@ -79,7 +79,7 @@ fn in_a_line(page: &TaskPage, key: u64) -> Markup {
 }
 
 fn stands(standing: &Standing) -> Markup {
-    html! { p.lead { (standing.mark()) " " (text::line(&standing.text)) } }
+    html! { p.lead { (standing.mark) " " (text::line(&standing.text)) } }
 }
 
 fn changed(changes: &Changes) -> Markup {

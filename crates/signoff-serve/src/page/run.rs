@@ -43,7 +43,7 @@ pub fn cost(run: &RunRow) -> Cost {
 
 fn head(page: &RunPage) -> Markup {
     let run = &page.run;
-    let status = runs::status(run);
+    let state = runs::state(run, &page.tasks);
     let driven: BTreeSet<u64> = page.driven.then_some(run.id).into_iter().collect();
     let runs = std::slice::from_ref(run);
     let told = Told::of(run, &Scene { tasks: &page.tasks, runs, driven: &driven });
@@ -51,7 +51,7 @@ fn head(page: &RunPage) -> Markup {
         h1 { (text::line(&name(run))) }
         section #head data-live aria-label="How it stands" {
             p.lead {
-                (sign::sign(sign::Tone::of(status), status)) " "
+                (sign::sign(state, runs::status(run))) " "
                 @if run.groups.is_some() { (text::line(&told.standing)) }
             }
             @for next in &told.next { p.next { (text::line(next)) } }

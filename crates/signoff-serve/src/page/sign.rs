@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{TaskRow, TaskState};
 use signoff_term::fit::{cut, span};
-use signoff_term::{status, words};
+use signoff_term::status;
 
 use super::text;
 use super::values::Cost;
@@ -30,20 +30,15 @@ impl Tone {
         }
     }
 
-    pub fn of(status: Status) -> Self {
-        match status {
-            Status::Completed => Self::Good,
-            Status::Failed | Status::Stuck => Self::Bad,
-            Status::Waiting | Status::Paused | Status::Blocked => Self::Warn,
-            Status::InProgress => Self::Busy,
-            Status::Pending | Status::Cancelled => Self::Quiet,
+    /// Only approved work is good.
+    pub fn of(state: TaskState) -> Self {
+        match state {
+            TaskState::Approved | TaskState::Landed => Self::Good,
+            TaskState::Failed | TaskState::Rejected => Self::Bad,
+            TaskState::NeedsYou | TaskState::Paused | TaskState::Blocked => Self::Warn,
+            TaskState::Working | TaskState::Reviewing | TaskState::Fixing | TaskState::Landing => Self::Busy,
+            TaskState::Queued | TaskState::Unreviewed | TaskState::Cancelled => Self::Quiet,
         }
-    }
-
-    /// A task that is completed without approval is not good.
-    fn of_task(task: &TaskRow) -> Self {
-        let approved = matches!(task.outcome.as_deref(), None | Some("approved" | "accepted"));
-        if task.status == Status::Completed && !approved { Self::Warn } else { Self::of(task.status) }
     }
 
     /// Of any of the words that verdicts have.
@@ -81,14 +76,14 @@ pub fn chip(tone: Tone, word: &str) -> Markup {
 
 /// The status of a task, with the sign that terminals show.
 pub fn badge(task: &TaskRow) -> Markup {
-    sign(Tone::of_task(task), task.status)
+    sign(task.state(), task.status.word())
 }
 
-/// A status with its sign.
-pub fn sign(tone: Tone, status: Status) -> Markup {
+/// A status word with the sign and the colour of a state.
+pub fn sign(state: TaskState, word: &str) -> Markup {
     html! {
-        span class={ "chip badge " (tone.class()) } {
-            span aria-hidden="true" { (words::mark(status)) " " } (text::spaced(status.word()))
+        span class={ "chip badge " (Tone::of(state).class()) } {
+            span aria-hidden="true" { (state.mark()) " " } (text::spaced(word))
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use signoff_core::merge::merge;
 use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow, TaskState};
 use signoff_serve::page::{
     AddPage, Cost, DiffText, Home, ReportHead, ReviewerFigures, RoleFigures, RunPage, StatsPage, TaskPage,
     Transcript, TranscriptPage, Whole,
@@ -25,6 +25,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         title: title.to_owned(),
         kind: TaskType::Implement,
         status,
+        state: TaskState::Queued,
         outcome: None,
         final_verdict: None,
         reason: None,
@@ -33,6 +34,8 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         max_review_cycles: Some(3),
         branch: Some(format!("signoff/task-{id}")),
         approved_commit: None,
+        landed_commit: None,
+        run_commit: None,
         base: Some("c0ffee5eed0123456789".into()).filter(|_| status != Status::Pending),
         worktree: None,
         phase: None,
@@ -44,6 +47,8 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         output_tokens: 2_400,
         depends_on: Vec::new(),
         continues: None,
+        tracker_id: None,
+        parent: None,
         added_at: "2026-01-29T09:58:00Z".into(),
         started_at: Some("2026-01-29T10:00:00Z".into()).filter(|_| status != Status::Pending),
         ended_at: None,

@@ -3,17 +3,18 @@
 use jiff::Timestamp;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
 
 use super::Cell;
 use crate::{FindingPlace, RunRow, StoreError};
 
-pub(crate) const TASK_COLUMNS: [&str; 27] = [
+pub(crate) const TASK_COLUMNS: [&str; 31] = [
     "id",
     "run_id",
     "title",
     "type",
     "status",
+    "state",
     "outcome",
     "final_verdict",
     "reason",
@@ -22,6 +23,8 @@ pub(crate) const TASK_COLUMNS: [&str; 27] = [
     "max_review_cycles",
     "branch",
     "approved_commit",
+    "landed_commit",
+    "run_commit",
     "base",
     "worktree",
     "phase",
@@ -33,6 +36,7 @@ pub(crate) const TASK_COLUMNS: [&str; 27] = [
     "output_tokens",
     "depends_on",
     "continues",
+    "tracker_id",
     "added_at",
     "started_at",
     "ended_at",
@@ -71,6 +75,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             title: self.text()?,
             kind: self.word(TaskType::from_word)?,
             status: self.word(Status::from_word)?,
+            state: self.word(TaskState::parse)?,
             outcome: self.maybe_text()?,
             final_verdict: self.maybe_text()?,
             reason: self.maybe_text()?,
@@ -79,6 +84,8 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             max_review_cycles: self.maybe_number()?.map(narrow).transpose()?,
             branch: self.maybe_text()?,
             approved_commit: self.maybe_text()?,
+            landed_commit: self.maybe_text()?,
+            run_commit: self.maybe_text()?,
             base: self.maybe_text()?,
             worktree: self.maybe_text()?,
             phase: self.maybe_text()?,
@@ -90,12 +97,15 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             output_tokens: self.number()?,
             depends_on: self.list()?,
             continues: self.maybe_number()?,
+            tracker_id: self.maybe_text()?,
+            parent: None,
             added_at: self.text()?,
             started_at: self.maybe_text()?,
             ended_at: self.maybe_text()?,
             wait: None,
             place: None,
-        })
+        }
+        .restated())
     }
 
     pub fn run(mut self) -> Result<RunRow, StoreError> {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::review::Usage;
 use signoff_core::task::{TaskType, Tracked};
-use signoff_core::view::Status;
+use signoff_core::view::{Status, TaskState};
 
 use super::run::{dollars, unless_empty};
 use super::{Cell, Column};
@@ -72,6 +72,7 @@ impl TaskTaken {
 pub(crate) struct TaskMoved {
     pub id: TaskId,
     pub status: Status,
+    pub state: TaskState,
     pub outcome: Option<&'static str>,
     pub final_verdict: Option<&'static str>,
     pub reason: Option<String>,
@@ -80,6 +81,8 @@ pub(crate) struct TaskMoved {
     pub max_review_cycles: Option<Option<u32>>,
     pub base: Option<String>,
     pub approved_commit: Option<String>,
+    pub landed_commit: Option<String>,
+    pub run_commit: Option<String>,
     pub worktree: String,
     pub phase: String,
     pub iteration: u32,
@@ -95,6 +98,7 @@ impl TaskMoved {
         Self {
             id,
             status: Status::Pending,
+            state: TaskState::Queued,
             outcome: None,
             final_verdict: None,
             reason: None,
@@ -102,6 +106,8 @@ impl TaskMoved {
             max_review_cycles: None,
             base: None,
             approved_commit: None,
+            landed_commit: None,
+            run_commit: None,
             worktree: String::new(),
             phase: String::new(),
             iteration: 0,
@@ -115,12 +121,15 @@ impl TaskMoved {
     pub fn columns(&self) -> Vec<Column> {
         let mut columns = vec![
             ("status", self.status.word().into()),
+            ("state", self.state.as_str().into()),
             ("outcome", self.outcome.into()),
             ("final_verdict", self.final_verdict.into()),
             ("reason", self.reason.as_deref().into()),
             ("review_cycle", self.review_cycle.into()),
             ("base", self.base.as_deref().into()),
             ("approved_commit", self.approved_commit.as_deref().into()),
+            ("landed_commit", self.landed_commit.as_deref().into()),
+            ("run_commit", self.run_commit.as_deref().into()),
             ("worktree", unless_empty(&self.worktree).into()),
             ("phase", unless_empty(&self.phase).into()),
             ("iteration", self.iteration.into()),

@@ -9,19 +9,20 @@ use super::left_behind::LeftBehind;
 use crate::book::{Book as _, Counter};
 use crate::{StoreError, journal};
 
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
     include_str!("../../migrations/sqlite/0004_run_stage.sql"),
     include_str!("../../migrations/sqlite/0005_estimated_cost.sql"),
     include_str!("../../migrations/sqlite/0006_events_by_loop.sql"),
+    include_str!("../../migrations/sqlite/0007_task_state.sql"),
 ];
 
 const KNOWN: u32 = STEPS.len() as u32;
 
 /// The last step that added columns to what is told from the log.
-const LAST_COLUMNS: u32 = 5;
+const LAST_COLUMNS: u32 = 7;
 
 /// Takes the steps that are missing. Where none is, this is one look at the file's first page.
 pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {

@@ -1,10 +1,11 @@
 //! The rows as they stand, and which of them changed.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{Commit, LoopId, TaskId};
+use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::ledger::Entry;
 use signoff_core::machine::{Effect, Loop, Reason, outstanding};
-use signoff_core::view::LoopView;
+use signoff_core::view::{LoopView, is_shared};
+use signoff_core::workflow::Landing;
 
 use super::{Teller, Track, words};
 use crate::record::{FindingRecord, LoopRecord, Row, RunRecord, TaskMoved};
@@ -92,8 +93,7 @@ impl Teller {
         };
         let mut rows = Vec::new();
         if let Some(task) = track.task.filter(|task| self.takers.get(task) == Some(loop_id)) {
-            let approved = self.view.loop_state(loop_id).and_then(Loop::approved_commit);
-            rows.push(Row::TaskMoved(task_moved(task, &view, track, approved)));
+            rows.push(Row::TaskMoved(self.task_moved(task, &view, track)));
         }
         if !loop_id.serves_the_run() {
             rows.extend(self.loop_row(view, track).map(Row::Loop));
@@ -150,17 +150,33 @@ impl Teller {
     }
 }
 
-fn task_moved(id: TaskId, view: &LoopView, track: &Track, approved: Option<&Commit>) -> TaskMoved {
+impl Teller {
+    fn task_moved(&self, id: TaskId, view: &LoopView, track: &Track) -> TaskMoved {
+        let state = self.view.loop_state(&view.id);
+        let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
+        let landed = state.and_then(|state| track.landed_commit(state));
+        let policy = self.view.loop_policy(&view.id);
+        let on_run = policy.is_some_and(|policy| policy.workflow.landing != Landing::None);
+        let shared = approved.clone().filter(|_| is_shared(&view.branch));
+        TaskMoved {
+            landed_commit: landed.clone().filter(|_| !on_run),
+            run_commit: landed.filter(|_| on_run).or(shared),
+            approved_commit: approved,
+            ..moved(id, view, track)
+        }
+    }
+}
+
+fn moved(id: TaskId, view: &LoopView, track: &Track) -> TaskMoved {
     TaskMoved {
-        id,
         status: view.status,
+        state: view.state,
         outcome: view.outcome,
         final_verdict: view.final_verdict.map(|verdict| verdict.word()),
         reason: view.reason.map(Reason::word),
         review_cycle: view.cycle,
         max_review_cycles: Some(view.max_cycles),
         base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
-        approved_commit: approved.map(|commit| commit.as_str().to_owned()),
         worktree: view.worktree.clone(),
         phase: view.phase.clone(),
         iteration: view.iteration,
@@ -168,5 +184,6 @@ fn task_moved(id: TaskId, view: &LoopView, track: &Track, approved: Option<&Comm
         usage: view.usage,
         started_at: track.started_at,
         ended_at: track.ended_at,
+        ..TaskMoved::untouched(id)
     }
 }

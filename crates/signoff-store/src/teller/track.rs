@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
+use signoff_core::ids::{Commit, FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
 use signoff_core::ledger::{Entry, Ledger, Round};
-use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::machine::{Event, LandReport, Loop, Stage};
+use signoff_core::review::{Finding, Note, Severity};
 use signoff_core::similarity::fingerprint;
 use signoff_core::view::QuestionView;
 
 use super::Arrived;
-use crate::record::{IssueRecord, QuestionRecord};
+use crate::record::{IssueRecord, QuestionRecord, ReviewRecord};
+
+/// The type of an issue that is a minor note.
+const NOTE: &str = "note";
 
 #[derive(Default)]
 pub(super) struct Track {
@@ -19,6 +23,8 @@ pub(super) struct Track {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub last_review: Option<String>,
+    /// The commit with which it landed last.
+    landed: Option<Commit>,
     pub issues: Vec<IssueRecord>,
     pub questions: Vec<QuestionRecord>,
     /// The issues whose place in the ledger is not known yet.
@@ -44,6 +50,18 @@ impl Track {
             self.started_at = self.started_at.or(Some(at));
         }
         self.ended_at = state.is_done().then(|| self.ended_at.unwrap_or(at));
+    }
+
+    /// Notes the commit with which a loop landed.
+    pub fn landed(&mut self, event: &Event) {
+        if let Event::LandingEnded { report: LandReport::Landed { commit }, .. } = event {
+            self.landed = Some(commit.clone());
+        }
+    }
+
+    /// That commit, as long as the loop counts as landed.
+    pub fn landed_commit(&self, state: &Loop) -> Option<String> {
+        self.landed.as_ref().filter(|_| state.landed).map(Commit::to_string)
     }
 
     /// Closes the question that is not asked any more.
@@ -86,10 +104,8 @@ impl Track {
         let record = &arrived.record;
         self.last_review = Some(record.id.clone());
         for (index, finding) in record.review.findings.iter().enumerate() {
-            if let Some(round) = arrived.round.clone() {
-                let reviewer = record.review.reviewer.clone();
-                self.loose.push(Loose { issue: self.issues.len(), reviewer, round });
-            }
+            let (reviewer, round) = (record.review.reviewer.clone(), arrived.round.clone());
+            self.loose.push(Loose { issue: self.issues.len(), reviewer, round });
             self.issues.push(IssueRecord {
                 id: format!("{}-{}", record.id, index + 1),
                 run: record.run,
@@ -97,6 +113,25 @@ impl Track {
                 review: record.id.clone(),
                 task: record.task,
                 finding: finding.clone(),
+                entry: None,
+            });
+        }
+        self.noted(record);
+    }
+
+    /// Minor notes stand beside the findings; they are in no ledger and have no state.
+    fn noted(&mut self, record: &ReviewRecord) {
+        let first = record.review.findings.len() + 1;
+        for (number, note) in (first..).zip(&record.review.minor) {
+            let Note { file, line, description } = note.clone();
+            let finding = Finding::of(&record.review.reviewer, NOTE, Severity::Minor, description);
+            self.issues.push(IssueRecord {
+                id: format!("{}-{number}", record.id),
+                run: record.run,
+                loop_id: record.loop_id.clone(),
+                review: record.id.clone(),
+                task: record.task,
+                finding: Finding { file, line, ..finding },
                 entry: None,
             });
         }
@@ -143,11 +178,11 @@ impl Track {
     }
 }
 
-/// A round, whatever commit it was about.
-type Place = (u32, usize, u32);
+/// A round, whatever commit it was about, and whether it is a checkpoint's.
+type Place = (u32, usize, u32, bool);
 
 fn place(round: &Round) -> Place {
-    (round.pass, round.phase, round.cycle)
+    (round.pass, round.phase, round.cycle, round.checkpoint.is_some())
 }
 
 /// The round in which an entry was last reported.

@@ -34,7 +34,8 @@ pub(super) fn of_loop(stage: &Stage) -> &'static str {
             | Outcome::Unreviewed
             | Outcome::CompletedWithIssues
             | Outcome::Exhausted
-            | Outcome::Discussion => "completed",
+            | Outcome::Discussion
+            | Outcome::NothingToReview => "completed",
             Outcome::Failed => "failed",
             Outcome::Stuck => "stuck",
             Outcome::Cancelled => "interrupted",

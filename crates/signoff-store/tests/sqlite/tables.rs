@@ -87,7 +87,7 @@ fn reviews_and_their_issues_follow_the_ledger() {
         1-13 | spec | 1 | 1 | approved | 2 | c2 | 1970-01-01T00:00:08Z | 0.00
         1-9 | spec | 1 | 0 | changes_requested | 1 | c1 | 1970-01-01T00:00:05Z | 0.07
         ");
-    insta::assert_snapshot!(place.ask("SELECT * FROM tasks"), @"1 | 1 | A | Add login | implement | completed | approved | APPROVED | - | 1 | 2 | 3 | signoff/task-1 | c0 | .signoff/worktrees/1 | - | 2 | 0 | 0.07 | 100 | 10 | [] | - | 1970-01-01T00:00:01Z | 1970-01-01T00:00:03Z | 1970-01-01T00:00:08Z | c2 | - | - | 0");
+    insta::assert_snapshot!(place.ask("SELECT * FROM tasks"), @"1 | 1 | A | Add login | implement | completed | approved | APPROVED | - | 1 | 2 | 3 | signoff/task-1 | c0 | .signoff/worktrees/1 | - | 2 | 0 | 0.07 | 100 | 10 | [] | - | 1970-01-01T00:00:01Z | 1970-01-01T00:00:03Z | 1970-01-01T00:00:08Z | c2 | - | - | 0 | approved | - | -");
 }
 
 /// An older program knew fewer columns; the log has always known.
@@ -103,7 +103,15 @@ fn a_column_that_is_new_is_told_from_the_log() {
     drop((lease, store));
     let of_runs = ["stage", "group_number", "group_count", "branch", "specification", "cost_is_estimated"];
     let of_runs: String = of_runs.map(|column| format!("ALTER TABLE runs DROP COLUMN {column};")).concat();
-    let of_tasks = ["approved_commit", "tracker", "tracker_id", "cost_is_estimated"];
+    let of_tasks = [
+        "approved_commit",
+        "tracker",
+        "tracker_id",
+        "cost_is_estimated",
+        "state",
+        "landed_commit",
+        "run_commit",
+    ];
     let of_tasks: String = of_tasks.map(|column| format!("ALTER TABLE tasks DROP COLUMN {column};")).concat();
     let of_loops: String = ["loops", "loop_reviews"]
         .map(|table| format!("ALTER TABLE {table} DROP COLUMN cost_is_estimated;"))

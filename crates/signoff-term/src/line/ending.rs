@@ -1,6 +1,7 @@
 //! Questions, gates passed by, starting over, and the end.
 
-use signoff_core::machine::{Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Again, Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::policy::Bound;
 use signoff_core::view::LoopView;
 
 use super::{Line, place};
@@ -57,12 +58,18 @@ fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
     lines
 }
 
-/// `Max review cycles (3) reached without approval`.
+/// `Max review cycles (3) reached without approval`; a gate that counts fixes says `Max fix attempts (5)`.
 fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<Line> {
     let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.judge());
-    let bound = judge.and_then(|judge| judge.gate.bound.reviews()).unwrap_or(0).max(this.review_number());
-    let text = || Line::Margin(format!("Max review cycles ({bound}) reached without approval"));
-    (reason == Reason::CyclesExhausted).then(text)
+    let text = match judge.map(|judge| judge.gate.bound) {
+        Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(this.tally.fixes)),
+        Some(bound @ (Bound::MaxCycles(_) | Bound::Unlimited)) => {
+            format!("Max review cycles ({})", bound.reviews().unwrap_or(0).max(this.review_number()))
+        }
+        None => format!("Max review cycles ({})", this.review_number()),
+    };
+    let line = || Line::Margin(format!("{text} reached without approval"));
+    (reason == Reason::CyclesExhausted).then(line)
 }
 
 /// A question, and what to type.
@@ -104,28 +111,32 @@ pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
     let stopped = ending.reason.filter(|_| ending.outcome != Outcome::CompletedWithIssues);
     let bound = stopped.and_then(|reason| max_cycles(step.after, step.policy, reason));
     let mut lines: Vec<_> = bound.into_iter().collect();
-    let mark = words::mark(row.status);
+    let mark = row.state.mark();
     let subject = words::subject(row);
-    let how = how(step.after, &ending.outcome, ending.reason, step.policy);
+    let how = how(step.after, (&ending.outcome, ending.reason), row.open_findings, step.policy);
     lines.push(Line::Own(format!("{mark} {subject} {how}")));
     lines.extend(row.task.and_then(|task| next(ending, task.0, step.policy)).map(Line::Below));
     lines
 }
 
-fn how(this: &Loop, outcome: &Outcome, reason: Option<Reason>, policy: &Policy) -> String {
+fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), open: usize, policy: &Policy) -> String {
+    let open = if outcome.is_approval() { words::open_findings(open as u64) } else { String::new() };
     let verdict = this.final_verdict().map_or("no verdict", FinalWord::word);
     let why = reason.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default();
     match outcome {
-        Outcome::Accepted { by } => format!("completed ({verdict} by {}, not by a review)", cut(by, 40)),
+        Outcome::Accepted { by } => {
+            format!("completed ({verdict} by {}, not by a review{open})", cut(by, 40))
+        }
         Outcome::Unreviewed => "completed (not reviewed)".to_owned(),
         Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
             let told = [Reason::CyclesExhausted, Reason::Discussion];
             let why = if reason.is_some_and(|reason| told.contains(&reason)) { String::new() } else { why };
-            format!("completed ({verdict}{}){why}", after(this, policy))
+            format!("completed ({verdict}{}{open}){why}", after(this, policy))
         }
         Outcome::CompletedWithIssues => {
             format!("completed with issues ({verdict}{}){why}", after(this, policy))
         }
+        Outcome::NothingToReview => "completed (nothing to review)".to_owned(),
         Outcome::Failed => format!("failed{why}"),
         Outcome::Stuck => format!("is stuck{why}"),
         Outcome::Cancelled => "cancelled".to_owned(),
@@ -159,6 +170,13 @@ fn next(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
         }
         Outcome::Discussion => Some(format!(
             "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
+        )),
+        Outcome::NothingToReview if ending.again == Again::Nothing => Some(format!(
+            "It changes nothing. Add work to its branch, then signoff review {task}; or signoff cancel {task}"
+        )),
+        Outcome::NothingToReview => Some(format!(
+            "It changes nothing. Try again: signoff retry {task}; go on without it: \
+             signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
         )),
         Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_looks => {
             Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::LoopId;
-use signoff_core::view::{Blocker, LoopView, Status};
+use signoff_core::view::{Blocker, LoopView, Status, TaskState};
 use signoff_core::wire::{Recorded, RunFact};
 use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LineRenderer;
 use crate::fit::{count, cut};
-use crate::{progress, words};
+use crate::{progress, runs, words};
 
 /// How many tasks a line names; the others are counted.
 const NAMED: usize = 8;
@@ -150,15 +150,16 @@ impl LineRenderer {
         }
         let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
         let called_off = tasks.iter().all(|row| row.status == Status::Cancelled) && !tasks.is_empty();
-        let (mark, word) = match outcome {
+        let (state, word) = match outcome {
             RunOutcome::Approved | RunOutcome::Attention if called_off => {
-                (words::mark(Status::Cancelled), "is over, nothing is done")
+                (TaskState::Cancelled, "is over, nothing is done".to_owned())
             }
-            RunOutcome::Approved => (words::mark(Status::Completed), "is through, all approved"),
-            RunOutcome::Attention => (words::mark(Status::Completed), "is through, not all approved"),
-            RunOutcome::Failed => (words::mark(Status::Failed), "failed"),
-            RunOutcome::Cancelled => (words::mark(Status::Cancelled), "cancelled"),
+            RunOutcome::Approved => (TaskState::Approved, all_approved(&tasks)),
+            RunOutcome::Attention => (not_all_approved(&tasks), "is through, not all approved".to_owned()),
+            RunOutcome::Failed => (TaskState::Failed, "failed".to_owned()),
+            RunOutcome::Cancelled => (TaskState::Cancelled, "cancelled".to_owned()),
         };
+        let mark = state.mark();
         if tasks.is_empty() {
             return vec![format!("{mark} Run{run} {word} before its first task")];
         }
@@ -185,6 +186,26 @@ impl LineRenderer {
             }
             RunOutcome::Failed | RunOutcome::Cancelled => format!("    What landed is on {branch}"),
         })
+    }
+}
+
+/// `is through, all approved`; what a person approved without a review is counted apart.
+fn all_approved(tasks: &[&LoopView]) -> String {
+    let by_person = tasks.iter().filter(|row| row.outcome == Some("accepted")).count();
+    match by_person {
+        0 => {
+            let open: usize = tasks.iter().map(|row| row.open_findings).sum();
+            format!("is through, all approved{}", words::open_findings(open as u64))
+        }
+        by_person => format!("is through, {by_person} of {} approved by a person", tasks.len()),
+    }
+}
+
+/// Work without a review is no reason to look, if that was wanted for all that is not approved.
+fn not_all_approved(tasks: &[&LoopView]) -> TaskState {
+    match runs::together(tasks.iter().map(|row| row.state)) {
+        TaskState::Unreviewed => TaskState::Unreviewed,
+        _ => TaskState::NeedsYou,
     }
 }
 

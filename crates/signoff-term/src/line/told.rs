@@ -8,9 +8,10 @@ use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Finding, Review, Verdict};
 use signoff_core::source::planner::Planned;
 use signoff_core::view::LoopView;
+use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
-use super::{Line, begin, ending, person, place};
+use super::{Line, begin, checkpoint, ending, person, place};
 use crate::fit::{SENTENCE, count, cut};
 use crate::round::{Round, Ruling, Step, seat_of};
 use crate::words;
@@ -39,7 +40,9 @@ pub fn told(
 /// What a person can do about an agent that failed.
 pub fn hint(step: &Step) -> Option<Line> {
     let Event::AttemptFailed { failure, .. } = step.event else { return None };
-    let hint = failure.hint(&cut(step.agent?, 40))?;
+    let launch = step.launch?;
+    let launch = Launch { agent: cut(&launch.agent, 40), ..launch.clone() };
+    let hint = failure.hint(&launch)?;
     Some(Line::Below(format!("hint: {hint}")))
 }
 
@@ -69,10 +72,9 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         Event::RateLimited { plan, why, .. } => limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
-        Event::CheckpointEnded { findings } if findings.is_empty() => Vec::new(),
-        Event::CheckpointEnded { findings } => {
-            let found = count(findings.len() as u64, "finding");
-            left(step, format!("Checkpoint review: {found}, for the next attempt"))
+        Event::CheckpointBegan { .. } => Vec::new(),
+        Event::CheckpointEnded { .. } => {
+            checkpoint::found(step).map_or_else(Vec::new, |text| left(step, text))
         }
         Event::HeadMoved { head } => {
             left(step, format!("Somebody committed to the branch: {}", cut(head.commit.as_str(), 40)))
@@ -99,6 +101,8 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     };
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
+    let open = if ruling == Ruling::Approved { step.after.open_findings() } else { 0 };
+    let gist = format!("{}{gist}", words::open_findings(open as u64));
     let counted = place::iteration(step.before, step.policy).is_some();
     let word =
         if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };

@@ -71,7 +71,7 @@ fn part(part: &Part, driven: bool) -> Suite {
     };
     let why = part.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let text = format!("{}{why}", part.outcome.unwrap_or("unfinished"));
-    let standing = Standing { kind, text: text.into() };
+    let standing = Standing::new(kind, text);
     let judged = judged(&class, &part.cycles, &part.ledger);
     let mut cases = vec![end(&class, &standing, apart(&part.attempts, &judged))];
     cases.extend(judged);

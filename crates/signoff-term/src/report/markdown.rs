@@ -92,7 +92,7 @@ fn head(account: &Account) -> String {
     let time = totals.passed_ms.map(|passed| format!(", {}", span(passed))).unwrap_or_default();
     format!(
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
-        standing.mark(),
+        standing.mark,
         line(&account.title(), 200),
         ours(&standing.text, 400),
         count(totals.cycles, "review cycle"),
@@ -123,7 +123,7 @@ fn tasks(page: &mut Page, all: &[&TaskAccount]) {
             "| {} | {} | {} {} | {} | ${:.2} | {} |\n",
             row.id,
             line(&row.title, SENTENCE),
-            task.standing.mark(),
+            task.standing.mark,
             ours(&task.standing.text, 400),
             row.review_cycle,
             row.cost_usd,

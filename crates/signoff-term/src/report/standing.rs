@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
-use signoff_core::view::{LoopView, QuestionRow, RunRow, Status, TaskRow};
+use signoff_core::view::{LoopView, QuestionRow, RunRow, Status, TaskRow, TaskState};
 
 use crate::fit::count;
 use crate::show::Report;
@@ -21,14 +21,32 @@ pub struct Standing {
     pub kind: &'static str,
     /// The same for people.
     pub text: Cow<'static, str>,
+    /// The sign in front of it.
+    #[serde(skip)]
+    pub mark: char,
 }
 
 /// Of what nobody has recorded anything about.
-pub static UNKNOWN: Standing = Standing { kind: "left", text: Cow::Borrowed("Nothing was recorded") };
+pub static UNKNOWN: Standing =
+    Standing { kind: "left", text: Cow::Borrowed("Nothing was recorded"), mark: UNFINISHED };
+
+/// The sign of what has no end, where no task says more.
+const UNFINISHED: char = '…';
 
 impl Standing {
-    fn new(kind: &'static str, text: String) -> Self {
-        Self { kind, text: Cow::Owned(text) }
+    pub(super) fn new(kind: &'static str, text: String) -> Self {
+        let mark = match kind {
+            "passed" => TaskState::Approved.mark(),
+            "broken" => TaskState::Failed.mark(),
+            "open" => TaskState::NeedsYou.mark(),
+            _ => UNFINISHED,
+        };
+        Self { kind, text: Cow::Owned(text), mark }
+    }
+
+    /// The same with the sign of a state.
+    fn marked(self, state: TaskState) -> Self {
+        Self { mark: state.mark(), ..self }
     }
 
     /// Of what has no end; `driven` tells whether somebody is at work on it.
@@ -39,16 +57,6 @@ impl Standing {
     /// Whether nothing more is to come.
     pub fn has_ended(&self) -> bool {
         matches!(self.kind, "passed" | "open" | "broken")
-    }
-
-    /// The sign in front of it.
-    pub fn mark(&self) -> char {
-        match self.kind {
-            "passed" => '✓',
-            "broken" => '✗',
-            "open" => '!',
-            _ => '…',
-        }
     }
 }
 
@@ -66,6 +74,10 @@ pub fn of_report(report: &Report, driven: bool) -> Standing {
 
 /// Of a task; `driven` tells whether somebody is at work on its run.
 pub fn of_task(task: &TaskRow, driven: bool) -> Standing {
+    in_words(task, driven).marked(task.state())
+}
+
+fn in_words(task: &TaskRow, driven: bool) -> Standing {
     let id = task.id;
     let unfinished = |text: String| Standing::endless(driven, text);
     let at_work = |what: &str| {
@@ -104,12 +116,14 @@ fn completed(task: &TaskRow) -> Standing {
         0 => String::new(),
         cycles => format!(" after {}", count(cycles, "review")),
     };
+    let left = words::open_findings(u64::from(task.open_findings));
     let open = |text: &str| Standing::new("open", format!("{text}{reviews}{}", because(task)));
     match task.outcome.as_deref() {
-        Some("approved") => Standing::new("passed", format!("Approved{reviews}")),
-        Some("accepted") => Standing::new("passed", "Approved by a person".to_owned()),
+        Some("approved") => Standing::new("passed", format!("Approved{reviews}{left}")),
+        Some("accepted") => Standing::new("passed", format!("Approved by a person{left}")),
         None => Standing::new("open", "Done, not reviewed".to_owned()),
         Some("discussion") => open("To be discussed"),
+        Some("nothing_to_review") => Standing::new("open", "Nothing to review".to_owned()),
         Some(_) => open("Not approved"),
     }
 }
@@ -152,7 +166,7 @@ pub fn of_checkout(row: &LoopView, driven: bool) -> Standing {
     match row.outcome {
         Some("approved" | "accepted") => Standing::new("passed", format!("Approved after {reviews}")),
         Some("failed" | "stuck") => Standing::new("broken", format!("The review failed{why}")),
-        Some("cancelled") => Standing::new("broken", "Cancelled".to_owned()),
+        Some("cancelled") => Standing::new("broken", "Cancelled".to_owned()).marked(TaskState::Cancelled),
         Some(_) => Standing::new("open", format!("Not approved after {reviews}{why}")),
         None if driven => Standing::endless(driven, "Under review".to_owned()),
         None => {
@@ -177,7 +191,7 @@ pub fn of_run(
     match run.status.as_str() {
         "completed" if outcome == Some("approved") => Standing::new("passed", format!("Completed {of}")),
         "completed" => unsigned(&of, tasks),
-        "cancelled" => Standing::new("broken", format!("Cancelled {of}")),
+        "cancelled" => Standing::new("broken", format!("Cancelled {of}")).marked(TaskState::Cancelled),
         "failed" if run.groups == Some(0) => Standing::new("broken", "Failed in planning".to_owned()),
         "failed" => Standing::new("broken", failed(&of, tasks)),
         _ if !questions.is_empty() => Standing::endless(driven, waiting(id, questions, driven)),

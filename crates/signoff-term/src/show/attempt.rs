@@ -153,7 +153,7 @@ impl Attempt {
             ended_at: ended.map(|(at, ..)| at.to_string()),
             outcome: ended.map(|(_, outcome, _)| *outcome),
             detail: ended.and_then(|(.., detail)| detail.clone()),
-            hint: times.failure.as_ref().and_then(|failure| failure.hint(&launch.agent)),
+            hint: times.failure.as_ref().and_then(|failure| failure.hint(launch)),
             notes: times.notes.clone(),
             duration_ms: if usage.duration_ms == 0 { passed } else { usage.duration_ms },
             cost_usd: usd(usage),
@@ -223,6 +223,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         | Event::ItemsPlanned { .. }
         | Event::BudgetReached
         | Event::Resumed { .. }
+        | Event::CheckpointBegan { .. }
         | Event::CheckpointEnded { .. }
         | Event::LandingGranted
         | Event::HeadMoved { .. }

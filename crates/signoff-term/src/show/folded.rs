@@ -105,7 +105,7 @@ impl Folded {
         else {
             return;
         };
-        kept.moved(&Step { before: &before, event, after, policy, agent: None }, recorded);
+        kept.moved(&Step { before: &before, event, after, policy, launch: None }, recorded);
     }
 
     /// The loops in order of their ids.
@@ -149,7 +149,7 @@ impl Folded {
     pub fn report(&self, task: TaskRow, loop_id: &LoopId, artifacts: Vec<String>) -> Report {
         let row = self.view.row(loop_id);
         let place = task.place.or_else(|| row.as_ref().and_then(|row| row.place));
-        let (task, question) = (TaskRow { place, ..task }, row.and_then(|row| row.question));
+        let (task, question) = (TaskRow { place, ..task.restated() }, row.and_then(|row| row.question));
         let decisions = self.loops.get(loop_id).map(|kept| kept.decisions.clone());
         let approved = self.view.loop_state(loop_id).and_then(Loop::approved_commit);
         Report {

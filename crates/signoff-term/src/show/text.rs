@@ -1,13 +1,14 @@
 //! The text of `signoff show ID`.
 
 use jiff::Timestamp;
-use signoff_core::merge::Merged;
+use signoff_core::merge::{Merged, SourcedNote};
 use signoff_core::review::Finding;
+use signoff_core::view::TaskState;
 
 use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
 use crate::attention::{self, Scene};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
-use crate::{status, words};
+use crate::status;
 
 /// Title, facts, cycles, findings, attempts, notes, artifacts, question, and what to type next.
 pub fn text(report: &Report, scene: &Scene) -> String {
@@ -22,9 +23,19 @@ pub fn text(report: &Report, scene: &Scene) -> String {
     if let Some(voided) = &report.voided {
         parts.push(format!("Not approved any more: {}\n", cut(voided, 400)));
     } else if report.question.is_none() {
-        parts.push(format!("Next: {}\n", attention::next(&report.task, scene)));
+        parts.extend(next(report, scene).map(|next| format!("Next: {next}\n")));
     }
     parts.join("\n")
+}
+
+/// What to type next: not what was typed just now, and nothing for work that is in the default branch.
+fn next(report: &Report, scene: &Scene) -> Option<String> {
+    if report.task.state() == TaskState::Landed {
+        return None;
+    }
+    let (next, typed) = (attention::next(&report.task, scene), format!("signoff show {}", report.task.id));
+    let rest = next.strip_prefix(&typed).map(|rest| rest.strip_prefix(", then ").unwrap_or(rest).to_owned());
+    rest.or(Some(next)).filter(|next| !next.is_empty())
 }
 
 /// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`.
@@ -44,7 +55,7 @@ fn section(title: &str, lines: Vec<String>) -> Option<String> {
 
 fn head(report: &Report) -> String {
     let task = &report.task;
-    let mut out = format!("{} {}. {}\n", words::mark(task.status), task.id, cut(&task.title, 200));
+    let mut out = format!("{} {}. {}\n", task.state().mark(), task.id, cut(&task.title, 200));
     let optional = |value: &Option<String>| value.as_deref().map(|value| cut(value, 200));
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     let facts = [
@@ -85,7 +96,16 @@ fn cycle(cycle: &Cycle) -> String {
     for (number, line) in (1..).zip(issues(&cycle.merged)) {
         out.push_str(&format!("  {number}. {line}\n"));
     }
+    for line in cycle.merged.minor.iter().map(noted) {
+        out.push_str(&format!("  {line}\n"));
+    }
     out
+}
+
+/// `note by code: src/auth.rs:12 a shorter name would do`.
+fn noted(SourcedNote { source, note }: &SourcedNote) -> String {
+    let place = place(note.file.as_deref(), note.line);
+    format!("note by {}:{place} {}", cut(source.as_str(), 40), cut(&note.description, SENTENCE))
 }
 
 fn review(review: &ReviewLine) -> Vec<String> {

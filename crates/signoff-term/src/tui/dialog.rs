@@ -272,8 +272,15 @@ fn cut_line(text: &str, width: usize) -> String {
     crate::fit::shorten(text.to_owned(), width)
 }
 
-/// Lays a dialogue over what is there: in a frame, or over everything where there is no room for one.
-pub fn lay(dialog: &Dialog, sheet: &mut Sheet<'_>, ink: Ink, question: impl Fn(usize, usize) -> Vec<String>) {
+/// Lays a dialogue over what is there: in a frame, or over everything where there is no room for one. The frame does not
+/// cover the line `keep_visible` where that can be avoided.
+pub fn lay(
+    dialog: &Dialog,
+    sheet: &mut Sheet<'_>,
+    keep_visible: Option<usize>,
+    ink: Ink,
+    question: impl Fn(usize, usize) -> Vec<String>,
+) {
     let (width, height) = (sheet.width(), sheet.height());
     let framed = width >= 30 && height >= 8;
     let inner = if framed { (width - 4).min(WIDTH) } else { width };
@@ -288,7 +295,7 @@ pub fn lay(dialog: &Dialog, sheet: &mut Sheet<'_>, ink: Ink, question: impl Fn(u
     let (wide, high) = (inner + 4, lines.len().min(most) + 2);
     let area = Rect {
         x: sheet.area.x + narrow((width - wide) / 2),
-        y: sheet.area.y + narrow((height - high) / 2),
+        y: sheet.area.y + narrow(first_line(height, high, keep_visible)),
         width: narrow(wide),
         height: narrow(high),
     };
@@ -296,4 +303,17 @@ pub fn lay(dialog: &Dialog, sheet: &mut Sheet<'_>, ink: Ink, question: impl Fn(u
     Block::bordered().title(dialog.title()).border_style(ink.warning()).render(area, sheet.buffer);
     let within = Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 };
     Sheet::new(sheet.buffer, within).lines(&lines);
+}
+
+/// The first line of a box `high` lines tall: centred, unless it would cover the line `keep_visible` and fits below
+/// or above it.
+fn first_line(height: usize, high: usize, keep_visible: Option<usize>) -> usize {
+    let centred = (height - high) / 2;
+    match keep_visible {
+        Some(line) if (centred..centred + high).contains(&line) => {
+            let below = Some(line + 1).filter(|first| first + high <= height);
+            below.or_else(|| line.checked_sub(high)).unwrap_or(centred)
+        }
+        Some(_) | None => centred,
+    }
 }

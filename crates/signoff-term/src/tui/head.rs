@@ -122,7 +122,7 @@ fn run(run: &Progress, ink: Ink, width: usize) -> Vec<Span<'static>> {
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     vec![
         Span::raw(name),
-        span("█".repeat(full), ink.good()),
+        span("█".repeat(full), ink.progress()),
         span("░".repeat(bar - full), ink.faint()),
         Span::raw(format!(" {}", parts.join("  "))),
     ]

@@ -1,7 +1,7 @@
 //! What things look like. Every colour goes with a word or a sign, so that nothing is lost without it.
 
 use ratatui::style::{Color, Modifier, Style};
-use signoff_core::view::Badge;
+use signoff_core::view::{Badge, TaskState};
 
 /// What a terminal may be given besides text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,8 @@ impl Ink {
         self.of(Color::Yellow)
     }
 
-    pub(super) fn badge(self, badge: Badge) -> Style {
+    /// A badge, and how far the loop came that has it: only approved work is green.
+    pub(super) fn badge(self, badge: Badge, state: TaskState) -> Style {
         let color = match badge {
             Badge::Wait => Color::DarkGray,
             Badge::Spawn | Badge::Work => Color::Blue,
@@ -52,10 +53,15 @@ impl Ink {
             Badge::Fix => Color::Cyan,
             Badge::Check | Badge::Land => Color::LightBlue,
             Badge::Ask | Badge::Paused => Color::Yellow,
-            Badge::Done => Color::Green,
+            Badge::Done => done(state),
             Badge::Stuck => Color::Red,
         };
         self.of(color).add_modifier(Modifier::BOLD)
+    }
+
+    /// How much of a run is through, whatever it is worth.
+    pub(super) fn progress(self) -> Style {
+        self.of(Color::Blue)
     }
 
     /// A finding's severity.
@@ -74,5 +80,21 @@ impl Ink {
             "open" | "changes_requested" | "CHANGES_REQUESTED" => self.bad(),
             _ => self.warning(),
         }
+    }
+}
+
+/// The colour of a loop that has ended by itself.
+fn done(state: TaskState) -> Color {
+    match state {
+        TaskState::Approved | TaskState::Landed => Color::Green,
+        TaskState::NeedsYou | TaskState::Paused | TaskState::Blocked => Color::Yellow,
+        TaskState::Rejected | TaskState::Failed => Color::Red,
+        TaskState::Queued
+        | TaskState::Working
+        | TaskState::Reviewing
+        | TaskState::Fixing
+        | TaskState::Landing
+        | TaskState::Unreviewed
+        | TaskState::Cancelled => Color::DarkGray,
     }
 }

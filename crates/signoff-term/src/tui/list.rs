@@ -110,11 +110,11 @@ impl List {
         (self.chosen, self.gone) = (key.cloned(), None);
     }
 
-    /// Draws the rows around the chosen one.
-    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink, now: Timestamp) {
+    /// Draws the rows around the chosen one, and returns the line that one is on.
+    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink, now: Timestamp) -> Option<usize> {
         let (height, all) = (sheet.height(), fold.order().len());
         if height == 0 {
-            return;
+            return None;
         }
         let at = self.position(fold);
         self.top = self.top.min(at).max((at + 1).saturating_sub(height)).min(all.saturating_sub(height));
@@ -127,6 +127,7 @@ impl List {
             sheet.line(y, &line);
         }
         self.hidden(sheet, all, ink);
+        at.checked_sub(self.top).filter(|line| *line < shown.len())
     }
 
     /// How many rows are above and below: `↑3 ↓42`, in the last column of the first and last line.
@@ -185,7 +186,7 @@ impl Widths {
         let right =
             |text: &str, width: usize| format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))));
         let parts = [
-            (self.word, pad(&badge, self.word), ink.badge(row.badge)),
+            (self.word, pad(&badge, self.word), ink.badge(row.badge, row.state)),
             (self.name, pad(&shorten(row.name.clone(), self.name), self.name), base),
             (self.place, pad(&shorten(row.place.clone(), self.place), self.place), base),
             (self.clock, right(elapsed, self.clock), base),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{Badge, LoopView, Status, TaskRow};
+use signoff_core::view::{Badge, LoopView, Status, TaskRow, TaskState};
 use signoff_core::wire::QUEUE;
 
 use super::standings::Standings;
@@ -93,7 +93,7 @@ impl Rank {
 
 /// Whether a loop came to its end without having been signed off.
 fn is_unsettled(view: &LoopView) -> bool {
-    matches!(view.outcome, Some("exhausted" | "discussion" | "completed_with_issues"))
+    matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review" | "completed_with_issues"))
 }
 
 /// The words of one row, ready to be cut to any width.
@@ -102,6 +102,7 @@ pub struct Row {
     pub rank: Rank,
     pub task: Option<TaskId>,
     pub badge: Badge,
+    pub state: TaskState,
     /// It came to its end, and what was to come after it did not go on from there.
     pub stopped: bool,
     /// The badge with its number: `FIX 2`.
@@ -127,7 +128,8 @@ impl Row {
             rank: Rank::of(view),
             task: view.task,
             badge: view.badge,
-            stopped: matches!(view.outcome, Some("exhausted" | "discussion")),
+            state: view.state,
+            stopped: matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review")),
             word: progress::badge(view),
             name,
             place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
@@ -146,7 +148,10 @@ impl Row {
             Some(next) if rank != self.rank => format!("{}; {next}", self.said),
             Some(_) | None => self.said,
         };
-        Self { rank, said: cut(&said, SAID), ..self }
+        // What is not approved any more is not shown as approved.
+        let void = rank != self.rank && self.state.is_approved();
+        let state = if void { TaskState::NeedsYou } else { self.state };
+        Self { rank, state, said: cut(&said, SAID), ..self }
     }
 
     /// The same where nobody works on it, and what to type then.
@@ -163,6 +168,7 @@ impl Row {
             rank: Rank::Waiting,
             task: Some(TaskId(task.id)),
             badge: Badge::Wait,
+            state: task.state(),
             stopped: false,
             word: Badge::Wait.word().to_owned(),
             name: format!("#{} {}", task.id, cut(&task.title, NAME)),
@@ -211,6 +217,7 @@ fn ended(view: &LoopView) -> String {
     let how = how.or(view.outcome).unwrap_or("completed");
     let why = view.reason.map(|reason| format!(": {}", words::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
+        open if view.state.is_approved() => words::open_findings(open),
         0 => String::new(),
         open => format!(", {} open", count(open, "finding")),
     };

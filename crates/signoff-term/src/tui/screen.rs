@@ -54,23 +54,24 @@ impl Tui {
         if sheet.area.is_empty() {
             return;
         }
-        if self.opened.is_some() {
+        let chosen_line = if self.opened.is_some() {
             self.one(&mut sheet, now);
+            None
         } else {
-            self.all(&mut sheet, now);
-        }
+            self.all(&mut sheet, now)
+        };
         if let Some(dialog) = &self.dialog {
             // A question says itself which keys answer it, where there is no room for more.
             let least = if *dialog == Dialog::Question { 8 } else { 4 };
             let kept = usize::from(sheet.height() >= least);
             let room = sheet.height() - kept;
             let asked = |columns, lines| self.dialogue.lines(Room { columns, lines });
-            lay(dialog, &mut sheet.part(0, room), self.ink, asked);
+            lay(dialog, &mut sheet.part(0, room), chosen_line, self.ink, asked);
         }
     }
 
-    /// The list of all loops.
-    fn all(&mut self, sheet: &mut Sheet<'_>, now: Timestamp) {
+    /// Draws the list of all loops, and returns the line of the chosen one.
+    fn all(&mut self, sheet: &mut Sheet<'_>, now: Timestamp) -> Option<usize> {
         let (width, height, ink) = (sheet.width(), sheet.height(), self.ink);
         let runs = self.fold.progress(now);
         let plan = Plan::of(height, runs.len());
@@ -83,13 +84,14 @@ impl Tui {
         }
         let above = plan.head + plan.runs;
         let rows = height.saturating_sub(above + plan.detail + plan.foot);
-        self.list.draw(&mut sheet.part(above, rows), &self.fold, ink, now);
+        let line = self.list.draw(&mut sheet.part(above, rows), &self.fold, ink, now);
         let chosen = self.list.chosen(&self.fold).map(|(_, row)| row);
         if let Some(row) = chosen.filter(|_| plan.detail > 0) {
             let lines = list::detail(row, ink, width, plan.detail);
             sheet.part(above + rows, plan.detail).lines(&lines);
         }
         self.foot(sheet, plan.foot);
+        line.map(|line| above + line)
     }
 
     /// The first line; where it is narrow, the numbers alone.
@@ -178,7 +180,7 @@ fn title(row: &Row, elapsed: &str, others: usize, (ink, width): (super::Ink, usi
     let parts = [row.name.as_str(), &row.place, &row.cost, elapsed];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let left = vec![
-        span(row.word.clone(), ink.badge(row.badge)),
+        span(row.word.clone(), ink.badge(row.badge, row.state)),
         span(format!("  {}", parts.join("  ")), ink.bold()),
     ];
     let needs = match others {

@@ -2,7 +2,7 @@
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{Status, TaskRow, TaskState};
 use signoff_term::exit::{Invocation, Standing, of_task};
 
 use crate::rows::{ended, question, row};
@@ -20,7 +20,7 @@ const OUTCOMES: [&str; 9] = [
 ];
 
 fn invocation(tasks: &[TaskRow]) -> Invocation<'_> {
-    Invocation { tasks, questions: &[], run: None, strict: false, no_ask: false, interrupted: false }
+    Invocation { tasks, questions: &[], run: None, no_ask: false, interrupted: false }
 }
 
 #[test]
@@ -38,17 +38,88 @@ fn every_status_and_outcome() {
         }
     }
     insta::assert_snapshot!(table, @"
-                     none      approved  accepted  completed exhausted discussio failed    stuck     cancelled
-        pending      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        in_progress  Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        waiting      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        paused       Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
-        completed    Done      Done      Done      Attention Attention Attention Failed    Failed    Done
-        failed       Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        stuck        Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        blocked      Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
-        cancelled    Done      Done      Done      Done      Done      Done      Failed    Failed    Done
+                 none      approved  accepted  completed exhausted discussio failed    stuck     cancelled
+    pending      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    in_progress  Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    waiting      Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    paused       Attention Attention Attention Attention Attention Attention Failed    Failed    Attention
+    completed    Done      Done      Done      Attention Attention Attention Failed    Failed    Attention
+    failed       Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    stuck        Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    blocked      Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed    Failed
+    cancelled    Done      Done      Done      Done      Done      Done      Failed    Failed    Done
     ");
+}
+
+/// Where each situation stands, its mark, and the exit code of an invocation that asked for nothing else.
+#[test]
+fn every_situation_has_one_state_one_mark_and_one_exit_code() {
+    let at = |status, state| TaskRow { state, ..row(1, "a task", status) };
+    let ended = |status, outcome| ended(row(1, "a task", status), outcome, "", "", 0);
+    let landed = TaskRow { landed_commit: Some("c1".into()), ..ended(Status::Completed, "approved") };
+    let situations = [
+        ("in the queue", row(1, "a task", Status::Pending)),
+        ("implementing", at(Status::InProgress, TaskState::Working)),
+        ("reviewing", at(Status::InProgress, TaskState::Reviewing)),
+        ("fixing", at(Status::InProgress, TaskState::Fixing)),
+        ("landing", at(Status::InProgress, TaskState::Landing)),
+        ("paused", at(Status::Paused, TaskState::Reviewing)),
+        ("waits for a task that failed", row(1, "a task", Status::Blocked)),
+        ("open question", at(Status::Waiting, TaskState::Fixing)),
+        ("bound reached", ended(Status::Completed, "exhausted")),
+        ("discussion", ended(Status::Completed, "discussion")),
+        ("completed with issues", ended(Status::Completed, "completed_with_issues")),
+        ("nothing to review", ended(Status::Completed, "nothing_to_review")),
+        ("stuck", ended(Status::Stuck, "stuck")),
+        ("approved", ended(Status::Completed, "approved")),
+        ("approved by a person", ended(Status::Completed, "accepted")),
+        ("approved, its group waits", at(Status::Blocked, TaskState::Approved)),
+        ("in the default branch", landed),
+        ("review turned off", ended(Status::Completed, "")),
+        ("rejected by a person", ended(Status::Failed, "rejected")),
+        ("failed", ended(Status::Failed, "failed")),
+        ("cancelled", ended(Status::Cancelled, "cancelled")),
+    ];
+    let line = |(what, task): &(&str, TaskRow)| {
+        let code = invocation(std::slice::from_ref(task)).code();
+        format!("{what:<29} {:<11} {} {code}", task.state().as_str(), task.state().mark())
+    };
+    let table: Vec<String> = situations.iter().map(line).collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+    in the queue                  queued      · 3
+    implementing                  working     → 3
+    reviewing                     reviewing   → 3
+    fixing                        fixing      → 3
+    landing                       landing     → 3
+    paused                        paused      ‖ 3
+    waits for a task that failed  blocked     ▪ 1
+    open question                 needs_you   ! 3
+    bound reached                 needs_you   ! 3
+    discussion                    needs_you   ! 3
+    completed with issues         needs_you   ! 3
+    nothing to review             needs_you   ! 3
+    stuck                         needs_you   ! 1
+    approved                      approved    ✓ 0
+    approved by a person          approved    ✓ 0
+    approved, its group waits     approved    ✓ 0
+    in the default branch         landed      ✓ 0
+    review turned off             unreviewed  ○ 0
+    rejected by a person          rejected    ✗ 3
+    failed                        failed      ✗ 1
+    cancelled                     cancelled   - 0
+    ");
+    for (what, task) in &situations {
+        let passes = invocation(std::slice::from_ref(task)).code() == 0;
+        let may_pass = matches!(
+            task.state(),
+            TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled
+        );
+        assert_eq!(passes, may_pass, "{what}");
+        assert_eq!(task.state().mark() == '✓', task.state().is_approved(), "{what}");
+    }
+    for state in TaskState::ALL {
+        assert_eq!(TaskState::parse(state.as_str()), Some(state));
+    }
 }
 
 #[test]
@@ -72,10 +143,9 @@ fn failed_work_never_exits_with_0() {
             let tasks = [ended(row(1, "a task", status), outcome, "", "", 0), row(2, "b", Status::Completed)];
             let failed =
                 matches!(outcome, "failed" | "stuck") || matches!(status, Status::Failed | Status::Stuck);
-            for (strict, no_ask) in [(false, false), (true, false), (false, true), (true, true)] {
-                let code = Invocation { strict, no_ask, ..invocation(&tasks) }.code();
+            for no_ask in [false, true] {
+                let code = Invocation { no_ask, ..invocation(&tasks) }.code();
                 assert!(!failed || code == 1, "{status:?} {outcome}: {code}");
-                assert!(code != 3 || strict);
             }
         }
     }
@@ -90,37 +160,33 @@ fn the_rule() {
     let failed = RunStage::Done(RunOutcome::Failed);
     let noted = RunStage::Done(RunOutcome::Attention);
     let unreviewed = tasks("");
+    let both = [tasks("exhausted"), [row(2, "b", Status::Failed)]].concat();
     let good = invocation(&good);
     let codes = [
         ("approved", good.code()),
         ("nothing to do", invocation(&[]).code()),
         ("bound reached", invocation(&exhausted).code()),
-        ("bound reached, strict", Invocation { strict: true, ..invocation(&exhausted) }.code()),
         ("open question", Invocation { questions: &asked, ..good }.code()),
-        ("open question, strict", Invocation { questions: &asked, strict: true, ..good }.code()),
         ("open question, no one to ask", Invocation { questions: &asked, no_ask: true, ..good }.code()),
         ("blocked run", Invocation { run: Some(&blocked), ..good }.code()),
         ("run that failed as a whole", Invocation { run: Some(&failed), ..good }.code()),
-        ("final review noted, strict", Invocation { run: Some(&noted), strict: true, ..good }.code()),
-        (
-            "unreviewed, strict",
-            Invocation { run: Some(&noted), strict: true, ..invocation(&unreviewed) }.code(),
-        ),
+        ("final review noted", Invocation { run: Some(&noted), ..good }.code()),
+        ("unreviewed", Invocation { run: Some(&noted), ..invocation(&unreviewed) }.code()),
+        ("failed beside a bound reached", invocation(&both).code()),
         ("interrupted", Invocation { interrupted: true, run: Some(&failed), ..good }.code()),
     ];
     let table: Vec<_> = codes.iter().map(|(what, code)| format!("{what:<30}{code}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"
         approved                      0
         nothing to do                 0
-        bound reached                 0
-        bound reached, strict         3
-        open question                 0
-        open question, strict         3
+        bound reached                 3
+        open question                 3
         open question, no one to ask  1
         blocked run                   1
         run that failed as a whole    1
-        final review noted, strict    3
-        unreviewed, strict            0
+        final review noted            3
+        unreviewed                    0
+        failed beside a bound reached 1
         interrupted                   130
     ");
     assert_eq!(good.standing(), Standing::Done);

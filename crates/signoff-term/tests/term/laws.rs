@@ -125,3 +125,13 @@ fn row_of(story: &Story) -> TaskRow {
     let seen = story.view.row(&id(29)).map_or(Status::Pending, |row| row.status);
     row(29, "Add\x1b[31m user\nauthentication", seen)
 }
+
+#[test]
+fn property_tests_have_a_fixed_seed_unless_the_environment_sets_another() {
+    let seed = ProptestConfig::default().rng_seed;
+    assert_ne!(
+        seed,
+        proptest::test_runner::RngSeed::Random,
+        "run this by cargo, which reads .cargo/config.toml"
+    );
+}

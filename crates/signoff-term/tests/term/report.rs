@@ -203,7 +203,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
     | Task | Title | Standing | Reviews | Cost | Changes |
     |--:|---|---|--:|--:|---|
     | 30 | Add logout | ✗ Failed: the fixer failed (fixer_failed) | 1 | $0.36 | the branch signoff/task-30 is gone, and git does not have its commits any more |
-    | 31 | Add tests | … Not started yet | 0 | $0.36 | nothing was changed: it was never started |
+    | 31 | Add tests | · Not started yet | 0 | $0.36 | nothing was changed: it was never started |
     | 29 | Add login | ✓ Approved after 1 review | 1 | $0.36 | 2 files changed, 13 insertions(+), 2 deletions(-) |
 
     | Task | Finding | Severity | Where | By | State |
@@ -703,29 +703,29 @@ fn a_task_says_plainly_how_it_stands() {
         .chain([TaskRow { run_id: None, ..row(50, "Never", Status::Pending) }])
         .map(|row| {
             let standing = signoff_term::report::of_task(&row, row.id == 31);
-            format!("{} {}", standing.mark(), standing.text)
+            format!("{} {}", standing.mark, standing.text)
         })
         .collect();
     insta::assert_snapshot!(told.join("\n"), @"
     ✓ Approved after 3 reviews
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
-    … Unfinished in phase review, review 2; the work goes on
-    … Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
-    … Waits for an answer: `signoff show 33` tells the question
-    … Paused, and nobody is at work: `signoff work 34` goes on
+    → Unfinished in phase review, review 2; the work goes on
+    → Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
+    ! Waits for an answer: `signoff show 33` tells the question
+    ‖ Paused, and nobody is at work: `signoff work 34` goes on
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
-    ✗ Stuck: the agent says it cannot go on (task_stuck)
-    … Signed off, but its group waits for somebody: `signoff run --resume 3`
-    ✗ Cancelled
-    ! Done, not reviewed
+    ! Stuck: the agent says it cannot go on (task_stuck)
+    ▪ Signed off, but its group waits for somebody: `signoff run --resume 3`
+    - Cancelled
+    ○ Done, not reviewed
     ✓ Approved by a person
     ! To be discussed after 1 review: a reviewer wants to discuss it (discussion)
     ! Not approved after 1 review: not every reviewer was heard (review_skipped)
     ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
-    … Not started yet
-    … Unfinished in phase review, review 4, and nobody is at work: `signoff work 104` goes on
-    … Never started: `signoff work 50` works it
+    · Not started yet
+    → Unfinished in phase review, review 4, and nobody is at work: `signoff work 104` goes on
+    · Never started: `signoff work 50` works it
     ");
 }
 
@@ -791,7 +791,7 @@ fn a_run_that_nobody_signed_off_passes_nowhere() {
             assert!(end.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error")));
         }
         let (run, task) = (account.standing(), &account.tasks[0].standing);
-        told.push(format!("{} {} {}\n  {} {}", run.mark(), run.kind, run.text, task.mark(), task.text));
+        told.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
     }
     insta::assert_snapshot!(told.join("\n"), @"
     ! open Ended with 1 task, 1 of them not signed off
@@ -799,7 +799,7 @@ fn a_run_that_nobody_signed_off_passes_nowhere() {
     ! open Ended with 1 task, 1 of them not signed off
       ! Not approved after 1 review: something was committed after the review (changed_after_review); signoff/task-29 has moved to c9, which nobody reviewed: `signoff review 29`
     ✗ broken Ended with 1 task, 1 of them not signed off
-      ✗ Cancelled
+      - Cancelled
     ");
 }
 

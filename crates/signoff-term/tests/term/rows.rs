@@ -1,7 +1,7 @@
 //! Rows as the store keeps them.
 
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
 use signoff_term::attention::Scene;
 use signoff_term::show::{self, Report};
 
@@ -12,6 +12,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         title: title.to_owned(),
         kind: TaskType::Implement,
         status,
+        state: TaskState::Queued,
         outcome: None,
         final_verdict: None,
         reason: None,
@@ -20,6 +21,8 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         max_review_cycles: Some(3),
         branch: Some(format!("signoff/task-{id}")),
         approved_commit: None,
+        landed_commit: None,
+        run_commit: None,
         base: Some("c0ffee".to_owned()),
         worktree: Some(format!(".signoff/worktrees/{id}")),
         phase: None,
@@ -31,6 +34,8 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         output_tokens: 240,
         depends_on: Vec::new(),
         continues: None,
+        tracker_id: None,
+        parent: None,
         added_at: "2026-01-29T09:59:00Z".to_owned(),
         started_at: Some("2026-01-29T10:00:00Z".to_owned()),
         ended_at: None,

@@ -100,28 +100,28 @@ fn a_task_that_waits_for_an_answer() {
         ..row(29, "Add user authentication", Status::Waiting)
     };
     insta::assert_snapshot!(shown(&report(task, &story, &[])), @"
-        ? 29. Add user authentication
-          type      implement
-          status    waiting (cycle 1/3)
-          branch    signoff/task-29
-          base      c0ffee
-          worktree  .signoff/worktrees/29
-          cost      $0.36, 2700 tokens in, 240 out
-          time      since 2026-01-29T10:00:00Z
+    ! 29. Add user authentication
+      type      implement
+      status    waiting (cycle 1/3)
+      branch    signoff/task-29
+      base      c0ffee
+      worktree  .signoff/worktrees/29
+      cost      $0.36, 2700 tokens in, 240 out
+      time      since 2026-01-29T10:00:00Z
 
-        Cycle 1 (review, c1): INCONCLUSIVE
-          code  inconclusive  20s  $0.12  there is no verdict line
-          spec  approved      20s  $0.12
+    Cycle 1 (review, c1): INCONCLUSIVE
+      code  inconclusive  20s  $0.12  there is no verdict line
+      spec  approved      20s  $0.12
 
-        Attempts:
-          a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
-          a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: approved
-          a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  unclear: there is no verdict line
-          a4  review by code  claude large  2026-01-29T10:02:40Z  20s  $0.12  unclear: there is no verdict line
+    Attempts:
+      a1  implement       claude large  2026-01-29T10:01:10Z  20s  $0.12  complete
+      a2  review by spec  claude large  2026-01-29T10:02:00Z  20s  $0.12  reviewed: approved
+      a3  review by code  claude large  2026-01-29T10:01:50Z  20s  $0.12  unclear: there is no verdict line
+      a4  review by code  claude large  2026-01-29T10:02:40Z  20s  $0.12  unclear: there is no verdict line
 
-        Question:
-          q1 task 29: code gave no usable review; the others did. Retry, proceed without, or stop?
-              signoff answer 29 CHOICE    (retry, proceed, stop, restart)
+    Question:
+      q1 task 29: code gave no usable review; the others did. Retry, proceed without, or stop?
+          signoff answer 29 CHOICE    (retry, proceed, stop, restart)
     ");
 }
 

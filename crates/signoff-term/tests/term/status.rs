@@ -23,7 +23,7 @@ fn the_three_lines() {
     let tasks = &all()[..3];
     let lines = [
         "  ✓ 29. implement Add feature X    completed  APPROVED (3 cycles)\n",
-        "  ✓ 30. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)\n",
+        "  ! 30. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)\n",
         "  → 31. implement Add feature Z    in_progress (cycle 2/3)\n",
     ];
     assert_eq!(listed(tasks, &[], status::TITLE), lines.concat());
@@ -32,28 +32,28 @@ fn the_three_lines() {
 #[test]
 fn every_status() {
     insta::assert_snapshot!(listed(&all(), &[question("q1", 33)], 30), @"
-          ✓  29. implement Add feature X                    completed  APPROVED (3 cycles)
-          ✓  30. implement Add feature Y                    completed  MAX_CYCLES_REACHED (3 cycles)
-          →  31. implement Add feature Z                    in_progress (cycle 2/3)
-          →  32. implement Add a very long feature that…    in_progress (implement)
-          ?  33. implement Ask about it                     waiting     (cycle 3/3)
-          ‖  34. implement Wait for money                   paused      (cycle 1/3)
-          ✗  35. implement Break␛[31m it                    failed     CHANGES_REQUESTED (1 cycle)  reviewer_failed
-          ✗  36. implement Never begun well                 failed     implementer_failed
-          ✗  37. implement Give up                          stuck      task_stuck
-          ▪  38. implement Wait for 37                      blocked     (cycle 1/3)
-          –  39. implement Call off                         cancelled
-          ✓  40. plan      Not reviewed                     completed  not reviewed
-          ✓  41. implement Accepted                         completed  APPROVED (by a person)
-          ✓  42. implement Talk                             completed  NEEDS_DISCUSSION (1 cycle)
-          ✓  43. implement Skip                             completed  not approved  review_skipped
-          ✓  44. implement Again                            completed  CHANGES_REQUESTED (2 cycles)  same_finding
-          ·  45. implement Later                            pending     (waits for 37)
-          → 104. improve   漢字の題                         in_progress (cycle 4)
+      ✓  29. implement Add feature X                    completed  APPROVED (3 cycles)
+      !  30. implement Add feature Y                    completed  MAX_CYCLES_REACHED (3 cycles)
+      →  31. implement Add feature Z                    in_progress (cycle 2/3)
+      →  32. implement Add a very long feature that…    in_progress (implement)
+      !  33. implement Ask about it                     waiting     (cycle 3/3)
+      ‖  34. implement Wait for money                   paused      (cycle 1/3)
+      ✗  35. implement Break␛[31m it                    failed     CHANGES_REQUESTED (1 cycle)  reviewer_failed
+      ✗  36. implement Never begun well                 failed     implementer_failed
+      !  37. implement Give up                          stuck      task_stuck
+      ▪  38. implement Wait for 37                      blocked     (cycle 1/3)
+      -  39. implement Call off                         cancelled
+      ○  40. plan      Not reviewed                     completed  not reviewed
+      ✓  41. implement Accepted                         completed  APPROVED (by a person)
+      !  42. implement Talk                             completed  NEEDS_DISCUSSION (1 cycle)
+      !  43. implement Skip                             completed  not approved  review_skipped
+      !  44. implement Again                            completed  CHANGES_REQUESTED (2 cycles)  same_finding
+      ·  45. implement Later                            pending     (waits for 37)
+      → 104. improve   漢字の題                         in_progress (cycle 4)
 
-        Questions:
-          q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
-              signoff answer 33 CHOICE    (continue, proceed, stop)
+    Questions:
+      q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
+          signoff answer 33 CHOICE    (continue, proceed, stop)
     ");
 }
 
@@ -142,15 +142,15 @@ fn what_needs_attention_comes_first() {
           signoff show 35, then signoff retry 35
       ✗ 36. Never begun well: failed implementer_failed
           signoff show 36, then signoff retry 36
-      ✗ 37. Give up: stuck task_stuck
+      ! 37. Give up: stuck task_stuck
           signoff show 37, then signoff retry 37
-      ✓ 30. Add feature Y: completed MAX_CYCLES_REACHED (3 cycles)
+      ! 30. Add feature Y: completed MAX_CYCLES_REACHED (3 cycles)
           signoff show 30, then signoff improve 30 --review or signoff edit 30 --verdict APPROVED
-      ✓ 44. Again: completed CHANGES_REQUESTED (2 cycles) same_finding
+      ! 44. Again: completed CHANGES_REQUESTED (2 cycles) same_finding
           signoff show 44, then signoff improve 44 --review or signoff edit 44 --verdict APPROVED
-      ✓ 42. Talk: completed NEEDS_DISCUSSION (1 cycle)
+      ! 42. Talk: completed NEEDS_DISCUSSION (1 cycle)
           signoff show 42, then signoff retry 42 or signoff edit 42 --verdict APPROVED
-      ✓ 43. Skip: completed not approved review_skipped
+      ! 43. Skip: completed not approved review_skipped
           signoff show 43, then signoff improve 43 --review
       ▪ 38. Wait for 37: blocked (cycle 1/3)
           it waits for another task; settle that one first
@@ -239,7 +239,7 @@ fn what_is_blocked_names_what_it_waits_for() {
     Needs attention:
       ✗ 1. Fail: failed implementer_failed
           signoff show 1, then signoff retry 1
-      ✓ 2. Tire: completed MAX_CYCLES_REACHED (3 cycles)
+      ! 2. Tire: completed MAX_CYCLES_REACHED (3 cycles)
           signoff show 2, then signoff improve 2 --review or signoff edit 2 --verdict APPROVED
       ▪ 4. Wait: blocked
           waits for #1 (failed): signoff retry 1 or signoff edit 1 --verdict APPROVED; waits for #2 (MAX_CYCLES_REACHED): signoff retry 2 or signoff edit 2 --verdict APPROVED
@@ -334,12 +334,12 @@ fn a_blocked_group_is_told_once_with_what_to_type() {
       ▪ run 3 SPEC␛[31m.md: group 1/2 is blocked by #4 (task_stuck)
           signoff retry 4, signoff edit 4 --verdict APPROVED, or signoff cancel 4
           then signoff run --resume 3
-      ✗ 4. Add the table: stuck task_stuck
+      ! 4. Add the table: stuck task_stuck
           signoff show 4, then signoff retry 4
 
     1 stuck, 2 blocked
     ----
-      ✗ 4. implement Add the table    stuck      task_stuck
+      ! 4. implement Add the table    stuck      task_stuck
       ▪ 5. implement Add the page     blocked
       ▪ 6. implement Join them        blocked
 

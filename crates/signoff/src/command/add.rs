@@ -19,8 +19,8 @@ use crate::failure::{Exit, Failure};
 
 /// Add a task to the queue
 ///
-/// The first line of the text is the title. With --auto-review the work is reviewed and improved until it is
-/// approved or the cycles are used up.
+/// The first line of the text is the title. Where a reviewer or a check exists, the work is reviewed and improved until it
+/// is approved or the cycles are used up; --no-review turns that off.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff add \"Add user authentication\" --auto-review --max-cycles 3\n  signoff work"
@@ -31,9 +31,12 @@ pub struct Args {
     /// What kind of work it is
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = task_type())]
     kind: TaskType,
-    /// Review and improve until it is approved
+    /// Review and improve until it is approved, also where no reviewer and no check is configured
     #[arg(short = 'a', long)]
     auto_review: bool,
+    /// Do not review it
+    #[arg(long, conflicts_with = "auto_review")]
+    no_review: bool,
     /// At most so many reviews
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_cycles: Option<u32>,
@@ -110,7 +113,7 @@ impl Args {
         let prompt = self.prompt_file.as_ref().map(|path| text_of(path.as_path())).transpose()?;
         Ok(TaskSpec {
             kind: self.kind,
-            auto_review: self.auto_review.then_some(true),
+            auto_review: (self.auto_review || self.no_review).then_some(self.auto_review),
             max_review_cycles: self.max_cycles,
             effort: self.effort,
             model: self.model.clone(),

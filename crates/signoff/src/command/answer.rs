@@ -49,7 +49,7 @@ pub fn answer(desk: &Desk, id: &str, choice: &str) -> Result<Answered, Failure> 
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::find()?.ok_or_else(no_question)?;
+    let desk = Desk::find()?.ok_or_else(|| no_question(&args.id))?;
     let Answered { question, place, taken } = answer(&desk, &args.id, &args.choice)?;
     let QuestionPlace { run, loop_id, .. } = place;
     taken.tell(console);
@@ -86,15 +86,16 @@ pub fn next(
     Ok(goes_on.then(|| "`signoff work` goes on".to_owned()))
 }
 
-fn no_question() -> Failure {
-    Failure::usage("there is no open question").hint("`signoff status` shows what each task waits for")
+fn no_question(id: &str) -> Failure {
+    Failure::usage(format!("there is no open question {id}"))
+        .hint("`signoff status` shows what each task waits for")
 }
 
 /// Where a question was asked.
 fn place(desk: &Desk, question: &QuestionRow) -> Result<QuestionPlace, Failure> {
     let number = question.id.strip_prefix('q').and_then(|number| number.parse().ok());
     let place = number.map(|number| desk.store.question(number)).transpose()?.flatten();
-    place.filter(|place| place.open).ok_or_else(no_question)
+    place.filter(|place| place.open).ok_or_else(|| no_question(&question.id))
 }
 
 /// The open question of this number, or of this task.
@@ -106,7 +107,7 @@ fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
         return Ok(row.clone());
     }
     if open.is_empty() {
-        return Err(no_question());
+        return Err(no_question(id));
     }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
     Err(Failure::usage(format!("there is no open question {id}"))

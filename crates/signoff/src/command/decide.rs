@@ -94,15 +94,17 @@ fn goes_on(wish: &Command) -> bool {
 /// What the person did to the branch themselves while nobody worked on it: committed, so that no review undoes it.
 fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
     let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
-    // The copies in which parts of a run look at things are nobody's to work in.
-    let Some((worked, place)) = place.filter(|(worked, _)| !worked.branch.is_empty()) else {
+    // The copies in which parts of a run look at things are nobody's to work in; the final review has the run's branch.
+    let Some((worked, place)) = place else { return Ok(None) };
+    let branch = if *loop_id == LoopId::whole() { board.run.branch() } else { worked.branch.clone() };
+    if branch.is_empty() {
         return Ok(None);
-    };
+    }
     let _occupied = Occupied::take(&desk.layout(), Path::new(&place.worktree))?;
     let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
         Ok(worktree) if worktree.is_there() => Some(worktree.commit_all("Changes by hand")?.head),
-        Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&worked.branch)?,
+        Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&branch)?,
         Err(error) => return Err(error.into()),
     };
     Ok(head.filter(|head| *head != worked.state.head))
@@ -139,7 +141,7 @@ pub fn facts(
     let own = |event| Fact::Loop(loop_id.clone(), LoopFact::Moved(event));
     let mut facts: Vec<Fact> = events.into_iter().map(own).collect();
     let standing = Standing::of(&next);
-    if standing != Standing::of(&worked.state) && !loop_id.serves_the_run() {
+    if standing != Standing::of(&worked.state) && loop_id.moves_the_run() {
         let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
         facts.push(Fact::Run(RunFact::Moved(moved)));
     }

@@ -11,10 +11,10 @@ use super::decide::{Taken, decide};
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
-use crate::drive::task_id;
+use crate::drive::{TaskOrRun, task_or_run};
 use crate::failure::{Exit, Failure};
 
-/// Set the final verdict of a task, without a review
+/// Set the final verdict of a task, or of a run's final review, without a review
 ///
 /// The verdict is recorded with who set it, and shown as a person's. Only APPROVED lets other tasks build on it. Not
 /// while an agent is changing files: what it has not finished would be lost.
@@ -23,9 +23,9 @@ use crate::failure::{Exit, Failure};
     after_help = "Example:\n  signoff edit 29 --verdict APPROVED --reason \"the finding is about generated code\""
 )]
 pub struct Args {
-    /// The task
-    #[arg(value_name = "ID", value_parser = task_id)]
-    task: TaskId,
+    /// The task, or `run-N` for the final review of a run
+    #[arg(value_name = "ID", value_parser = task_or_run)]
+    id: TaskOrRun,
     /// APPROVED, CHANGES_REQUESTED, MAX_CYCLES_REACHED or NEEDS_DISCUSSION
     #[arg(long, value_name = "VERDICT")]
     verdict: String,
@@ -35,11 +35,19 @@ pub struct Args {
 }
 
 /// Asked beforehand to say what to do; who drives the run asks again.
-fn check_nobody_writes(desk: &Desk, task: TaskId, (run, loop_id): (RunId, &LoopId)) -> Result<(), Failure> {
+fn check_nobody_writes(
+    desk: &Desk,
+    task: Option<TaskId>,
+    (run, loop_id): (RunId, &LoopId),
+) -> Result<(), Failure> {
     let board = Board::of(run, &desk.store.log(run)?);
     if !board.loops.get(loop_id).is_some_and(|worked| worked.state.is_being_written()) {
         return Ok(());
     }
+    let Some(task) = task else {
+        return Err(Failure::usage(format!("the final review of run {run} is being worked on"))
+            .hint(format!("wait for it, or go on with `signoff run --resume {run}`")));
+    };
     let hint = if desk.store.is_held(run)? {
         format!("wait for it (`signoff logs {task} -f`), or call it off with `signoff cancel {task}`")
     } else {
@@ -53,21 +61,34 @@ pub fn edit(desk: &Desk, task: TaskId, verdict: &str, reason: &str) -> Result<Ta
     let (run, loop_id) = desk.loop_of(task)?;
     let (verdict, by) = (verdict.to_ascii_uppercase(), door::person());
     let wish = Command::Edit { verdict, by, reason: reason.to_owned(), head: head_of(desk, task)? };
-    check_nobody_writes(desk, task, (run, &loop_id))?;
+    check_nobody_writes(desk, Some(task), (run, &loop_id))?;
     decide(desk, run, &loop_id, wish)
+}
+
+/// Sets the final verdict of a run's final review, about the run's branch as it is.
+fn edit_final_review(desk: &Desk, run: RunId, verdict: &str, reason: &str) -> Result<Taken, Failure> {
+    desk.check_final_review(run)?;
+    let (loop_id, verdict, by) = (LoopId::whole(), verdict.to_ascii_uppercase(), door::person());
+    let head = desk.repository()?.head_of(&run.branch())?;
+    check_nobody_writes(desk, None, (run, &loop_id))?;
+    decide(desk, run, &loop_id, Command::Edit { verdict, by, reason: reason.to_owned(), head })
 }
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    edit(&desk, args.task, &args.verdict, &args.reason)?.tell(console);
-    let verdict = args.verdict.to_ascii_uppercase();
-    super::told(
-        &desk,
-        args.task,
-        &format!("Task #{} is {verdict} by {}\n", args.task, door::person()),
-        console,
-    )
+    let (verdict, person) = (args.verdict.to_ascii_uppercase(), door::person());
+    match args.id {
+        TaskOrRun::Task(task) => {
+            let desk = Desk::open(task)?;
+            edit(&desk, task, &args.verdict, &args.reason)?.tell(console);
+            super::told(&desk, task, &format!("Task #{task} is {verdict} by {person}\n"), console)
+        }
+        TaskOrRun::Run(run) => {
+            let desk = Desk::of_run(run)?;
+            edit_final_review(&desk, run, &args.verdict, &args.reason)?.tell(console);
+            super::told_of_run(&desk, run, &format!("Run {run} is {verdict} by {person}\n"), console)
+        }
+    }
 }
 
 /// Where the task's branch is, which is what a person looks at who decides about it.

@@ -9,7 +9,6 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::Recorded;
 use signoff_engine::board::Board;
 use signoff_engine::error::EngineError;
-use signoff_engine::landing::Asked;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
 
@@ -22,7 +21,8 @@ use crate::failure::{Exit, Failure};
 /// Bring everything that is approved into the default branch
 ///
 /// Task by task in order of their numbers, as `signoff merge` does it; of several tasks on one branch the last approved
-/// one, and of a run whose tasks landed on its own branch that branch. One that is refused keeps no other from landing.
+/// one, and of a run whose tasks landed on its own branch that branch, as a whole. A run whose final review did not approve
+/// it is refused, with all its tasks. One that is refused keeps no other from landing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff land --dry-run\n  signoff land")]
 pub struct Args {
@@ -81,14 +81,16 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(Known::of(bench, run, target)?),
         };
+        let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
         if known.whole != Whole::Unknown && landing::lands_on_run(&known.board, &loop_id) {
-            if known.whole == Whole::Waits {
+            let refused =
+                known.whole == Whole::Refused && is_missing && !is_in(bench, known, (row, &loop_id), target)?;
+            if known.whole == Whole::Waits || refused {
                 add_to_run(&mut units, run, row);
             }
             continue;
         }
         let is_last = !rows.iter().any(|other| other.branch == row.branch && other.id > row.id);
-        let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
         if is_last && is_missing && !is_in(bench, known, (row, &loop_id), target)? {
             units.push(Unit::Task(Box::new(row.clone())));
         }
@@ -138,6 +140,8 @@ struct Known {
 enum Whole {
     In,
     Waits,
+    /// Its final review did not approve it: neither it nor one of its tasks lands.
+    Refused,
     /// It is not over, or not all of it is reviewed: its tasks stand for themselves.
     Unknown,
 }
@@ -146,6 +150,9 @@ impl Known {
     fn of(bench: &Bench, run: RunId, target: &str) -> Result<Self, Failure> {
         let log = bench.store.log(run)?;
         let board = Board::of(run, &log);
+        if signoff_engine::landing::final_review_refusal(&board).is_some() {
+            return Ok(Self { log, board, whole: Whole::Refused });
+        }
         let over = matches!(board.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
         let approved = over.then(|| signoff_engine::landing::approved(&bench.repository, &board));
         let approved = match approved {
@@ -153,7 +160,7 @@ impl Known {
             Some(approved) => Some(approved?),
         };
         let approved = match approved {
-            Some(commit) if !is_covered(bench, (&board, &commit), target)? => None,
+            Some(commit) if !landing::is_covered(bench, (&board, &commit), target)? => None,
             approved => approved,
         };
         let whole = match approved {
@@ -162,17 +169,6 @@ impl Known {
             Some(_) => Whole::Waits,
         };
         Ok(Self { log, board, whole })
-    }
-}
-
-/// Whether all that a run brings along was reviewed.
-fn is_covered(bench: &Bench, (board, commit): (&Board, &Commit), target: &str) -> Result<bool, Failure> {
-    let (what, own) = (format!("run {}", board.run), signoff_engine::landing::looked_at(board));
-    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref(), asks_again: false };
-    match signoff_engine::landing::check(landing::records(bench), target, asked) {
-        Ok(()) => Ok(true),
-        Err(EngineError::NotLanded { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -203,6 +199,11 @@ impl Unit {
         self.rows().iter().map(one).collect()
     }
 
+    fn refused(&self, failure: &Failure, console: &Console) -> Told {
+        console.note(failure.to_string().trim_end());
+        (self.told("refused", None, Some(failure.message())), Exit::Failed)
+    }
+
     fn land(&self, console: &Console) -> Result<Result<Landed, Exit>, Failure> {
         match self {
             Self::Task(row) => landing::land_task(TaskId(row.id), console),
@@ -212,6 +213,11 @@ impl Unit {
 }
 
 fn would(unit: &Unit, target: &str, console: &Console) -> Result<Told, Failure> {
+    if let Unit::Run(run, _) = unit
+        && let Err(failure) = landing::check_final_review(*run)
+    {
+        return Ok(unit.refused(&failure, console));
+    }
     for row in unit.rows().iter().filter(|_| !console.json) {
         console.text(&format!("Task #{} would land on {target}: {}\n", row.id, row.title))?;
     }
@@ -228,10 +234,7 @@ fn land(unit: &Unit, console: &Console) -> Result<Told, Failure> {
             Ok((unit.told(status, Some(&landed.commit), None), Exit::Done))
         }
         Ok(Err(exit)) => Ok((unit.told("refused", None, None), exit)),
-        Err(failure) => {
-            console.note(failure.to_string().trim_end());
-            Ok((unit.told("refused", None, Some(failure.message())), Exit::Failed))
-        }
+        Err(failure) => Ok(unit.refused(&failure, console)),
     }
 }
 

@@ -16,7 +16,7 @@ use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
-use signoff_engine::landing::{self, Asked, Direct, Range, Records, Tried};
+use signoff_engine::landing::{self, Asked, Direct, Range, Records, Told, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
@@ -61,6 +61,9 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
             return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
         }
+        if let Some(landed) = with_its_run(&bench, (&board, &loop_id), console)? {
+            return Ok(Ok(landed));
+        }
         let (what, own) = (format!("task {task}"), Range::of(&row));
         if !lands_itself(&board, &loop_id, &row) {
             let commit = with_ticks(&desk, &row, &rows, commit);
@@ -79,6 +82,48 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     }
 }
 
+/// Lands the run of a task that has a final review: its branch has fixes that no task has, so it lands as a whole or not
+/// at all. None where the task lands by itself.
+fn with_its_run(
+    bench: &Bench,
+    (board, loop_id): (&Board, &LoopId),
+    console: &Console,
+) -> Result<Option<Landed>, Failure> {
+    if !lands_on_run(board, loop_id) || !board.loops.contains_key(&LoopId::whole()) {
+        return Ok(None);
+    }
+    if let Some(refusal) = landing::final_review_refusal(board) {
+        return Err(refusal.into());
+    }
+    let target = bench.repository.default_branch()?;
+    match landing::approved(&bench.repository, board) {
+        Ok(commit) if is_covered(bench, (board, &commit), &target)? => {
+            console.note(&format!("Run {} lands as a whole, with the fixes of its final review", board.run));
+            land_run(board.run, console).map(Some)
+        }
+        Ok(_) | Err(EngineError::NotLanded { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether all that a run brings along was reviewed.
+pub fn is_covered(bench: &Bench, (board, commit): (&Board, &Commit), target: &str) -> Result<bool, Failure> {
+    let (what, own) = (format!("run {}", board.run), landing::looked_at(board));
+    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref(), asks_again: false };
+    match landing::check(records(bench), target, asked) {
+        Ok(()) => Ok(true),
+        Err(EngineError::NotLanded { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Makes sure that a run's final review lets it land.
+pub fn check_final_review(run: RunId) -> Result<(), Failure> {
+    let bench = Bench::open()?;
+    let board = Board::of(run, &bench.store.log(run)?);
+    landing::final_review_refusal(&board).map_or(Ok(()), |refusal| Err(refusal.into()))
+}
+
 /// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
 pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     let bench = Bench::open()?;
@@ -93,7 +138,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
     let shop = drive::workshop(bench)?;
-    let (commit, now) = wait_aloud(landing::land_run(&shop, board, &|_| ()), console)?;
+    let (commit, now) = wait_aloud(landing::land_run(&shop, board, &tell_notes(console)), console)?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }
 
@@ -267,6 +312,15 @@ fn wait_aloud<T>(
     Ok(done?)
 }
 
+/// Prints what is noted while something lands.
+fn tell_notes(console: &Console) -> impl Fn(Told) + Send + Sync {
+    let console = console.clone();
+    move |told| match told {
+        Told::Note(note) => console.note(&note),
+        Told::Stoppable(_) | Told::Waits => {}
+    }
+}
+
 /// After so long people are told what is waited for.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -276,7 +330,7 @@ fn direct(bench: Bench, direct: Direct, console: &Console) -> Result<Landed, Fai
     wait_aloud(landing::make_ready(&bench.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
     let shop: Arc<Workshop> = drive::workshop(bench)?;
-    let brought = wait_aloud(landing::land(&shop, direct, &|_| ()), console)?;
+    let brought = wait_aloud(landing::land(&shop, direct, &tell_notes(console)), console)?;
     let (commit, now) = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
     Ok(Landed { target, commit: commit.to_string(), now })
 }

@@ -6,24 +6,25 @@ use signoff_core::task::TaskType;
 use signoff_store::Store;
 
 use super::decide::{Taken, decide};
+use super::run::resume;
 use super::work;
 use crate::console::Console;
 use crate::desk::{Bench, Desk};
 use crate::door;
-use crate::drive::task_id;
+use crate::drive::{TaskOrRun, task_or_run};
 use crate::failure::{Exit, Failure};
 use crate::preflight;
 
-/// Go on with a task that failed or stopped
+/// Go on with a task, or with the final review of a run, that failed or stopped
 ///
 /// It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews or attempts
 /// is granted one more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff retry 29")]
 pub struct Args {
-    /// The task
-    #[arg(value_name = "ID", value_parser = task_id)]
-    task: TaskId,
+    /// The task, or `run-N` for the final review of a run
+    #[arg(value_name = "ID", value_parser = task_or_run)]
+    id: TaskOrRun,
     /// Only queue it, for the next `signoff work`
     #[arg(long)]
     queue: bool,
@@ -48,17 +49,40 @@ pub fn retry(desk: &Desk, task: TaskId) -> Result<Taken, Failure> {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    let (run, loop_id) = retried(&desk, args.task)?;
-    // Whoever drives it already has looked; what is only queued is looked at when it is taken up.
-    if !args.queue && !desk.store.is_held(run)? {
-        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[args.task]))?;
+    match args.id {
+        TaskOrRun::Task(task) => retry_task(task, args.queue, console),
+        TaskOrRun::Run(run) => retry_final_review(run, args.queue, console),
+    }
+}
+
+fn retry_final_review(run: RunId, queue: bool, console: &Console) -> Result<Exit, Failure> {
+    let (desk, loop_id) = (Desk::of_run(run)?, LoopId::whole());
+    desk.check_final_review(run)?;
+    if !queue && !desk.store.is_held(run)? {
+        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[]))?;
     }
     let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
     taken.tell(console);
-    if args.queue || taken == Taken::HandedOver {
-        return super::told(&desk, args.task, &format!("Task #{} goes on\n", args.task), console);
+    if queue || taken == Taken::HandedOver {
+        let text = format!("The final review of run {run} goes on\n");
+        return super::told_of_run(&desk, run, &text, console);
     }
     drop(desk);
-    work::work(Bench::open()?, (&[args.task], false, None), console)
+    resume::go_on(run, console)
+}
+
+fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<Exit, Failure> {
+    let desk = Desk::open(task)?;
+    let (run, loop_id) = retried(&desk, task)?;
+    // Whoever drives it already has looked; what is only queued is looked at when it is taken up.
+    if !queue && !desk.store.is_held(run)? {
+        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[task]))?;
+    }
+    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
+    taken.tell(console);
+    if queue || taken == Taken::HandedOver {
+        return super::told(&desk, task, &format!("Task #{task} goes on\n"), console);
+    }
+    drop(desk);
+    work::work(Bench::open()?, (&[task], false, None), console)
 }

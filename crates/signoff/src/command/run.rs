@@ -2,7 +2,7 @@
 //! the queue in slots.
 
 mod chain;
-mod resume;
+pub mod resume;
 mod slots;
 mod spec;
 

@@ -32,7 +32,9 @@ pub struct Seen {
 /// Looks at a task.
 pub fn seen(task: TaskId) -> Result<Seen, Failure> {
     let desk = Desk::open(task)?;
-    let (report, tasks) = look::task(&desk, task)?;
+    let (mut report, tasks) = look::task(&desk, task)?;
+    desk.note_landed(std::slice::from_mut(&mut report.task));
+    report.task.state = report.task.state();
     Ok(Seen { report, tasks, desk })
 }
 

@@ -6,7 +6,6 @@ use signoff_core::ids::RunId;
 use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
 use signoff_store::Store;
 use signoff_term::attention::{self, Scene};
-use signoff_term::exit::{Invocation, Standing};
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
@@ -21,19 +20,6 @@ use crate::failure::{Exit, Failure};
 #[command(after_help = "Example:\n  signoff status --json")]
 pub struct Args {}
 
-/// With `--strict` the exit code tells whether something needs a look.
-fn end(tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) -> Exit {
-    let strict = console.strict;
-    let waits = |row: &&TaskRow| !matches!(row.status, Status::Pending | Status::InProgress);
-    let tasks: Vec<TaskRow> = tasks.iter().filter(waits).cloned().collect();
-    let invocation =
-        Invocation { tasks: &tasks, questions, run: None, strict, no_ask: false, interrupted: false };
-    match invocation.standing() {
-        Standing::Attention | Standing::Failed if strict => Exit::Attention,
-        Standing::Done | Standing::Attention | Standing::Failed => Exit::Done,
-    }
-}
-
 /// Everything there is to list.
 #[derive(Default)]
 struct Listed {
@@ -44,9 +30,13 @@ struct Listed {
 }
 
 impl Listed {
-    fn find() -> Result<Self, Failure> {
+    /// Whether work has landed is told by git, which takes its time: only JSON says it.
+    fn find(asks_git: bool) -> Result<Self, Failure> {
         let Some(desk) = Desk::find()? else { return Ok(Self::default()) };
-        let (tasks, runs) = (desk.tasks()?, desk.runs()?);
+        let (mut tasks, runs) = (desk.tasks()?, desk.runs()?);
+        if asks_git {
+            desk.note_landed(&mut tasks);
+        }
         let driven = driven(&*desk.store, &tasks, &runs)?;
         Ok(Self { questions: desk.store.questions()?, tasks, runs, driven })
     }
@@ -62,13 +52,12 @@ impl Listed {
 
 /// What `status --json` prints.
 pub fn report() -> Result<StatusReport, Failure> {
-    Ok(Listed::find()?.report())
+    Ok(Listed::find(true)?.report())
 }
 
 /// Runs the command.
 pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find()?;
-    let end = end(&listed.tasks, &listed.questions, console);
+    let listed = Listed::find(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else if listed.tasks.is_empty() && listed.runs.is_empty() {
@@ -76,19 +65,18 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
     } else {
         console.text(&status::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
-    Ok(end)
+    Ok(Exit::Done)
 }
 
 /// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
 pub fn attention(console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find()?;
-    let end = end(&listed.tasks, &listed.questions, console);
+    let listed = Listed::find(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else {
         console.text(&attention::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
-    Ok(end)
+    Ok(Exit::Done)
 }
 
 /// Which of these runs, and of those of these tasks, some program works on now.

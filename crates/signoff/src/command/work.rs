@@ -7,7 +7,8 @@ use signoff_core::view::{Status, TaskRow};
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::{clock, open};
 use signoff_store::{Lease, Store};
-use signoff_term::attention::{self, Scene};
+use signoff_term::attention::{self, Scene, Sorted};
+use signoff_term::exit::Invocation;
 use signoff_term::json::RunReport;
 use signoff_term::status::in_words;
 
@@ -101,12 +102,27 @@ pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exi
     if let Some(first) = blocked.first() {
         return Err(behind(first, &all));
     }
+    let exit = exit_of(&rows, &all, tasks);
     console.note(&match (of(Status::Pending).count(), of(Status::InProgress).count()) {
         (0, 0) => over(&rows, tasks),
         (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
         (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
     });
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// The exit code where nothing could be done: of the tasks that are named, or of those that are not through and those that
+/// need a person.
+fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> Exit {
+    let driven = BTreeSet::new();
+    let sorted = Sorted::of(&Scene { tasks: all, runs: &[], driven: &driven });
+    let troubled: BTreeSet<u64> = sorted.troubled.iter().map(|row| row.id).collect();
+    let open = |row: &TaskRow| !drive::is_over(row.status) || troubled.contains(&row.id);
+    let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
+    let tasks: Vec<TaskRow> = meant.cloned().collect();
+    let invocation =
+        Invocation { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
+    Exit::of(invocation.code())
 }
 
 /// What a task waits for that will not come by itself.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
+use signoff_engine::git::Repository;
 use signoff_serve::web::{Done, NewTask, Refused, Why, Wish};
 use signoff_store::Store;
 use signoff_term::line;
@@ -11,7 +12,7 @@ use signoff_term::line;
 use super::refused;
 use crate::command::decide::Taken;
 use crate::command::{add, answer, cancel, dispute, edit, retry};
-use crate::desk::{Bench, Desk};
+use crate::desk::{Bench, Desk, persons_git, with_checks};
 use crate::door;
 use crate::failure::Failure;
 use crate::settings;
@@ -99,6 +100,9 @@ fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<Done, Fail
 fn added(new: NewTask) -> Result<Done, Failure> {
     let spec = spec(new)?;
     let (bench, title) = (Bench::open()?, spec.title.clone());
+    // A tick that says what holds anyway asks for nothing more.
+    let usual = bench.settings.expected(&TaskSpec { auto_review: None, ..spec.clone() })?.auto_review;
+    let spec = TaskSpec { auto_review: spec.auto_review.filter(|asked| *asked != usual), ..spec };
     add::check_dependencies(&bench, &spec)?;
     let task = add::add(&bench, spec)?;
     Ok(Done {
@@ -110,8 +114,12 @@ fn added(new: NewTask) -> Result<Done, Failure> {
 
 /// Whether a task that says nothing about it is reviewed: how the form for a new one is ticked.
 pub fn reviews(root: &Path) -> bool {
-    let expected =
-        settings::load(Some(root)).and_then(|settings| Ok(settings.expected(&TaskSpec::default())?));
+    let settings =
+        settings::load(Some(root)).map(|settings| match Repository::discover(&persons_git(), root) {
+            Ok(repository) => with_checks(&repository, settings),
+            Err(_) => settings,
+        });
+    let expected = settings.and_then(|settings| Ok(settings.expected(&TaskSpec::default())?));
     // What is wrong with the settings is told when the task is added.
     expected.is_ok_and(|expected| expected.auto_review)
 }

@@ -391,8 +391,103 @@ fn a_whole_that_is_never_approved_fails_the_run() {
     ✗ Final review failed: the review cycles are used up (cycles_exhausted)
     --- stderr
     error: run 1 is over: it failed in its final review
-    hint: what landed is on signoff/run-1: mend it and merge it by hand, or bring in what is approved with `signoff land`
+    hint: `signoff retry run-1` fixes and reviews it once more; `signoff dispute f-9ed98453aa --reason TEXT` rejects a finding, before the retry; `signoff edit run-1 --verdict APPROVED --reason TEXT` accepts the run in your name
     ");
+}
+
+/// A run whose final review never approves it, though its fixer adds a file to the run's branch each time.
+fn refused_run() -> Project {
+    let refuses = Rule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let fixes = Rule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
+    let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
+    let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    project
+}
+
+/// The one finding of the final review.
+fn its_finding(project: &Project) -> String {
+    query(project, "select id from findings where loop_id = 'final'")
+}
+
+const WHOLE: &str = "glue.txt task-1.txt task-2.txt task-3.txt";
+
+#[test]
+fn a_run_whose_final_review_failed_does_not_land() {
+    let project = refused_run();
+    let refused = "error: run 1 cannot land: its final review did not approve it (1 open finding)";
+    let ways = format!(
+        "hint: `signoff retry run-1` fixes and reviews it once more; `signoff dispute {} --reason TEXT` rejects a \
+         finding, before the retry; `signoff edit run-1 --verdict APPROVED --reason TEXT` accepts the run in your name",
+        its_finding(&project)
+    );
+    let commands: [&[&str]; 4] = [
+        &["land"],
+        &["land", "--dry-run"],
+        &["merge", "2"],
+        &["merge", "2", "--force", "--reason", "I want it"],
+    ];
+    for command in commands {
+        let output = project.run(command);
+        assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
+        assert!(output.stderr.contains(refused) && output.stderr.contains(&ways), "{command:?}: {output}");
+        assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
+    }
+    let status = project.run(&["status"]);
+    assert!(status.stdout.contains("signoff retry run-1, or signoff edit run-1"), "{status}");
+}
+
+#[test]
+fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
+    let project = refused_run();
+    let accepted = project.run(&["edit", "run-1", "--verdict", "approved", "--reason", "it fits"]);
+    assert_eq!((accepted.code, accepted.stdout.as_str()), (Some(0), "Run 1 is APPROVED by a person\n"));
+    assert_eq!(query(&project, "select status from runs"), "completed");
+    let output = project.run(&["land"]);
+    assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{output}");
+    assert!(project.run(&["land"]).stderr.contains("Nothing to land"));
+}
+
+#[test]
+fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
+    let project = refused_run();
+    let fixes = || Rule::role("fix").phase("final_review").append("glue.txt", "more\n").say("Fixed.\n");
+    project.set_agent(|script| content(developers(planners(script).rule(fixes()))));
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert_eq!(query(&project, "select status from runs"), "completed");
+    let output = project.run(&["merge", "1"]);
+    assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{output}");
+    assert!(project.git("show main:glue.txt").ends_with("more\n"));
+    let again = project.run(&["retry", "run-1"]);
+    assert_eq!(again.code, Some(2), "{again}");
+}
+
+#[test]
+fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
+    let project = refused_run();
+    let fixes = project.calls().of_role("fix").count();
+    let disputed = project.run(&["dispute", &its_finding(&project), "--reason", "it does fit"]);
+    assert_eq!(disputed.code, Some(0), "{disputed}");
+    assert_eq!(project.run(&["land"]).code, Some(1), "a dispute alone is no approval");
+    project.set_agent(|script| content(developers(planners(script))));
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!((retried.code, project.calls().of_role("fix").count()), (Some(0), fixes), "{retried}");
+    assert_eq!((project.run(&["land"]).code, in_main(&project).as_str()), (Some(0), WHOLE));
+}
+
+#[test]
+fn a_run_without_a_final_review_has_none_to_decide_about() {
+    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+    project.run(&["add", "First"]);
+    project.run(&["work"]);
+    for (run, why) in [("run-1", "run 1 has had no final review"), ("run-7", "there is no run 7")] {
+        for command in [&["retry", run][..], &["edit", run, "--verdict", "APPROVED"]] {
+            let output = project.run(command);
+            assert_eq!(output.code, Some(2), "{output}");
+            assert!(output.stderr.contains(why), "{output}");
+        }
+    }
 }
 
 #[test]
@@ -487,10 +582,8 @@ fn what_builds_on_a_commit_that_came_from_elsewhere_does_not_land() {
     let told = output.stderr.lines().filter(|line| line.contains("Evil")).count();
     assert_eq!(told, 1, "it is said at once: {output}");
     let landed = project.run(&["land"]);
-    assert_eq!(landed.code, Some(1), "{landed}");
-    assert_eq!(in_main(&project), "task-1.txt task-2.txt", "{landed}");
-    let named = "(\"Evil\") came onto signoff/run-1 from elsewhere and nobody reviewed it";
-    assert!(landed.stderr.contains(named), "{landed}");
+    assert_eq!((landed.code, in_main(&project).as_str()), (Some(1), ""), "{landed}");
+    assert!(landed.stderr.contains("run 1 cannot land: its final review did not approve it"), "{landed}");
 }
 
 #[test]
@@ -528,9 +621,8 @@ fn what_the_last_review_had_fixed_lands_too() {
     project.run(&["cancel", "2"]);
     let output = project.run(&["run", "--resume"]);
     assert_eq!(output.code, Some(0), "{output}");
-    // Task by task first: the fix of the whole is still missing then.
-    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
-    let output = project.run(&["land"]);
+    // Whichever task is named, the run lands as a whole.
+    let output = project.run(&["merge", "1"]);
     assert_eq!(
         (output.code, in_main(&project).as_str()),
         (Some(0), "glue.txt task-1.txt task-3.txt"),

@@ -50,7 +50,7 @@ const PLACES: [&str; 16] = [
 ];
 
 /// Where it can be killed besides while work lands.
-const LANDING: [&str; 5] = ["given_back", "landed", "merged", "sent_back", "target_moved"];
+const LANDING: [&str; 6] = ["given_back", "land_turn", "landed", "merged", "sent_back", "target_moved"];
 
 const REVIEWERS: &str = r#"
 [reviewers.spec]

@@ -240,12 +240,77 @@ fn what_is_red_although_nothing_landed_is_just_red() {
 #[test]
 fn checks_that_print_nothing_but_zeros_fail_all_the_same() {
     let project = approved(|script| apart(script).rule(Rule::role("fix").exit(3)), "");
-    let check = |number| format!("zeros-{number} = \"head -c 262144 /dev/zero; exit 1\"\n");
+    let zeros = "test ! -f part-1.txt || { head -c 262144 /dev/zero; exit 1; }";
+    let check = |number| format!("zeros-{number} = \"{zeros}\"\n");
     project.configure(&format!("[checks]\n{}", (1..=8).map(check).collect::<String>()));
     let merged = project.run(&["merge", "1"]);
     assert_eq!(merged.code, Some(1), "{merged}");
     assert!(merged.stdout.contains("checks fail: `zeros-1`"), "{merged}");
     assert_eq!(graph(&project, "main").lines().filter(|line| line.starts_with("Merge")).count(), 0);
+}
+
+/// Checks that note where they run. The one that fails on the base prints its finding, and another one with part-1.txt.
+const RED_BASE: &str = r#"[checks]
+test = """pwd >> $(git rev-parse --git-common-dir)/../ran; echo 'greeting.txt:1: error: no name'
+  test ! -f bad.txt || echo 'bad.txt:1: error: bad'
+  exit 1"""
+"#;
+
+#[test]
+fn checks_that_fail_on_the_target_too_do_not_send_work_back() {
+    let project = approved(apart, "");
+    project.configure(RED_BASE);
+    for task in ["1", "2"] {
+        let merged = project.run(&["merge", task]);
+        assert_eq!(merged.code, Some(0), "{merged}");
+        assert!(!merged.stdout.contains("SENT BACK"), "{merged}");
+        assert!(merged.stderr.contains("1 failure of the checks is on the base ("), "{merged}");
+        assert!(merged.stderr.contains(" too, and does not count: no name"), "{merged}");
+    }
+    assert_eq!(project.calls().of_role("fix").count(), 0);
+    assert_eq!(project.list(".signoff/worktrees"), ["landing"]);
+    // Once for each tip of the target, once for each merge.
+    assert_eq!(project.read("ran").lines().count(), 4);
+}
+
+#[test]
+fn a_new_failure_of_a_check_that_fails_on_the_target_too_is_sent_back_alone() {
+    let bad = Rule::role("implement").write("bad.txt", "bad\n").say("Done.\n");
+    let fixes = Rule::role("fix").delete("bad.txt").write("good.txt", "good\n").say("Fixed.\n");
+    let project = Project::with_agent(PROGRAM, |script| apart(script.rule(bad).rule(fixes)));
+    project.env.write("greeting.txt", "hello\n");
+    project.run(&["add", "Greet", "-a"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    project.configure(RED_BASE);
+    let merged = project.run(&["merge", "1"]);
+    assert_eq!(merged.code, Some(0), "{merged}");
+    assert_eq!(merged.stdout.matches("SENT BACK").count(), 1, "{merged}");
+    let calls = project.calls();
+    let fix = calls.of_role("fix").next().expect("a fix");
+    assert!(fix.prompt.contains("checks fail: bad") && !fix.prompt.contains("no name"), "{}", fix.prompt);
+}
+
+#[test]
+fn a_reviewer_of_kind_checks_does_not_blame_the_base_on_the_task() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        apart(script.rule(Rule::role("implement").task("2").write("bad.txt", "bad\n").say("Done.\n")))
+    });
+    let checks = "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
+                  [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n";
+    project.env.write("greeting.txt", "hello\n");
+    project.configure(&format!("{checks}{RED_BASE}"));
+    for title in ["Greet", "Greet badly"] {
+        project.run(&["add", title, "-a"]);
+    }
+    let worked = project.run(&["work", "1"]);
+    assert!(worked.stdout.contains("Review: APPROVED"), "{worked}");
+    assert!(worked.to_string().contains("is on the base ("), "{worked}");
+    let shown = project.run(&["show", "1", "--json"]).json().to_string();
+    assert!(shown.contains("fails on the base too: no name"), "{shown}");
+    let worked = project.run(&["work", "2"]);
+    assert!(worked.stdout.contains("Review: CHANGES_REQUESTED - bad"), "{worked}");
+    // The base is the same for both tasks, and was asked once.
+    assert_eq!(project.read("ran").lines().count(), 3, "{worked}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod mini_loops;
 mod misbehaving;
 #[cfg(test)]
 mod notify;
+mod older_database;
 mod own_workflow;
 mod parse;
 mod phases_engine;
@@ -77,6 +78,7 @@ mod secrets;
 mod serve;
 mod session;
 #[cfg(test)]
+mod signing_off;
 mod slots;
 mod state;
 mod stats;

@@ -78,6 +78,16 @@ fn retrying_after_too_many_foreign_commits_reviews_what_is_there() {
 }
 
 #[test]
+fn checks_that_fail_where_it_lands_are_no_conflict() {
+    let mut story = story();
+    for _ in 0..3 {
+        story = story.may_land().lands_red().works().approves("general");
+    }
+    let told = story.may_land().lands_red().told();
+    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"the checks fail where it lands     → END stuck (landing_checks_failed), CHANGES_REQUESTED");
+}
+
+#[test]
 fn retrying_an_unresolved_conflict_fixes_it_first() {
     let mut story = story();
     for _ in 0..3 {

@@ -183,7 +183,7 @@ fn a_blocked_group_is_told_again_until_it_is_resolved() {
       #4 [1/4] Review: APPROVED
       #4 Signed off, lands with its group
       #5 [1/4] Gave up: there is no page
-    ✗ Task #5 is stuck: the agent says it cannot go on (task_stuck)
+    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 5; go on: signoff retry 5
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5

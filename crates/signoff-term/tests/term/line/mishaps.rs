@@ -134,7 +134,7 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
         signoff answer 29 CHOICE    (continue, proceed, stop, restart)
       [4/4] ann answers: proceed
     Max review cycles (4) reached without approval
-    ✓ Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
+    ! Task #29 completed with issues (MAX_CYCLES_REACHED after 4 cycles): the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 29
     ");
 }
@@ -155,7 +155,7 @@ fn an_agent_that_needs_several_attempts_and_gives_up() {
       [1/4] Implementation failed: exit code 2
       [1/4] Implementing again (attempt 3)...
       [1/4] Gave up: the library cannot do this
-    ✗ Task #29 is stuck: the agent says it cannot go on (task_stuck)
+    ! Task #29 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 29; go on: signoff retry 29
     ");
 }
@@ -167,7 +167,7 @@ fn a_checkpoint_review_is_waited_for() {
         story = story.goes_on();
     }
     let findings = vec![finding("general", Critical, "a.rs:1", "the wrong file")];
-    let story = story.then(Event::CheckpointEnded { findings });
+    let story = story.then(Event::CheckpointEnded { findings, number: Some(1) });
     insta::assert_snapshot!(story.lines(), @"
     Planned 1 task in 1 group
     Group 1/1: #29 Add user authentication
@@ -224,11 +224,11 @@ fn held_back_by_budget_and_rate_limit() {
 fn called_off() {
     let story = Story::task(reviewed("task")).works().then(Event::Cancelled { by: "ann".into() });
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-          [1/3] Implementation complete
-          [1/3] Running review...
-        – Task #29 cancelled
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+    - Task #29 cancelled
     ");
 }
 

@@ -58,7 +58,7 @@ fn what_a_review_of_the_plan_finds_begins_the_next_iteration() {
       Phase 8/9: Final Review: APPROVED
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: CHANGES_REQUESTED - a long line
-    ✓ Task #29 completed with issues (CHANGES_REQUESTED after 5 reviews in 2 iterations): findings were noted and left open (findings_noted)
+    ! Task #29 completed with issues (CHANGES_REQUESTED after 5 reviews in 2 iterations): findings were noted and left open (findings_noted)
         Look at it: signoff show 29
     ");
 }

@@ -108,12 +108,12 @@ fn a_stuck_task_blocks_its_group() {
       #1 [1/4] Review: APPROVED
       #1 Signed off, lands with its group
       #2 [1/4] Gave up: there is no page
-    ✗ Task #2 is stuck: the agent says it cannot go on (task_stuck)
+    ! Task #2 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 2; go on: signoff retry 2
     ▪ Run 3 is blocked by #2 (the agent says it cannot go on)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 3
-    – Task #2 cancelled
+    - Task #2 cancelled
       #1 Landing...
       #1 Landed on signoff/run-3 as m1
     ✓ Task #1 completed (APPROVED after 1 cycle)

@@ -57,20 +57,20 @@ fn never_approved() {
         .works()
         .objects("general", &finding);
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-          [1/3] Implementation complete
-          [1/3] Running review...
-          [1/3] Review: CHANGES_REQUESTED - missing input validation
-          [2/3] Improving...
-          [2/3] Running review...
-          [2/3] Review: CHANGES_REQUESTED - missing input validation
-          [3/3] Improving...
-          [3/3] Running review...
-          [3/3] Review: CHANGES_REQUESTED - missing input validation
-        Max review cycles (3) reached without approval
-        ✓ Task #29 completed (MAX_CYCLES_REACHED after 3 cycles)
-            Look at it: signoff show 29; go on: signoff improve 29 --review
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - missing input validation
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: CHANGES_REQUESTED - missing input validation
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: CHANGES_REQUESTED - missing input validation
+    Max review cycles (3) reached without approval
+    ! Task #29 completed (MAX_CYCLES_REACHED after 3 cycles)
+        Look at it: signoff show 29; go on: signoff improve 29 --review
     ");
 }
 
@@ -78,10 +78,10 @@ fn never_approved() {
 fn a_task_without_review() {
     let story = Story::task(Policy::of(preset("task").unwrap())).works();
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          Implementing...
-          Implementation complete
-        ✓ Task #29 completed (not reviewed)
+    Running task #29: Add user authentication
+      Implementing...
+      Implementation complete
+    ○ Task #29 completed (not reviewed)
     ");
 }
 
@@ -116,17 +116,17 @@ fn a_discussion_is_for_people() {
     let story =
         Story::task(reviewed("task")).works().answers("general", discussion).retry().approves("general");
     insta::assert_snapshot!(story.lines(), @"
-        Running task #29: Add user authentication
-          [1/3] Implementing...
-          [1/3] Implementation complete
-          [1/3] Running review...
-          [1/3] Review: NEEDS_DISCUSSION - Is OAuth meant at all? The task does not say.
-        ✓ Task #29 completed (NEEDS_DISCUSSION after 1 cycle)
-            Look at it: signoff show 29; then signoff retry 29, or signoff edit 29 --verdict APPROVED
-        Retrying task #29: Add user authentication
-          [1/3] Running review...
-          [1/3] Review: APPROVED
-        ✓ Task #29 completed (APPROVED after 1 cycle)
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: NEEDS_DISCUSSION - Is OAuth meant at all? The task does not say.
+    ! Task #29 completed (NEEDS_DISCUSSION after 1 cycle)
+        Look at it: signoff show 29; then signoff retry 29, or signoff edit 29 --verdict APPROVED
+    Retrying task #29: Add user authentication
+      [1/3] Running review...
+      [1/3] Review: APPROVED
+    ✓ Task #29 completed (APPROVED after 1 cycle)
     ");
 }
 

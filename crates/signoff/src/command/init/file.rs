@@ -114,16 +114,23 @@ silence = \"10m\"                      # an agent that says nothing for so long 
 
 /// The whole file. `set` is what files of other programs set.
 pub fn text(agents: &[AgentKind], checks: &[Check], set: &[Row]) -> String {
-    [HEAD, &people(agents), &gate(set), &commands(checks), REST].concat()
+    [HEAD, &people(agents), &gate(set, !checks.is_empty()), &commands(checks), REST].concat()
 }
 
 /// Lines that would win over a key of another program's file.
 const OVER: [(&str, &str); 2] =
     [("defaults.auto_review", "auto_review = true"), ("defaults.max_review_cycles", "max_cycles = 3")];
 
+/// The line that names the reviewers, and the same where there are checks, which sit beside them.
+const SEATS: [&str; 2] = [
+    "reviewers = [\"spec\", \"code\"]         # both at once, on the same commit",
+    "reviewers = [\"spec\", \"code\", \"checks\"] # all at once, on the same commit; checks: the commands below",
+];
+
 /// What a file of another program sets is left to it.
-fn gate(set: &[Row]) -> String {
+fn gate(set: &[Row], has_checks: bool) -> String {
     let line = |line: &str| {
+        let line = if has_checks && line == SEATS[0] { SEATS[1] } else { line };
         let over = OVER.into_iter().find(|(_, start)| line.starts_with(start));
         let by = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
         match by {
@@ -202,9 +209,9 @@ fn commands(checks: &[Check]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use signoff_core::config::{Layer, TaskFlags, read};
+    use signoff_core::config::{CHECKS, Layer, TaskFlags, read};
     use signoff_core::task::TaskSpec;
-    use signoff_core::workflow::new_project;
+    use signoff_core::workflow::{Workflow, new_project};
 
     use super::*;
 
@@ -220,7 +227,14 @@ mod tests {
                 let workflow =
                     settings.task_workflow(&TaskSpec::of("Add login"), &TaskFlags::default()).unwrap();
                 let known = new_project().unwrap();
-                assert_eq!((workflow.phases, workflow.reviewers), (known.phases, known.reviewers));
+                let gate = |workflow: &Workflow| workflow.first_gate().unwrap().judge().unwrap().gate.clone();
+                let (mut own, new) = (gate(&workflow), gate(&known));
+                let seats: Vec<_> = own.reviewers.iter().map(|name| name.as_str().to_owned()).collect();
+                let wanted: &[&str] =
+                    if checks.is_empty() { &["spec", "code"] } else { &["spec", "code", "checks"] };
+                assert_eq!(seats, wanted);
+                own.reviewers.retain(|name| name.as_str() != CHECKS);
+                assert_eq!(own, new);
                 assert_eq!((settings.agents().len(), settings.checks().len()), (agents, checks.len()));
                 check_schema(&text);
             }

@@ -5,6 +5,8 @@ use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::TaskRow;
 use signoff_engine::board::Board;
 use signoff_engine::dispatcher::Drive;
+use signoff_engine::error::EngineError;
+use signoff_engine::landing;
 use signoff_store::{RunRow, Store};
 use signoff_term::json::RunReport;
 use signoff_term::line;
@@ -39,16 +41,27 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.note(&nothing(&bench)?);
         return Ok(Exit::Done);
     }
-    for lease in &resumed {
+    let drive = Drive { no_ask, tick: args.tick, ..Drive::default() };
+    let wanted = Wanted { resumed, drive, jobs: args.jobs.map(usize::from), ..Wanted::default() };
+    drive_on(bench, wanted, console)
+}
+
+/// Goes on with a run that a person decided about.
+pub fn go_on(run: RunId, console: &Console) -> Result<Exit, Failure> {
+    let bench = Bench::open()?;
+    let no_ask = console.no_ask || bench.settings.no_ask();
+    let lease = drive::try_acquire(&*bench.store, run)?;
+    let lease = lease.ok_or_else(|| Failure::failed(format!("another signoff works on run {run}")))?;
+    let drive = Drive { no_ask, ..Drive::default() };
+    drive_on(bench, Wanted { resumed: vec![lease], drive, ..Wanted::default() }, console)
+}
+
+fn drive_on(bench: Bench, wanted: Wanted, console: &Console) -> Result<Exit, Failure> {
+    for lease in &wanted.resumed {
         preflight::check_run(&bench, lease.run(), (None, &[]))?;
     }
     preflight::warn(&bench, console);
-    let wanted = Wanted {
-        resumed,
-        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
-        jobs: args.jobs.map(usize::from),
-        ..Wanted::default()
-    };
+    let no_ask = wanted.drive.no_ask;
     drive::drive(bench, wanted, console)?.conclude(console, no_ask)
 }
 
@@ -99,7 +112,8 @@ fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
         let why = part.iter().flat_map(|(part, _)| line::end(&log, part));
         let why: String = why.filter(|_| !console.json).map(|line| format!("{line}\n")).collect();
         console.text(&why)?;
-        return Err(failed(run, part.map(|(_, name)| name), row));
+        let refusal = landing::final_review_refusal(&board);
+        return Err(failed(run, (part.map(|(_, name)| name), row), refusal));
     }
     let how = match outcome {
         RunOutcome::Approved if board.has_gone_on => "all of it is approved and on the default branch",
@@ -112,21 +126,16 @@ fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn failed(run: RunId, part: Option<&str>, row: Option<RunRow>) -> Failure {
-    let name = row.as_ref().and_then(|row| row.specification.clone());
-    let branch = row.filter(|row| row.groups.is_some_and(|groups| groups > 0)).and_then(|row| row.branch);
+fn failed(run: RunId, (part, row): (Option<&str>, Option<RunRow>), refusal: Option<EngineError>) -> Failure {
+    let name = row.and_then(|row| row.specification);
     let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
-    let hint = match (branch, name) {
+    let hint = match (refusal, name) {
         (_, _) if part.is_none() => {
             "`signoff` shows its tasks; `signoff retry ID` goes on with one that failed".to_owned()
         }
-        (Some(branch), _) => {
-            format!(
-                "what landed is on {branch}: mend it and merge it by hand, or bring in what is approved with `signoff land`"
-            )
-        }
-        (None, Some(name)) => format!("`signoff run {name}` plans it anew"),
-        (None, None) => "begin it anew with `signoff run`".to_owned(),
+        (Some(EngineError::NotLanded { hint, .. }), _) => hint,
+        (_, Some(name)) => format!("`signoff run {name}` plans it anew"),
+        (_, None) => "begin it anew with `signoff run`".to_owned(),
     };
     Failure::failed(format!("run {run} is over: it failed{place}")).hint(hint)
 }

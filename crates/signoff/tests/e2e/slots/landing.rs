@@ -75,6 +75,40 @@ fn what_was_reviewed_lands_with_the_run() {
     }
 }
 
+/// Three beads whose first landing waits in its check until all three landings have begun.
+fn landing_at_once(landing: &str) -> (Project, String) {
+    let project = tracked(&["First", "Second", "Third"], well);
+    let begun = project.env.root().join("failpoints").display().to_string();
+    let wait = format!("until [ $(grep -c ^land_turn$ {begun}) -ge 3 ]; do sleep 0.02; done");
+    let check = format!("case $PWD in */landing) {wait};; esac");
+    project.configure(&format!("landing = \"{landing}\"\n[checks]\ntest = \"{check}\"\n"));
+    (project, begun)
+}
+
+#[test]
+fn work_that_lands_while_others_wait_is_not_called_foreign() {
+    for landing in ["merge", "rebase"] {
+        let (project, begun) = landing_at_once(landing);
+        let arguments = ["run", "beads", "--review", "-j", "3", "--land"];
+        let output = project.env.run_with(&arguments, &[("SIGNOFF_FAILPOINTS", &begun)]);
+        assert_eq!((output.code, in_main(&project).len()), (Some(0), 3), "{landing}: {output}");
+        assert!(!output.to_string().contains("from elsewhere"), "{landing}: {output}");
+    }
+}
+
+/// The program is killed when the branch has the second landing and the log does not.
+#[test]
+fn work_that_a_killed_program_landed_is_not_called_foreign() {
+    for landing in ["merge", "rebase"] {
+        let (project, begun) = landing_at_once(landing);
+        let variables = [("SIGNOFF_FAILPOINTS", begun.as_str()), ("SIGNOFF_FAILPOINT", "landed:2")];
+        project.env.run_with(&["run", "beads", "--review", "-j", "3", "--land"], &variables);
+        let output = project.run(&["run", "--resume"]);
+        assert_eq!((output.code, in_main(&project).len()), (Some(0), 3), "{landing}: {output}");
+        assert!(!output.to_string().contains("from elsewhere"), "{landing}: {output}");
+    }
+}
+
 /// Reviewers who know what is asked of them.
 fn reviewers(script: Script) -> Script {
     let of_slots = Rule::role("review").asked_for("followUpPrompt").say(PASS);

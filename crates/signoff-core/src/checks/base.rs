@@ -1,0 +1,91 @@
+//! Findings of a commit apart from those that its base has too: work is not sent back for what was broken before it.
+
+use super::{Ran, findings, review};
+use crate::ids::ReviewerName;
+use crate::review::{Finding, Note, Review, ReviewerKind, Verdict};
+
+/// The findings of checks on a commit, compared with those of the same checks on its base.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgainstBase {
+    /// Findings that the base does not have.
+    pub new: Vec<Finding>,
+    /// Findings that the base has too.
+    pub on_base: Vec<Finding>,
+}
+
+impl AgainstBase {
+    /// `2 failures of the checks are on the base (0123456789ab) too, and do not count: …`; none if there is none.
+    pub fn note(&self, base: &str) -> Option<String> {
+        let first = self.on_base.first()?.description.lines().next().unwrap_or_default();
+        let base = base.get(..12).unwrap_or(base);
+        Some(match self.on_base.len() {
+            1 => format!("1 failure of the checks is on the base ({base}) too, and does not count: {first}"),
+            count => {
+                format!(
+                    "{count} failures of the checks are on the base ({base}) too, and do not count: {first}, …"
+                )
+            }
+        })
+    }
+}
+
+/// Sorts the findings of a commit. Without a result for the base, all of them are new.
+pub fn against_base(source: &ReviewerName, ran: &[Ran], base: &[Ran]) -> AgainstBase {
+    sort(findings(source, ran), &findings(source, base))
+}
+
+/// Each finding of the base stands for one of the commit: what is there twice now and was there once is new once.
+fn sort(found: Vec<Finding>, base: &[Finding]) -> AgainstBase {
+    let mut left: Vec<&Finding> = base.iter().collect();
+    let mut take = |is_it: &dyn Fn(&Finding) -> bool| {
+        let found = left.iter().position(|other| is_it(other));
+        found.map(|index| left.swap_remove(index)).is_some()
+    };
+    let (mut on_base, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|finding| take(&|other| is_same(finding, other)));
+    let (moved, new) = others.into_iter().partition(|finding| take(&|other| has_moved(finding, other)));
+    on_base.extend::<Vec<_>>(moved);
+    AgainstBase { new, on_base }
+}
+
+/// Whether two findings of the same command are the same failure. One that names no place is known by its whole output,
+/// because its fingerprint says no more than how the command exited.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let same = one.id == other.id && one.requirement == other.requirement;
+    same && (one.file.is_some() || stable(&one.description) == stable(&other.description))
+}
+
+/// Whether two findings differ by their lines alone, which is all that tells equal messages in one file apart.
+fn has_moved(one: &Finding, other: &Finding) -> bool {
+    let place = one.file.is_some() && one.file == other.file;
+    place && one.requirement == other.requirement && one.description == other.description
+}
+
+/// A text without what differs from one time to the next: numbers, and names below a temporary directory.
+fn stable(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !word.contains("/tmp/"));
+    let words = words.map(|word| word.replace(|char: char| char.is_ascii_digit(), ""));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The review of checks where those of the base are known: what fails there too is a note and does not block.
+pub fn review_against_base(
+    reviewer: &ReviewerName,
+    kind: ReviewerKind,
+    (ran, base): (&[Ran], &[Ran]),
+) -> (Review, AgainstBase) {
+    let review = review(reviewer, kind, ran);
+    let sorted = sort(review.findings.clone(), &findings(reviewer, base));
+    if sorted.on_base.is_empty() {
+        return (review, sorted);
+    }
+    let verdict = if sorted.new.is_empty() { Verdict::ApprovedWithMinor } else { review.verdict };
+    let minor = sorted.on_base.iter().map(note).chain(review.minor).collect();
+    let findings = sorted.new.clone();
+    (Review { verdict, findings, minor, ..review }, sorted)
+}
+
+fn note(finding: &Finding) -> Note {
+    let description = format!("fails on the base too: {}", finding.description);
+    Note { file: finding.file.clone(), line: finding.line, description }
+}

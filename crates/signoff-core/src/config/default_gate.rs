@@ -1,0 +1,138 @@
+//! The gate where the configuration names no reviewers: whether it is on, and the project's checks as one of its seats.
+
+use std::collections::BTreeMap;
+
+use super::assign::{Agent, AssignedReviewer};
+use super::value::{AgentKind, ReviewWorkspace};
+use super::workflows::{SLOTS, the_gate};
+use super::{Place, Settings};
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::review::ReviewerKind;
+use crate::workflow::{PhaseKind, Reviewer, Workflow};
+
+/// The seat of the project's checks.
+pub const CHECKS: &str = "checks";
+
+impl Settings {
+    /// The same with the checks that were found in the project. They count where none are configured.
+    #[must_use]
+    pub fn with_found_checks(self, found: Vec<(String, String)>) -> Self {
+        Self { found, ..self }
+    }
+
+    /// The checks of the project: those that are configured, or else those that were found.
+    pub fn project_checks(&self) -> Vec<(&str, &str)> {
+        match self.checks() {
+            checks if checks.is_empty() => {
+                self.found.iter().map(|(name, command)| (name.as_str(), command.as_str())).collect()
+            }
+            checks => checks,
+        }
+    }
+
+    /// Whether tasks of a workflow are reviewed where nothing says so: a reviewer or a check is there. Slots ask for it.
+    pub(super) fn reviews_by_default(&self, workflow: &str) -> bool {
+        workflow != SLOTS && (self.configures_reviewer(workflow) || !self.project_checks().is_empty())
+    }
+
+    /// Whether the configuration names a reviewer.
+    fn configures_reviewer(&self, workflow: &str) -> bool {
+        let in_role = self.written.roles.of("review").is_some_and(|player| player.agent.is_some());
+        in_role || !self.written.reviewers.0.is_empty() || self.names_reviewers(workflow)
+    }
+
+    /// Whether the reviewers of any gate of a workflow are written in the configuration.
+    fn names_reviewers(&self, workflow: &str) -> bool {
+        let Ok(known) = self.untouched(workflow) else { return false };
+        let mut gates = known.phases.iter().filter(|phase| phase.is_gate());
+        gates.any(|phase| self.gate_origin(workflow, phase.gate_name(), "reviewers").is_some())
+    }
+
+    /// Gives the project's checks a seat at each gate that judges tasks and whose reviewers nobody named, and lets gates name
+    /// them. A workflow of one's own, and one that runs checks in a phase, has what it says.
+    pub(super) fn seat_checks(&self, workflow: &mut Workflow) {
+        let runs_checks = workflow.phases.iter().any(|phase| matches!(phase.kind, PhaseKind::Check(_)));
+        if self.workflows.contains_key(&workflow.name) {
+            return;
+        }
+        let (name, seat) = (workflow.name.clone(), ReviewerName::from(CHECKS));
+        let joins = !runs_checks && !self.project_checks().is_empty();
+        for phase in workflow.phases.iter_mut().filter(|_| joins) {
+            let named = self.gate_origin(&name, phase.gate_name(), "reviewers").is_some();
+            let PhaseKind::Gate(policy) = &mut phase.kind else { continue };
+            let seats = &mut policy.gate.reviewers;
+            if !named && !seats.iter().any(|seat| self.is_checks(seat)) {
+                seats.push(seat.clone());
+            }
+        }
+        let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
+        let mut seats = phases.filter_map(|phase| phase.judge()).flat_map(|judge| &judge.gate.reviewers);
+        if seats.any(|name| *name == seat) {
+            let reviewer = Reviewer { kind: ReviewerKind::Tests, contract: Contract::Auto };
+            workflow.reviewers.entry(seat).or_insert(reviewer);
+        }
+    }
+
+    /// Where only the checks are a reason to review, and nothing asks for more, they alone are the gate.
+    pub(super) fn leave_checks_alone(&self, workflow: &mut Workflow) {
+        let is_off = |mut known: Workflow| the_gate(&mut known).is_some_and(|policy| !policy.gate.enabled);
+        let by_default = self.written.defaults.auto_review.written().is_none()
+            && self.untouched(&workflow.name).is_ok_and(is_off)
+            && self.gate_origin(&workflow.name, "review", "enabled").is_none();
+        if !by_default || self.configures_reviewer(&workflow.name) {
+            return;
+        }
+        if let Some(policy) = the_gate(workflow) {
+            let seats = &mut policy.gate.reviewers;
+            if seats.iter().any(|seat| seat.as_str() == CHECKS) {
+                seats.retain(|seat| seat.as_str() == CHECKS);
+            }
+        }
+    }
+
+    /// Whether a reviewer runs the project's commands.
+    fn is_checks(&self, name: &ReviewerName) -> bool {
+        let Some(settings) = self.written.reviewers.0.get(name.as_str()) else { return false };
+        let agent = settings.agent.as_ref().and_then(|agent| self.agent(agent.value.as_str()));
+        agent.is_some_and(|agent| agent.kind == AgentKind::Checks)
+    }
+
+    /// The project's checks as a reviewer, where the seat is the one that [`Settings::seat_checks`] gives them: they work
+    /// in a copy.
+    pub(super) fn seated_checks(&self, name: &ReviewerName, place: Place<'_>) -> Option<AssignedReviewer> {
+        let is_ours = name.as_str() == CHECKS
+            && !self.written.reviewers.0.contains_key(CHECKS)
+            && !self.workflows.contains_key(&place.workflow.name);
+        let known = place.workflow.reviewers.get(name).filter(|_| is_ours)?;
+        let said = place.phase.judge().and_then(|policy| policy.gate.review_timeout);
+        let (agent, told) = (checks_agent(), self.told(place, "review_timeout"));
+        Some(AssignedReviewer {
+            name: name.clone(),
+            kind: known.kind,
+            contract: known.contract,
+            require_nonce: false,
+            workspace: ReviewWorkspace::Copy,
+            prompt: None,
+            model: None,
+            timeout: self.timeout(said, told, &agent),
+            agent,
+        })
+    }
+}
+
+fn checks_agent() -> Agent {
+    Agent {
+        name: CHECKS.to_owned(),
+        kind: AgentKind::Checks,
+        command: Vec::new(),
+        args: Vec::new(),
+        env: BTreeMap::new(),
+        pass: Vec::new(),
+        model: None,
+        timeout: None,
+        fallback: None,
+        provider: AgentKind::Checks.provider(CHECKS),
+        max_agents: None,
+    }
+}

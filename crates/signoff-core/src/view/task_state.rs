@@ -1,0 +1,155 @@
+//! The one word that says where a task stands, and whether a person is needed. Marks, colours and exit codes follow from it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Status;
+use crate::machine::{Loop, Outcome, Stage};
+
+/// Where a task stands.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Queued,
+    Working,
+    Reviewing,
+    Fixing,
+    Landing,
+    /// A budget or a rate limit holds it up.
+    Paused,
+    /// It waits for a task that failed, is stuck or was cancelled.
+    Blocked,
+    /// A person has to decide.
+    NeedsYou,
+    /// Approved, and not in the default branch.
+    Approved,
+    /// In the default branch.
+    Landed,
+    /// Done where review was turned off.
+    Unreviewed,
+    /// A person rejected it for good.
+    Rejected,
+    Failed,
+    Cancelled,
+}
+
+impl TaskState {
+    pub const ALL: [Self; 14] = [
+        Self::Queued,
+        Self::Working,
+        Self::Reviewing,
+        Self::Fixing,
+        Self::Landing,
+        Self::Paused,
+        Self::Blocked,
+        Self::NeedsYou,
+        Self::Approved,
+        Self::Landed,
+        Self::Unreviewed,
+        Self::Rejected,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The word of the JSON interfaces and of the tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Working => "working",
+            Self::Reviewing => "reviewing",
+            Self::Fixing => "fixing",
+            Self::Landing => "landing",
+            Self::Paused => "paused",
+            Self::Blocked => "blocked",
+            Self::NeedsYou => "needs_you",
+            Self::Approved => "approved",
+            Self::Landed => "landed",
+            Self::Unreviewed => "unreviewed",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+
+    /// The sign in front of a task. Only approved work has `✓`.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Queued => '·',
+            Self::Working | Self::Reviewing | Self::Fixing | Self::Landing => '→',
+            Self::Paused => '‖',
+            Self::Blocked => '▪',
+            Self::NeedsYou => '!',
+            Self::Approved | Self::Landed => '✓',
+            Self::Unreviewed => '○',
+            Self::Rejected | Self::Failed => '✗',
+            Self::Cancelled => '-',
+        }
+    }
+
+    /// Whether reviewers or a person approved the work.
+    pub fn is_approved(self) -> bool {
+        matches!(self, Self::Approved | Self::Landed)
+    }
+
+    /// Whether the task is being worked on, or is about to land by itself.
+    pub fn is_at_work(self) -> bool {
+        matches!(self, Self::Working | Self::Reviewing | Self::Fixing | Self::Landing)
+    }
+
+    /// From a task's status and outcome. `activity` is what its loop does while the status does not say it; other
+    /// states are not believed.
+    pub fn new(status: Status, outcome: Option<&str>, activity: Self) -> Self {
+        match status {
+            Status::Pending => Self::Queued,
+            Status::InProgress if activity.is_at_work() || activity.is_approved() => activity,
+            Status::InProgress => Self::Working,
+            Status::Waiting | Status::Stuck => Self::NeedsYou,
+            Status::Paused => Self::Paused,
+            Status::Blocked if activity.is_approved() => activity,
+            Status::Blocked => Self::Blocked,
+            Status::Failed if outcome == Some("rejected") => Self::Rejected,
+            Status::Failed => Self::Failed,
+            Status::Cancelled => Self::Cancelled,
+            Status::Completed => Self::completed(outcome),
+        }
+    }
+
+    fn completed(outcome: Option<&str>) -> Self {
+        match outcome {
+            Some("approved" | "accepted") => Self::Approved,
+            None => Self::Unreviewed,
+            Some("rejected") => Self::Rejected,
+            Some(_) => Self::NeedsYou,
+        }
+    }
+
+    /// The state of a loop; `blocked` tells whether its group waits for a person.
+    pub fn of_loop(this: &Loop, blocked: bool) -> Self {
+        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.word() } else { None };
+        Self::new(Status::of(this, blocked), outcome, activity(&this.stage))
+    }
+}
+
+/// What a loop does that has not ended.
+fn activity(stage: &Stage) -> TaskState {
+    match stage {
+        Stage::Queued => TaskState::Queued,
+        Stage::Working { .. } | Stage::Researching { .. } => TaskState::Working,
+        Stage::Checking { .. } | Stage::Reviewing(_) => TaskState::Reviewing,
+        Stage::Fixing { .. } | Stage::Combining { .. } => TaskState::Fixing,
+        Stage::AwaitingLanding { outcome, .. } => awaiting(outcome),
+        Stage::Landing { .. } => TaskState::Landing,
+        Stage::Waiting { asked, .. } => activity(asked),
+        Stage::Done(ending) => awaiting(&ending.outcome),
+    }
+}
+
+/// A loop that waits to be landed is approved only if its work is.
+fn awaiting(outcome: &Outcome) -> TaskState {
+    if outcome.is_approval() { TaskState::Approved } else { TaskState::Landing }
+}

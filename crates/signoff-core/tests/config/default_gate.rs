@@ -1,0 +1,89 @@
+//! The gate where nothing says whether tasks are reviewed, or by whom.
+
+use signoff_core::config::{Settings, TaskFlags};
+use signoff_core::task::TaskSpec;
+
+use crate::configured;
+
+/// Who judges a task; nobody where its gate is off.
+fn judges(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {
+    let workflow = settings.task_workflow(task, flags).expect("a workflow");
+    let Some(gate) = workflow.first_gate().and_then(|phase| phase.judge()) else {
+        return "nobody".to_owned();
+    };
+    let names: Vec<&str> = gate.gate.reviewers.iter().map(|name| name.as_str()).collect();
+    assert!(names.iter().all(|name| workflow.reviewers.contains_key(&(*name).into())), "{names:?}");
+    names.join(", ")
+}
+
+fn with_found(text: &str) -> Settings {
+    configured(text).with_found_checks(vec![("test".to_owned(), "cargo test".to_owned())])
+}
+
+fn by_default(settings: &Settings) -> String {
+    judges(settings, &TaskSpec::of("Add login"), &TaskFlags::default())
+}
+
+const CHECKS: &str = "[checks]\ntest = \"make test\"\n";
+const REVIEWER: &str = "[reviewers.code]\n";
+
+#[test]
+fn a_reviewer_or_a_check_turns_review_on() {
+    let rows = [
+        ("nothing", by_default(&configured(""))),
+        ("a reviewer", by_default(&configured(REVIEWER))),
+        ("the role review", by_default(&configured("[agents.codex]\n[roles]\nreview = \"codex\"\n"))),
+        ("named reviewers", by_default(&configured("[reviewers.code]\n[gate]\nreviewers = [\"code\"]\n"))),
+        ("checks", by_default(&configured(CHECKS))),
+        ("found checks", by_default(&with_found(""))),
+        ("a reviewer and found checks", by_default(&with_found(REVIEWER))),
+        (
+            "named reviewers and checks",
+            by_default(&with_found("[reviewers.code]\n[gate]\nreviewers = [\"code\"]\n")),
+        ),
+        (
+            "checks that are named",
+            by_default(&with_found("[reviewers.code]\n[gate]\nreviewers = [\"code\", \"checks\"]\n")),
+        ),
+        ("turned off", by_default(&with_found("[defaults]\nauto_review = false\n"))),
+        ("turned off for the type", by_default(&with_found("[task_types.implement]\nauto_review = false\n"))),
+        ("turned on", by_default(&with_found("[defaults]\nauto_review = true\n"))),
+    ];
+    let table: Vec<String> = rows.iter().map(|(what, who)| format!("{what}: {who}")).collect();
+    insta::assert_snapshot!(table.join("\n"), @"
+    ");
+}
+
+#[test]
+fn a_task_that_asks_has_reviewers_and_checks() {
+    let asks = |review| TaskSpec { auto_review: Some(review), ..TaskSpec::of("Add login") };
+    let flags = TaskFlags::default();
+    assert_eq!(judges(&with_found(""), &asks(true), &flags), "general, checks");
+    assert_eq!(judges(&with_found(REVIEWER), &asks(false), &flags), "nobody");
+}
+
+#[test]
+fn slots_are_reviewed_only_if_that_is_asked_for() {
+    let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
+    let task = TaskSpec::of("Add login");
+    for text in ["", "preset = \"slots\"\n"] {
+        let settings = with_found(&format!("{text}{REVIEWER}"));
+        assert_eq!(judges(&settings, &task, &slots(None)), "nobody");
+        assert_eq!(judges(&settings, &task, &slots(Some(true))), "general, checks");
+    }
+}
+
+/// What a plan's tasks are judged by: its own reviewers, and the checks beside them. Phases have a phase for checks.
+#[test]
+fn checks_sit_beside_the_reviewers_of_every_preset_without_a_phase_for_them() {
+    let seats = |preset: &str| {
+        let workflow = with_found("").workflow(preset).expect("a workflow");
+        let gates = workflow.phases.iter().filter(|phase| phase.is_gate()).filter_map(|phase| phase.judge());
+        let names = gates
+            .map(|judge| judge.gate.reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("+"));
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(seats("plan"), "spec+code+checks");
+    assert_eq!(seats("loops"), "general+checks");
+    assert!(!seats("phases").contains("checks"), "{}", seats("phases"));
+}

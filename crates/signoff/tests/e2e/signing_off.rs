@@ -1,0 +1,243 @@
+//! What is approved by default: review without being asked for, the project's checks, and an exit code that scripts can
+//! trust.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, changes, developer};
+
+/// A reviewer is configured, played by the scripted agent.
+const REVIEWER: &str = "[reviewers.general]\nagent = \"scripted\"\n";
+
+fn project(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    project.configure(more);
+    project
+}
+
+fn says(answer: &str) -> impl FnOnce(Script) -> Script {
+    let rule = Rule::role("review").say(answer);
+    move |script| developer(script).rule(rule)
+}
+
+fn state(project: &Project, task: usize) -> String {
+    let row = project.run(&["status", "--json"]).json()["tasks"][task - 1].clone();
+    format!("{} {} {}", row["state"].as_str().unwrap(), row["final_verdict"], row["outcome"])
+}
+
+/// What a script prints that pushes whatever `signoff work` was content with.
+fn pushed(project: &Project, work: &str) -> String {
+    let said =
+        project.env.shell(&format!("{PROGRAM} {work} >/dev/null 2>&1 && echo pushed || echo stopped: $?"));
+    said.stdout.trim().to_owned()
+}
+
+/// One outcome: its name, what the agents do, and how the task is added.
+type Outcome = (&'static str, fn(Script) -> Script, &'static [&'static str]);
+
+const OUTCOMES: [Outcome; 10] = [
+    ("approved", |script| says(APPROVED)(script), &[]),
+    ("review turned off", |script| says(APPROVED)(script), &["--no-review"]),
+    ("MAX_CYCLES_REACHED", |script| says(&changes("wrong"))(script), &["--max-cycles", "1"]),
+    ("NEEDS_DISCUSSION", |script| says("Why?\n\n**Verdict: NEEDS_DISCUSSION**\n")(script), &[]),
+    ("unreadable reviews", |script| says("Nice.\n")(script), &["--max-cycles", "1"]),
+    ("reviewer failed", |script| developer(script).rule(Rule::role("review").exit(3)), &[]),
+    ("implementer failed", |script| script.rule(Rule::role("implement").exit(3)), &[]),
+    ("nothing changed", |script| script.rule(Rule::role("implement").say("Done.\n")), &[]),
+    (
+        "fixer failed",
+        |script| {
+            let script = script.rule(Rule::role("fix").exit(3));
+            says(&changes("wrong"))(script)
+        },
+        &[],
+    ),
+    ("asks", |script| says(&changes("wrong"))(script), &["--max-cycles", "1", "asks"]),
+];
+
+#[test]
+fn work_and_then_push_pushes_only_what_is_approved() {
+    let mut table = String::new();
+    for (name, script, add) in OUTCOMES {
+        let asks = if add.contains(&"asks") { "[gate]\non_exhausted = \"ask\"\n" } else { "" };
+        let project = project(script, &format!("{REVIEWER}{asks}"));
+        let flags = add.iter().copied().filter(|flag| *flag != "asks");
+        project.run(&["add", "Add login"].into_iter().chain(flags).collect::<Vec<_>>());
+        let (first, again) = (pushed(&project, "work"), pushed(&project, "work"));
+        let (named, lenient) = (pushed(&project, "work 1"), pushed(&project, "--lenient work 1"));
+        let state = state(&project, 1);
+        table += &format!("{name}: {first}; again {again}; named {named}; lenient {lenient} ({state})\n");
+        let done = state.starts_with("approved ") || state.starts_with("unreviewed ");
+        assert_eq!(first == "pushed", done, "{name}: {state}");
+        assert_eq!(named == "pushed", done, "{name}: {state}");
+    }
+    insta::assert_snapshot!(table, @"
+    ");
+}
+
+#[test]
+fn review_is_on_where_a_reviewer_is_configured() {
+    let project = project(says(APPROVED), REVIEWER);
+    project.run(&["add", "Add login"]);
+    project.run(&["add", "Add logout", "--no-review"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
+    assert_eq!(state(&project, 2), "unreviewed null null");
+    assert_eq!(project.run(&["add", "Add it", "-a", "--no-review"]).code, Some(2));
+    // What the configuration turns off, a task can still ask for.
+    project.configure(&format!("{REVIEWER}[defaults]\nauto_review = false\n"));
+    project.run(&["add", "Add tea"]);
+    project.run(&["add", "Add coffee", "-a"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(state(&project, 3), "unreviewed null null");
+    assert_eq!(state(&project, 4), r#"approved "APPROVED" "approved""#);
+}
+
+#[test]
+fn where_there_is_neither_a_reviewer_nor_a_check_nothing_is_reviewed() {
+    let project = project(says(APPROVED), "");
+    project.run(&["add", "Add login"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0));
+    assert!(worked.stdout.contains("○ Task #1 completed (not reviewed)"), "{worked}");
+}
+
+/// A project whose `make test` passes as long as nobody writes `broken`.
+fn checked(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
+    let project = Project::with_agent(PROGRAM, script);
+    project
+        .env
+        .write("Makefile", "test:\n\t@test ! -f broken || { echo 'broken:1: it is broken'; exit 1; }\n");
+    project.configure(more);
+    project
+}
+
+#[test]
+fn a_check_that_is_found_in_the_base_is_the_gate_where_no_reviewer_is() {
+    let project = checked(
+        |script| {
+            script
+                .rule(Rule::role("implement").write("broken", "yes\n").say("Done.\n"))
+                .rule(Rule::role("fix").shell("git rm -q broken && echo fixed > auth.txt").say("Fixed.\n"))
+        },
+        "",
+    );
+    project.run(&["add", "Add login"]);
+    insta::assert_snapshot!(project.run(&["work"]), @"
+    ");
+    assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
+    assert!(project.calls().of_role("review").next().is_none());
+}
+
+#[test]
+fn a_task_with_a_failing_test_is_not_approved_whatever_its_reviewer_says() {
+    let broken = |script: Script| {
+        script
+            .rule(Rule::role("implement").write("broken", "yes\n").say("Done.\n"))
+            .rule(Rule::role("fix").append("broken", "still\n").say("Fixed.\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    };
+    let project = checked(broken, REVIEWER);
+    project.run(&["add", "Add login", "--max-cycles", "2"]);
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    assert_eq!(state(&project, 1), r#"needs_you "MAX_CYCLES_REACHED" "exhausted""#);
+}
+
+/// The branch under review may say what it likes about checks.
+#[test]
+fn what_the_branch_says_about_checks_does_not_count() {
+    let disarms = |script: Script| {
+        let disarm = Rule::role("implement").write("broken", "yes\n").write("Makefile", "test:\n\t@true\n");
+        script.rule(disarm.say("Done.\n")).rule(Rule::role("fix").append("broken", "still\n").say("Fixed.\n"))
+    };
+    // The commands are those of the base; what `make` reads is the work's.
+    let project = checked(disarms, "[checks]\ntest = \"test ! -f broken\"\n");
+    project.run(&["add", "Add login", "--max-cycles", "1"]);
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    // A check that comes with the work is none of its gate.
+    let brings = |script: Script| {
+        script.rule(Rule::role("implement").write("Makefile", "test:\n\t@false\n").say("Done.\n"))
+    };
+    let project = self::project(brings, "");
+    project.run(&["add", "Add login"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(state(&project, 1), "unreviewed null null");
+}
+
+#[test]
+fn checks_work_in_a_copy_that_is_thrown_away() {
+    let project = checked(|script| developer(script), "");
+    project.env.write("Makefile", "test:\n\t@touch made-by-the-check && test -f auth.txt\n");
+    project.commit("Check more");
+    project.run(&["add", "Add login"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    let listed = project.env.shell("find .signoff/worktrees -name made-by-the-check; ls .signoff/worktrees");
+    assert!(!listed.stdout.contains("made-by-the-check") && !listed.stdout.contains("copy"), "{listed}");
+}
+
+#[test]
+fn retry_exits_by_the_task_that_was_asked_for() {
+    let project = project(
+        |script| {
+            script
+                .rule(Rule::role("implement").task("1").call(1).exit(3))
+                .rule(Rule::role("implement").task("2").exit(3))
+                .rule(Rule::role("implement").write("auth-{task}.txt", "login\n").say("Done.\n"))
+                .rule(Rule::role("review").say(APPROVED))
+        },
+        REVIEWER,
+    );
+    project.run(&["add", "Add login"]);
+    project.run(&["add", "Add logout"]);
+    assert_eq!(project.run(&["work"]).code, Some(1));
+    let retried = project.run(&["retry", "1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert_eq!(project.run(&["retry", "2"]).code, Some(1));
+    assert_eq!(project.run(&["answer", "999", "retry"]).code, Some(2));
+    let unknown = project.run(&["answer", "999", "retry"]).stderr;
+    assert!(unknown.contains("there is no open question 999"), "{unknown}");
+}
+
+#[test]
+fn work_that_has_landed_says_so_and_suggests_nothing_more() {
+    let project = project(says(APPROVED), REVIEWER);
+    project.run(&["add", "Add login"]);
+    project.run(&["work"]);
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("Next: signoff diff 1, then signoff merge 1"), "{shown}");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+    let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!(row["state"], "landed");
+    assert!(row["landed_commit"].is_string() && row["run_commit"].is_null(), "{row}");
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(!shown.contains("Next:"), "{shown}");
+    assert_eq!(project.run(&["show", "1", "--json"]).json()["task"]["state"], "landed");
+}
+
+#[test]
+fn findings_below_the_bar_are_told_with_the_approval() {
+    let answer = "- [HIGH] auth.txt:1 it can be guessed\n\n**Verdict: CHANGES_REQUESTED**\n";
+    let project = project(says(answer), &format!("{REVIEWER}[gate]\nfail_on = \"NONE\"\n"));
+    project.run(&["add", "Add login"]);
+    let worked = project.run(&["work"]);
+    assert_eq!(worked.code, Some(0), "{worked}");
+    assert!(
+        worked.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle, 1 open finding)"),
+        "{worked}"
+    );
+    let status = project.run(&["status"]).stdout;
+    assert!(status.contains("completed  APPROVED (1 cycle), 1 open finding"), "{status}");
+}
+
+/// A minor note beside a pass is shown and kept.
+#[test]
+fn minor_notes_are_shown_and_kept() {
+    let answer = "Fine.\n\n- auth.txt:1 a shorter name would do\n\n**Verdict: APPROVED**\n";
+    let project = project(says(answer), REVIEWER);
+    project.run(&["add", "Add login"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("note by general: auth.txt:1 a shorter name would do"), "{shown}");
+}
