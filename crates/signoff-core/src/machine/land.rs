@@ -11,11 +11,12 @@ use crate::workflow::{Landing, PhaseKind};
 /// The name under which the merge queue stands in the ledger.
 pub const LANDING: &str = "landing";
 
-/// The work is finished: it lands, waits for its group to land, or stays where it is.
+/// The work is finished: it lands, waits for its group to land, or stays where it is. An empty diff never lands.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+    let lands = outcome.carries_on() && !this.is_unchanged();
     this.stage = match policy.workflow.landing {
-        Landing::Each if outcome.carries_on() => Stage::Landing { slot: this.new_slot(), outcome, reason },
-        Landing::Group if outcome.carries_on() => Stage::AwaitingLanding { outcome, reason },
+        Landing::Each if lands => Stage::Landing { slot: this.new_slot(), outcome, reason },
+        Landing::Group if lands => Stage::AwaitingLanding { outcome, reason },
         Landing::None | Landing::Each | Landing::Group => {
             Stage::Done(Ending { outcome, reason, again: Again::Nothing })
         }
@@ -26,7 +27,9 @@ pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
 pub fn granted(this: &mut Loop, policy: &Policy) {
     let (outcome, reason) = match &this.stage {
         Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
-        Stage::Done(Ending { outcome, reason, .. }) if outcome.carries_on() && !this.landed => {
+        Stage::Done(Ending { outcome, reason, .. })
+            if outcome.carries_on() && !this.landed && !this.is_unchanged() =>
+        {
             (outcome.clone(), *reason)
         }
         Stage::Queued

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use signoff_core::merge::Merged;
 use signoff_core::review::Finding;
 
-use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
+use super::{Attempt, ClaimLine, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
 use crate::attention::{self, Scene};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
 use crate::{status, words};
@@ -128,8 +128,19 @@ fn finding(line: &LedgerLine) -> Vec<String> {
         line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
     let sources = cut(&found.sources.join(", "), SENTENCE);
     lines.push(format!("             reported by {sources} in {}", cycles.join(", ")));
+    lines.extend(line.claims.iter().map(claim));
     lines.extend(line.decisions.iter().map(decision));
     lines
+}
+
+/// What a fixer says, which nobody has to believe.
+fn claim(claim: &ClaimLine) -> String {
+    let evidence = match cut(&claim.evidence, SENTENCE) {
+        text if text.is_empty() => String::new(),
+        text => format!(": {text}"),
+    };
+    let (attempt, word) = (&claim.attempt, claim.claim.replace('_', " "));
+    format!("             the fixer ({attempt}) says {word}{evidence}")
 }
 
 fn decision(settled: &Settled) -> String {
