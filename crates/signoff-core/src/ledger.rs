@@ -8,11 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Commit, FindingId, ReviewerName};
+use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use crate::review::{Bar, Finding, Review};
 
+mod claim;
 mod matching;
 mod round;
+
+pub use claim::{Claim, ClaimKind, RecordedClaim, read_claims};
 
 /// Where a finding stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -80,6 +83,9 @@ pub struct Entry {
     /// The rounds in which it was reported.
     pub seen: Vec<Round>,
     pub decisions: Vec<Decision>,
+    /// What fixers said about it, oldest first. Only reviewers and people decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<RecordedClaim>,
 }
 
 /// What a round changed: the measure of convergence. An id is in one list at most.
@@ -147,6 +153,15 @@ impl Ledger {
         };
         entry.decide(decision);
         true
+    }
+
+    /// Keeps what a fixer says about findings; their states stay as they are. Claims about unknown findings are dropped.
+    pub fn claim(&mut self, (attempt, commit): (AttemptId, &Commit), claims: Vec<Claim>) {
+        for Claim { finding, kind, evidence } in claims {
+            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.finding.id == finding) {
+                entry.claims.push(RecordedClaim { kind, evidence, attempt, commit: commit.clone() });
+            }
+        }
     }
 
     /// Open findings at or above the bar, in ledger order.

@@ -47,11 +47,15 @@ pub struct Policy {
     pub workflow: Workflow,
     /// Nobody is there to answer: a question ends the loop instead.
     pub no_ask: bool,
+    /// Nothing is fixed before at least one review could be read. Logs of older programs do not have it: what they
+    /// record was done without.
+    #[serde(default)]
+    pub fix_needs_review: bool,
 }
 
 impl Policy {
     pub fn of(workflow: Workflow) -> Self {
-        Self { workflow, no_ask: false }
+        Self { workflow, no_ask: false, fix_needs_review: true }
     }
 
     fn phase(&self, index: usize) -> Option<&Phase> {
@@ -93,11 +97,14 @@ pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
 
 fn take(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
+        Event::BaseSet { .. } if this.is_done() => {}
+        Event::BaseSet { tree } => this.base = Some(tree),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
         Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
+        Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims),
         Event::CheckEnded { attempt, report } => judge::check_ended(this, attempt, report, policy),
         Event::ReviewArrived { attempt, review } => judge::review_arrived(this, attempt, *review, policy),
         Event::FixesCombined { attempt, head } => fix::combined(this, attempt, head, policy),

@@ -36,7 +36,9 @@ pub use material::{CHARACTER_CAP, Capped, cap, fenced, one_line};
 pub use other_loops::{OtherLoop, summary as other_loops_summary};
 pub use plan_document::{PlanDocumentContext, plan_document};
 pub use planner::{AnswerBy, EnumerateContext, PlanContext, PlannedTask, SecondTry, enumerate, plan};
-pub use review::{Document, DocumentKind, Extent, Rereview, ReviewContext, Subject, Work, review};
+pub use review::{
+    Document, DocumentKind, Extent, Rereview, ReviewContext, Subject, UnreadableAnswer, Work, review,
+};
 pub use simplify::{SimplifyContext, simplify};
 pub use task_brief::TaskBrief;
 

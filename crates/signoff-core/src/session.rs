@@ -174,9 +174,11 @@ fn means(event: &Event) -> Means {
         | Event::FixesCombined { .. }
         | Event::FixesOverlapped { .. }
         | Event::LandingEnded { .. }
+        | Event::BaseSet { .. }
         | Event::Started { .. }
         | Event::Imported { .. }
         | Event::ItemsPlanned { .. }
+        | Event::FindingsClaimed { .. }
         | Event::BudgetReached
         | Event::Resumed { .. }
         | Event::CheckpointBegan { .. }

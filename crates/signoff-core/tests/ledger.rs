@@ -1,8 +1,8 @@
 //! The ledger over several rounds, as stories and as laws.
 
 use proptest::prelude::*;
-use signoff_core::ids::{Commit, FindingId, ReviewerName};
-use signoff_core::ledger::{DecidedBy, Decision, Ledger, Round, RoundChange, State};
+use signoff_core::ids::{AttemptId, Commit, FindingId, ReviewerName};
+use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, RoundChange, State};
 use signoff_core::review::{Bar, Finding, Inconclusive, Review, ReviewerKind, Severity, Verdict};
 use signoff_core::similarity::assign_ids;
 
@@ -394,6 +394,30 @@ proptest! {
             let now = ledger.get(&entry.finding.id).unwrap().state;
             prop_assert!(approved || now == State::Open, "{entry:?}");
         }
+    }
+
+    #[test]
+    fn a_claim_changes_nothing_but_the_list_of_claims(panels in any_loop(), more in any_loop(), kind in 0..3usize) {
+        let mut ledger = recorded(&panels);
+        let mut unclaimed = ledger.clone();
+        let ids: Vec<FindingId> = ledger.entries().iter().map(|entry| entry.finding.id.clone()).collect();
+        let claim = |finding: &FindingId| Claim {
+            finding: finding.clone(),
+            kind: ClaimKind::ALL[kind],
+            evidence: "so says the fixer".into(),
+        };
+        let unknown = Claim { finding: "f-unknown".into(), ..claim(&"".into()) };
+        ledger.claim((AttemptId(3), &Commit::new("c3")), ids.iter().map(claim).chain([unknown]).collect());
+        for panel in &more {
+            prop_assert_eq!(ledger.record(&round(9), panel), unclaimed.record(&round(9), panel));
+        }
+        for id in &ids {
+            prop_assert_eq!(ledger.get(id).unwrap().claims.len(), 1);
+        }
+        let states = |ledger: &Ledger| -> Vec<_> {
+            ledger.entries().iter().map(|entry| (entry.finding.clone(), entry.state, entry.decisions.clone())).collect()
+        };
+        prop_assert_eq!(states(&ledger), states(&unclaimed));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use signoff_core::config;
 use signoff_core::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Job, JobKind, Loop, Policy, Stage};
 use signoff_core::policy::Gate;
+use signoff_core::review::Inconclusive;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::state_v4::State;
 use signoff_core::task::{TaskSpec, TaskType};
@@ -50,6 +51,8 @@ pub struct Assignment {
     pub researched: Vec<AttemptId>,
     /// Why the answer of the attempt before was refused, if it was.
     pub refused: Option<String>,
+    /// This reviewer's last answer about the same commit, where it could not be read.
+    pub unreadable: Option<Inconclusive>,
 }
 
 /// A part of a run that carries no task.

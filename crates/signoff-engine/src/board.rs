@@ -9,8 +9,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use signoff_core::group::{self, Run, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::machine::{self, Event, Failure, LandReport, Loop, Panel, Policy, Seat, Stage};
-use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage};
+use signoff_core::machine::{
+    self, Event, Failure, Job, JobKind, LandReport, Loop, Panel, Policy, Seat, Stage,
+};
+use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage, Verdict};
 use signoff_core::session::Sessions;
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
@@ -289,6 +291,21 @@ impl Worked {
             | Stage::Done(_) => false,
         };
         self.refused().filter(|_| again)
+    }
+
+    /// Why a reviewer's last answer about the commit at hand could not be read, if that is how it ended.
+    pub fn unreadable(&self, job: &Job) -> Option<Inconclusive> {
+        let JobKind::Review { reviewer, commit, .. } = &job.kind else { return None };
+        let last = self.last_round.as_ref().filter(|round| round.commit == *commit);
+        let earlier = || last?.reviews.iter().find(|review| review.reviewer == *reviewer);
+        match &self.round.get(reviewer).or_else(earlier)?.verdict {
+            Verdict::Inconclusive(Inconclusive::Missing(_))
+            | Verdict::Approved
+            | Verdict::ApprovedWithMinor
+            | Verdict::ChangesRequested
+            | Verdict::NeedsDiscussion => None,
+            Verdict::Inconclusive(why) => Some(why.clone()),
+        }
     }
 
     /// Whoever brings together what helpers found must know which of them came back.

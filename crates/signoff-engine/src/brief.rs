@@ -10,7 +10,7 @@ use signoff_core::merge::merge;
 use signoff_core::prompt::{
     self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
     ImplementContext, LeftOut, OtherLoop, PlanContext, Rereview, ReviewContext, SecondTry, Subject,
-    TaskBrief, Work,
+    TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Bar, Finding, Review};
 use signoff_core::source::planner::Planned;
@@ -34,6 +34,8 @@ pub struct Material {
     pub diff: Option<Arc<Diff>>,
     /// Answers nobody could read, for the fixer to make sense of.
     pub unread: Option<String>,
+    /// The reviewer's last answer, where it could not be read.
+    pub unreadable: Option<String>,
     /// The review that an improvement answers.
     pub last_review: Option<String>,
     /// The final message of the attempt before.
@@ -310,11 +312,14 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         item: item(task, (&done, &later)),
     };
     let (open, noted, settled) = (to_judge(task), noted(task), settled(task));
+    let claimed: Vec<&Entry> = open.iter().filter_map(|finding| task.state.ledger.get(&finding.id)).collect();
+    let answer = material.unreadable.as_deref().unwrap_or_default();
     let shown = documents(task);
     let again = Rereview {
         attempt: task.job.cycle.saturating_sub(1).max(task.state.tally.fixes),
         extent: extent(task),
         open: &open,
+        claimed: &claimed,
         settled: &settled,
         previous_follow_up: follow_up(task),
     };
@@ -326,6 +331,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         subject: written(task, material, work).unwrap_or_else(|| subject(task, work, &shown)),
         noted: if is_again(task) { &[] } else { &noted },
         rereview: is_again(task).then_some(again),
+        unreadable: task.unreadable.as_ref().map(|why| UnreadableAnswer { text: answer, why }),
     })
 }
 

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
-use signoff_core::machine::{self, Effect, Event, Head, Loss};
+use signoff_core::machine::{self, Effect, Event, Head, Loss, WorkReport};
 use signoff_core::source::planner::Planned;
 use signoff_core::state_v4;
 use signoff_core::wire::{Fact, LoopFact};
@@ -318,13 +318,14 @@ impl<'r> Dispatcher<'r> {
             driven.placing.remove(loop_id);
         }
         match result {
-            Ok(Placed { place, head, note }) => {
+            Ok(Placed { place, head, base_tree, note }) => {
                 if let Some(note) = note {
                     self.renderer.take(&Notice::Note(&note));
                 }
                 let Place { base, worktree } = place;
                 let begins = self.begins(run, loop_id, head);
                 let mut before = vec![LoopFact::Placed { base, worktree }];
+                before.extend(base_tree.map(|tree| LoopFact::Moved(Event::BaseSet { tree })));
                 before.extend(self.planned_elsewhere(run, loop_id));
                 self.loop_event(run, loop_id, begins, before)
             }
@@ -409,7 +410,15 @@ impl<'r> Dispatcher<'r> {
         let noted = notes.into_iter().map(|note| LoopFact::Noted { attempt, note });
         let before = [LoopFact::Used { attempt, usage }].into_iter().chain(noted).chain(facts).collect();
         match end {
-            End::Event(event) => self.loop_event(run, &loop_id, *event, before),
+            End::Event(event) => {
+                let no_work =
+                    matches!(*event, Event::WorkEnded { report: WorkReport::NoWorkLeft { .. }, .. });
+                self.loop_event(run, &loop_id, *event, before)?;
+                if no_work {
+                    self.give_back(run, &loop_id);
+                }
+                Ok(())
+            }
             End::Stopped => {
                 let lost = Event::AttemptLost { attempt, loss: Loss::Interrupted };
                 self.loop_event(run, &loop_id, lost, before)

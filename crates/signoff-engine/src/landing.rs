@@ -256,13 +256,14 @@ fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, 
     }
     // From here on reviewers are shown what this loop adds to what landed before it.
     let placed = LoopFact::Placed { base: back.onto.clone(), worktree: place.worktree.clone() };
+    let base = Event::BaseSet { tree: shop.repository.tree_of(&back.onto)? };
     let (head, findings) = (back.head.clone(), back.findings.clone());
     let event = if findings.is_empty() {
         Event::HeadMoved { head }
     } else {
         Event::LandingEnded { attempt: task.job.attempt, report: LandReport::SentBack { head, findings } }
     };
-    Ok(Landed { facts: vec![placed], ..Landed::event(event) })
+    Ok(Landed { facts: vec![placed, LoopFact::Moved(base)], ..Landed::event(event) })
 }
 
 /// Takes the loop's worktree away; its branch stays. What cannot be taken away is no reason to fail.

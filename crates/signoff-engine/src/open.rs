@@ -22,12 +22,12 @@ pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>
         after: false,
         ..RunPolicy::of(&workflow, jobs)
     };
-    Ok(opened(policy, Policy { workflow, no_ask }))
+    Ok(opened(policy, Policy { no_ask, ..Policy::of(workflow) }))
 }
 
 /// A run that fills its slots from a tracker or the queue, as `policy` says.
 pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
-    opened(policy, Policy { workflow, no_ask })
+    opened(policy, Policy { no_ask, ..Policy::of(workflow) })
 }
 
 /// A run over the tasks of a plan, one after the other on one branch.
@@ -39,7 +39,7 @@ pub fn chain(
 ) -> Vec<Fact> {
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
     let expected = Expected::of(&workflow);
-    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::of(workflow) });
     facts.extend(tasks.into_iter().flat_map(|one| added(one, run.branch(), expected)));
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
     facts
@@ -48,7 +48,7 @@ pub fn chain(
 /// A run that makes tasks of a specification and works them group by group.
 pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bool) -> Vec<Fact> {
     let (name, text) = (spec.title.clone(), spec.description.clone());
-    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::of(workflow) });
     facts.insert(1, Fact::Run(RunFact::Specified { name, text }));
     facts
 }
@@ -62,7 +62,7 @@ pub fn single(
 ) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
     let added = added((task, spec), branch, Expected::of(&workflow));
-    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::of(workflow) });
     facts.extend(added);
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
     facts
@@ -79,8 +79,8 @@ pub fn added((task, spec): (TaskId, TaskSpec), branch: String, expected: Expecte
 /// One gate over the checkout, no fixing.
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::of(&workflow, 1) };
-    let governed = LoopFact::Governed { policy: Box::new(Policy { workflow: workflow.clone(), no_ask }) };
-    let mut facts = opened(policy, Policy { workflow, no_ask });
+    let governed = LoopFact::Governed { policy: Box::new(Policy { no_ask, ..Policy::of(workflow.clone()) }) };
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::of(workflow) });
     facts.push(Fact::Loop(LoopId::checkout(), governed));
     let groups = vec![vec![LoopId::checkout()]];
     facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));

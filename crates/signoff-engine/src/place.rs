@@ -99,6 +99,18 @@ pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
 
 /// Makes the place, or finds it again where a killed program left it.
 pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
+    let placed = made(shop, store, wish)?;
+    // Those who look at a plan look at no diff.
+    if wish.loop_id == LoopId::planning() {
+        return Ok(placed);
+    }
+    let is_at_base = placed.head.commit == placed.place.base;
+    let base_tree =
+        if is_at_base { placed.head.tree.clone() } else { shop.repository.tree_of(&placed.place.base)? };
+    Ok(Placed { base_tree: Some(base_tree), ..placed })
+}
+
+fn made(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
     if wish.loop_id.serves_the_run() {
         return of_part(shop, wish);
     }
@@ -159,7 +171,7 @@ fn of_part(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
     })?;
     let head = worktree.head()?;
     let base = wish.looks_at.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
-    Ok(Placed { place: Place { base, worktree: shown(&path) }, head, note: None })
+    Ok(Placed { place: Place { base, worktree: shown(&path) }, head, base_tree: None, note: None })
 }
 
 /// The commit of a task that its reviewers or a person approved. What came after it, nobody reviewed.
@@ -247,7 +259,8 @@ fn attach(shop: &Workshop, path: &Path, branch: &str, start: &Commit) -> Result<
     let worktree = shop.repository.add_worktree(&NewWorktree { path, branch, start })?;
     worktree.copy_files(shop.settings.copied_into_worktrees())?;
     let head = worktree.head()?;
-    Ok(Placed { place: Place { base: head.commit.clone(), worktree: shown(path) }, head, note: None })
+    let place = Place { base: head.commit.clone(), worktree: shown(path) };
+    Ok(Placed { place, head, base_tree: None, note: None })
 }
 
 /// A throw-away copy of the checkout as it is, uncommitted work included.
@@ -260,7 +273,8 @@ fn of_checkout(shop: &Workshop, wish: &Wish) -> Result<Placed, EngineError> {
         None => shop.repository.base()?,
     };
     let base = forked(shop, &base, &commit)?;
-    Ok(Placed { place: Place { base, worktree: shown(&path) }, head: worktree.head()?, note: None })
+    let place = Place { base, worktree: shown(&path) };
+    Ok(Placed { place, head: worktree.head()?, base_tree: None, note: None })
 }
 
 /// Where two lines of work parted; the first one itself if they have nothing in common.

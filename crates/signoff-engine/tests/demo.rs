@@ -79,6 +79,7 @@ impl Demo {
             subject: Subject::Task(work),
             noted: &[],
             rereview: None,
+            unreadable: None,
         });
         let said = self.play("review", kind.word(), &prompt);
         let answer = contract::Answer { text: said.as_bytes(), tool: None };

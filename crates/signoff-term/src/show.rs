@@ -15,7 +15,7 @@ use signoff_core::wire::{Fact, Recorded};
 
 pub use attempt::Attempt;
 pub use folded::Folded;
-pub use shape::{Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
+pub use shape::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
 pub use text::text;
 
 /// `show ID --json`.
@@ -67,9 +67,11 @@ impl PersonsDecision {
                 let DecidedBy::Person(by) = &decision.by else { return None };
                 ("dispute", by, some(finding.as_str()), some(&decision.evidence))
             }
-            Event::Started { .. }
+            Event::BaseSet { .. }
+            | Event::Started { .. }
             | Event::Imported { .. }
             | Event::ItemsPlanned { .. }
+            | Event::FindingsClaimed { .. }
             | Event::WorkEnded { .. }
             | Event::CheckEnded { .. }
             | Event::ReviewArrived { .. }

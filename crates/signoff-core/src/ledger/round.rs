@@ -101,7 +101,7 @@ fn opened(finding: &Finding, ids: &mut BTreeSet<FindingId>) -> Entry {
         finding.id = numbered(&family, count);
         count += 1;
     }
-    Entry { finding, state: State::Open, seen: Vec::new(), decisions: Vec::new() }
+    Entry { finding, state: State::Open, seen: Vec::new(), decisions: Vec::new(), claims: Vec::new() }
 }
 
 fn change(entries: &[Entry], before: &[State], reports: &Reports) -> RoundChange {

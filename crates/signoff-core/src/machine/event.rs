@@ -7,8 +7,8 @@ use super::failure::Failure;
 use super::outcome::Outcome;
 use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
 use crate::heard::Trouble;
-use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
-use crate::ledger::Decision;
+use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
+use crate::ledger::{Claim, Decision};
 use crate::review::{Finding, Review};
 use crate::workflow::Role;
 
@@ -16,6 +16,11 @@ use crate::workflow::Role;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// The tree that the loop's diff begins at. Logs of older programs do not have it, nor do loops whose reviewers
+    /// judge an answer instead of a diff.
+    BaseSet {
+        tree: Tree,
+    },
     /// The worktree is there, at this commit.
     Started {
         head: Head,
@@ -35,6 +40,13 @@ pub enum Event {
     WorkEnded {
         attempt: AttemptId,
         report: WorkReport,
+    },
+    /// What a fixer says about the findings it was given, recorded just before its end.
+    FindingsClaimed {
+        attempt: AttemptId,
+        /// What the fixer left.
+        commit: Commit,
+        claims: Vec<Claim>,
     },
     CheckEnded {
         attempt: AttemptId,
@@ -195,6 +207,8 @@ pub enum WorkReport {
     Incomplete { head: Head },
     /// The agent gave up.
     Stuck { head: Head, reason: String },
+    /// The agent says that its tracker has no work left, and changed nothing.
+    NoWorkLeft { head: Head },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -387,9 +401,11 @@ impl Event {
             | Self::AttemptLost { attempt, .. }
             | Self::BudgetRefused { attempt }
             | Self::RateLimited { attempt, .. } => Some(*attempt),
-            Self::Started { .. }
+            Self::BaseSet { .. }
+            | Self::Started { .. }
             | Self::Imported { .. }
             | Self::ItemsPlanned { .. }
+            | Self::FindingsClaimed { .. }
             | Self::BudgetReached
             | Self::Resumed { .. }
             | Self::CheckpointBegan { .. }

@@ -3,7 +3,7 @@
 use super::outcome::{Again, Ending, Outcome, Reason};
 use super::state::{Asked, GateEnd, GateRecord, Loop, Panel, Question, Stage};
 use super::{Choice, Policy, checkpoint, judge, land, work};
-use crate::policy::{ExhaustedAs, OnExhausted};
+use crate::policy::{ExhaustedAs, OnExhausted, OnFailure};
 use crate::workflow::{PhaseKind, Restarting};
 
 /// Begins the phase the loop stands at, passing over what is switched off; past the last one it is done.
@@ -57,8 +57,24 @@ pub fn sign_off(this: &mut Loop, policy: &Policy) {
     if checkpoint::is_reopened(this, policy) {
         return;
     }
+    let is_judged = policy.workflow.phases.iter().any(|phase| phase.judge().is_some() && !phase.is_off());
+    if this.is_unchanged() && is_judged {
+        return nothing_to_review(this, policy);
+    }
     let (outcome, reason) = worth(this, policy);
     land::conclude(this, outcome, reason, policy);
+}
+
+/// The work changes nothing. That is never an approval: a person decides how to go on.
+pub fn nothing_to_review(this: &mut Loop, policy: &Policy) {
+    let has_findings = judge_here(this, policy).is_some() && !judge::blocking(this, policy).is_empty();
+    let has_agent = policy.workflow.phases.iter().any(|phase| phase.judge().is_none());
+    let again = match (has_findings, has_agent) {
+        (true, _) => Again::Fix,
+        (false, true) => Again::Work,
+        (false, false) => Again::Nothing,
+    };
+    end(this, Outcome::NothingToReview, Reason::NothingToReview, again);
 }
 
 fn worth(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
@@ -111,6 +127,7 @@ fn has_next_pass(this: &Loop, policy: &Policy) -> bool {
 
 /// A gate's bound is reached: none of the ways on is a pass.
 pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
+    let reason = or_unclear(this, reason, policy);
     let Some(judge) = judge_here(this, policy) else {
         let again = resume(this);
         return end(this, Outcome::Failed, reason, again);
@@ -124,6 +141,22 @@ pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
             ask(this, asked, &[Choice::Continue, Choice::Proceed, Choice::Stop], policy);
         }
     }
+}
+
+/// The reason of an end, or that no review could be read where that is what led to it.
+pub fn or_unclear(this: &Loop, reason: Reason, policy: &Policy) -> Reason {
+    let is_unclear = policy.fix_needs_review && this.has_only_unclear_reviews();
+    if is_unclear { Reason::UnclearReview } else { reason }
+}
+
+/// No review could be read, so there is nothing to fix: the loop stops, or goes on unreviewed where its gate says so.
+pub fn unclear(this: &mut Loop, policy: &Policy) {
+    let Some(judge) = judge_here(this, policy) else { return };
+    if judge.gate.on_failure == OnFailure::Proceed {
+        return note(this, Reason::UnclearReview, policy);
+    }
+    let again = resume(this);
+    end(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview, again);
 }
 
 /// Goes on past a gate with its findings open.
@@ -145,7 +178,16 @@ pub fn ask(this: &mut Loop, about: Asked, choices: &[Choice], policy: &Policy) {
     if policy.no_ask {
         let exhausted = matches!(about, Asked::Exhausted(_));
         let again = if exhausted { Again::Fix } else { resume(this) };
-        return end(this, Outcome::Failed, Reason::NoOneToAsk, again);
+        let reason = match about {
+            Asked::UnclearReview { .. } => or_unclear(this, Reason::NoOneToAsk, policy),
+            Asked::PartialReview { .. }
+            | Asked::NoReview { .. }
+            | Asked::Exhausted(_)
+            | Asked::FixerFailed
+            | Asked::ImplementerFailed
+            | Asked::Discussion { .. } => Reason::NoOneToAsk,
+        };
+        return end(this, Outcome::Failed, reason, again);
     }
     let mut choices = choices.to_vec();
     let earlier = judge_here(this, policy).map_or(0, |judge| judge.restart_to) < this.at.phase;

@@ -3,7 +3,8 @@
 use super::outcome::{Again, Outcome, Reason};
 use super::state::{Asked, Fix, FixState, Head, Loop, Order, Slot, Stage};
 use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work};
-use crate::ids::{AttemptId, FindingId, ReviewerName};
+use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
+use crate::ledger::Claim;
 use crate::policy::Rung;
 use crate::workflow::Role;
 
@@ -24,7 +25,8 @@ pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
     }
     if only_looks || !work::may_attempt(this, policy) {
         let outcome = finish::exhausted_as(policy.workflow.attempts_exhausted_as);
-        return finish::end(this, outcome, Reason::AttemptsExhausted, Again::Fix);
+        let reason = finish::or_unclear(this, Reason::AttemptsExhausted, policy);
+        return finish::end(this, outcome, reason, Again::Fix);
     }
     let together = || vec![findings.iter().map(|entry| entry.finding.id.clone()).collect()];
     let side_by_side = judge.gate.parallel_fixes && unread.is_empty() && !makes_one_thing(judge.fixer);
@@ -105,7 +107,9 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
     let Some(index) = index_of(this, attempt) else { return };
     let Stage::Fixing { order, .. } = this.stage else { return };
     let head = match report {
-        WorkReport::Complete { head } | WorkReport::Incomplete { head } => head,
+        WorkReport::Complete { head } | WorkReport::Incomplete { head } | WorkReport::NoWorkLeft { head } => {
+            head
+        }
         WorkReport::Stuck { .. } => return work::gave_up(this),
     };
     let apart = match order {
@@ -117,6 +121,13 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
     };
     set(this, index, FixState::Done { apart });
     settle(this, policy);
+}
+
+/// A fixer gives its account, which only reviewers and people act on.
+pub fn claimed(this: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<Claim>) {
+    if index_of(this, attempt).is_some() {
+        this.ledger.claim((attempt, commit), claims);
+    }
 }
 
 /// A fixer ended badly.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outcome::{Outcome, Reason};
 use super::state::{Asked, GateEnd, Loop, Panel, Scope, Seat, Slot, Stage};
-use super::{CheckReport, Choice, Earlier, Policy, finish, fix};
+use super::{CheckReport, Choice, Earlier, Policy, finish, fix, work};
 use crate::ids::{AttemptId, ReviewerName};
 use crate::ledger::{Entry, Round};
 use crate::policy::{Gate, OnFailure, Rereview, Rung};
@@ -17,6 +17,9 @@ pub const CHECKS: &str = "checks";
 /// Comes to a gate anew: its bounds begin again, the numbers of its reviews go on.
 pub fn first(this: &mut Loop, policy: &Policy) {
     begin_counting(this);
+    if has_nothing_to_judge(this, policy) {
+        return finish::nothing_to_review(this, policy);
+    }
     next_cycle(this);
     open(this, Scope::Full, policy);
 }
@@ -69,6 +72,7 @@ fn found_elsewhere(
     policy: &Policy,
 ) {
     let verdict = Verdict::ChangesRequested;
+    this.tally.has_readable |= !findings.is_empty();
     let review = Review { findings, ..Review::of(reviewer, ReviewerKind::General, verdict) };
     // It was found before the first review here.
     let here = round(this, policy);
@@ -79,15 +83,21 @@ fn found_elsewhere(
 
 /// Comes back to it after a fix.
 pub fn again(this: &mut Loop, policy: &Policy) {
+    if has_nothing_to_judge(this, policy) {
+        return finish::nothing_to_review(this, policy);
+    }
     next_cycle(this);
     let scoped =
         finish::judge_here(this, policy).is_some_and(|judge| judge.gate.rereview == Rereview::Scoped);
     open(this, if scoped { Scope::Scoped } else { Scope::Full }, policy);
 }
 
-/// Calls all reviewers at once, on one commit.
+/// Calls all reviewers at once, on one commit. Where the work changes nothing there is nothing to judge.
 pub fn open(this: &mut Loop, scope: Scope, policy: &Policy) {
     let Some(phase) = policy.phase(this.at.phase) else { return finish::sign_off(this, policy) };
+    if has_nothing_to_judge(this, policy) {
+        return finish::nothing_to_review(this, policy);
+    }
     this.unread.clear();
     this.stage = match &phase.kind {
         PhaseKind::Gate(judge) => {
@@ -99,6 +109,14 @@ pub fn open(this: &mut Loop, scope: Scope, policy: &Policy) {
         PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
         PhaseKind::Agent { .. } => return finish::enter(this, policy),
     };
+}
+
+/// Whether the gate here judges the work itself, not a design or a plan for it, and the work changes nothing.
+fn has_nothing_to_judge(this: &Loop, policy: &Policy) -> bool {
+    let phases = &policy.workflow.phases;
+    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
+    let judges_work = before.iter().any(work::implements) || !after.iter().any(work::implements);
+    this.is_unchanged() && judges_work && this.at.phase < phases.len()
 }
 
 fn called(this: &mut Loop) -> Seat {
@@ -113,6 +131,9 @@ pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, polic
     let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
     let review = bound(review, panel);
     this.accounted_for();
+    let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
+    this.tally.has_readable |= is_readable;
+    this.tally.has_unclear |= !is_readable;
     let seat = match &review.verdict {
         Verdict::Inconclusive(_) => {
             let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
@@ -202,6 +223,12 @@ fn settle(this: &mut Loop, policy: &Policy) {
         Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
             let unread = unread(panel);
             record(this, policy);
+            let looks_again = unread.is_empty()
+                && finish::judge_here(this, policy)
+                    .is_some_and(|judge| judge.gate.on_failure == OnFailure::MiniLoop);
+            if policy.fix_needs_review && this.has_only_unclear_reviews() && !looks_again {
+                return finish::unclear(this, policy);
+            }
             not_passed(this, unread, policy);
         }
     }
@@ -361,6 +388,7 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
     this.accounted_for();
     let verdict = |verdict| Review::of(CHECKS.into(), ReviewerKind::Tests, verdict);
     let round = round(this, policy);
+    this.tally.has_readable |= report != CheckReport::NothingToCheck;
     match report {
         CheckReport::Passed => {
             this.ledger.record(&round, &[verdict(Verdict::Approved)]);

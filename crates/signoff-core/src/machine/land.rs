@@ -14,16 +14,17 @@ pub const LANDING: &str = "landing";
 /// The kind of a finding about a file that both sides changed.
 pub const CONFLICT: &str = "conflict";
 
-/// The work is finished: it lands, waits for its group to land, or stays where it is. While a checkpoint review is
-/// under way only a person's word goes past it.
+/// The work is finished: it lands, waits for its group to land, or stays where it is. An empty diff never lands. While a
+/// checkpoint review is under way only a person's word goes past it.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
-    if this.checkpoint.is_some() && outcome.carries_on() && !matches!(outcome, Outcome::Accepted { .. }) {
+    let lands = outcome.carries_on() && !this.is_unchanged();
+    if this.checkpoint.is_some() && lands && !matches!(outcome, Outcome::Accepted { .. }) {
         this.stage = Stage::AwaitingLanding { outcome, reason };
         return;
     }
     this.stage = match policy.workflow.landing {
-        Landing::Each if outcome.carries_on() => Stage::Landing { slot: this.new_slot(), outcome, reason },
-        Landing::Group if outcome.carries_on() => Stage::AwaitingLanding { outcome, reason },
+        Landing::Each if lands => Stage::Landing { slot: this.new_slot(), outcome, reason },
+        Landing::Group if lands => Stage::AwaitingLanding { outcome, reason },
         Landing::None | Landing::Each | Landing::Group => {
             Stage::Done(Ending { outcome, reason, again: Again::Nothing })
         }
@@ -35,7 +36,9 @@ pub fn granted(this: &mut Loop, policy: &Policy) {
     let (outcome, reason) = match &this.stage {
         Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => return,
         Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
-        Stage::Done(Ending { outcome, reason, .. }) if outcome.carries_on() && !this.landed => {
+        Stage::Done(Ending { outcome, reason, .. })
+            if outcome.carries_on() && !this.landed && !this.is_unchanged() =>
+        {
             (outcome.clone(), *reason)
         }
         Stage::Queued

@@ -94,6 +94,8 @@ pub enum Again {
     Resume(Box<Stage>),
     /// One more fix and review.
     Fix,
+    /// Another attempt at the work that the gate was to judge.
+    Work,
     Restart,
     /// Another landing.
     Land {

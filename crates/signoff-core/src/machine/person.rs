@@ -134,6 +134,7 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
         Again::Nothing => {}
         Again::Resume(stage) => take_up(this, *stage, policy),
         Again::Fix => one_more(this, policy),
+        Again::Work => work::redo(this, policy),
         Again::Restart => {
             this.tally.granted.passes += 1;
             finish::restart(this, policy);

@@ -29,6 +29,9 @@ pub struct Loop {
     pub items: u32,
     pub stage: Stage,
     pub head: Head,
+    /// The tree that its diff begins at, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Tree>,
     pub ledger: Ledger,
     pub tally: Tally,
     /// How the gates of this pass ended.
@@ -85,6 +88,12 @@ pub struct Tally {
     pub conflicts: u32,
     /// Reviews opened in the loop's life.
     pub reviews: u32,
+    /// Whether a review of the loop could be read.
+    #[serde(default)]
+    pub has_readable: bool,
+    /// Whether a review of the loop could not be read.
+    #[serde(default)]
+    pub has_unclear: bool,
     /// The jobs that their agents' providers refused, how often in a row.
     pub limited: Vec<Limited>,
     pub granted: Granted,
@@ -318,6 +327,7 @@ impl Default for Loop {
             items: 1,
             stage: Stage::Queued,
             head: Head { commit: Commit::new(""), tree: Tree::new("") },
+            base: None,
             ledger: Ledger::default(),
             tally: Tally::default(),
             gates: Vec::new(),
@@ -380,6 +390,11 @@ impl Loop {
         }
     }
 
+    /// Whether its diff is known to be empty.
+    pub fn is_unchanged(&self) -> bool {
+        self.base.as_ref() == Some(&self.head.tree)
+    }
+
     pub fn is_done(&self) -> bool {
         matches!(self.stage, Stage::Done(_))
     }
@@ -407,9 +422,18 @@ impl Loop {
         if self.at.item > 0 { self.tally.fixes + 1 } else { self.tally.cycle }
     }
 
+    /// Whether it was reviewed, and no review of it could be read.
+    pub fn has_only_unclear_reviews(&self) -> bool {
+        self.tally.has_unclear && !self.tally.has_readable
+    }
+
     /// The final verdict people see.
     pub fn final_verdict(&self) -> Option<FinalWord> {
         let Stage::Done(ending) = &self.stage else { return None };
+        let by_person = ending.outcome.is_approval() || ending.reason == Some(Reason::EditedByPerson);
+        if self.has_only_unclear_reviews() && !by_person {
+            return None;
+        }
         match &ending.outcome {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
             Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,

@@ -1,11 +1,11 @@
 //! Agent phases: an agent at work, its helpers, and the attempts that follow one another.
 
-use super::outcome::{Outcome, Reason};
+use super::outcome::{Again, Outcome, Reason};
 use super::state::{Asked, Head, Hold, Loop, Position, Researcher, Slot, Stage};
 use super::{Choice, Left, Policy, WorkReport, finish, fix, judge};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
-use crate::workflow::{PhaseKind, Role};
+use crate::workflow::{Phase, PhaseKind, Role};
 
 /// The worktree is there.
 pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
@@ -146,6 +146,10 @@ fn worked(this: &mut Loop, report: WorkReport, policy: &Policy) {
             this.head = head;
             gave_up(this);
         }
+        WorkReport::NoWorkLeft { head } => {
+            this.head = head;
+            finish::end(this, Outcome::Cancelled, Reason::NoWorkLeft, Again::Nothing);
+        }
     }
 }
 
@@ -214,6 +218,28 @@ fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: Researcher, polic
     if !team.iter().any(|one| matches!(one, Researcher::Out { .. })) {
         self::attempt(this, Ask::First, policy);
     }
+}
+
+/// Goes back to the phase whose work the gate was to judge, for another attempt.
+pub fn redo(this: &mut Loop, policy: &Policy) {
+    let before = policy.workflow.phases.iter().take(this.at.phase);
+    if let Some(phase) = before.clone().rposition(implements).or_else(|| before.clone().rposition(is_agent)) {
+        this.at.phase = phase;
+        this.gates.retain(|record| record.phase < phase);
+    }
+    finish::enter(this, policy);
+}
+
+/// Whether a phase's agent writes what is asked for.
+pub fn implements(phase: &Phase) -> bool {
+    match &phase.kind {
+        PhaseKind::Agent { role, .. } => matches!(role, Role::Implement | Role::Fix),
+        PhaseKind::Gate(_) | PhaseKind::Check(_) => false,
+    }
+}
+
+fn is_agent(phase: &Phase) -> bool {
+    matches!(phase.kind, PhaseKind::Agent { .. })
 }
 
 /// Takes up an agent phase again after a person said so.

@@ -7,6 +7,9 @@ use crate::review::Finding;
 /// How much of a settled finding is repeated.
 const SHORT_LINE: usize = 200;
 
+/// How much of a fixer's evidence is repeated.
+const CLAIM_LINE: usize = 500;
+
 /// A numbered list in a fence. What does not fit the cap is counted, never cut in two.
 pub(super) fn numbered(findings: &[&Finding]) -> String {
     listed(findings.iter().enumerate().map(|(index, finding)| entry(index + 1, finding)))
@@ -15,6 +18,12 @@ pub(super) fn numbered(findings: &[&Finding]) -> String {
 /// One line for each finding that is decided: enough to recognise it, not enough to argue it again.
 pub(super) fn settled(entries: &[&Entry]) -> String {
     listed(entries.iter().map(|entry| settled_line(entry)))
+}
+
+/// What the fixer last said about each of these, where it said something.
+pub(super) fn claims(entries: &[&Entry]) -> Option<String> {
+    let lines: Vec<String> = entries.iter().filter_map(|entry| claim_line(entry)).collect();
+    (!lines.is_empty()).then(|| listed(lines.into_iter()))
 }
 
 /// Two findings that ask for opposite things, side by side, as many as there are.
@@ -100,6 +109,15 @@ fn settled_line(entry: &Entry) -> String {
         one_short_line(&finding.description, SHORT_LINE),
         because.unwrap_or_default(),
     )
+}
+
+fn claim_line(entry: &Entry) -> Option<String> {
+    let claim = entry.claims.last()?;
+    let evidence = match one_short_line(&claim.evidence, CLAIM_LINE) {
+        text if text.is_empty() => " (no evidence given)".to_owned(),
+        text => format!(": {text}"),
+    };
+    Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.word()))
 }
 
 fn state(state: State) -> &'static str {

@@ -6,7 +6,7 @@ use crate::prompt::material::{fenced, one_line};
 use crate::prompt::other_loops::{self, OtherLoop};
 use crate::prompt::pieces::Pieces;
 use crate::prompt::{Depth, DiffContext, Item, TaskBrief, finding_list, text};
-use crate::review::Finding;
+use crate::review::{Finding, Inconclusive};
 
 mod guidance;
 
@@ -25,6 +25,15 @@ pub struct ReviewContext<'a> {
     pub noted: &'a [&'a Finding],
     /// From the second review on.
     pub rereview: Option<Rereview<'a>>,
+    /// This reviewer's last answer, where it could not be read.
+    pub unreadable: Option<UnreadableAnswer<'a>>,
+}
+
+/// An answer that could not be read, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct UnreadableAnswer<'a> {
+    pub text: &'a str,
+    pub why: &'a Inconclusive,
 }
 
 /// What is judged.
@@ -86,6 +95,8 @@ pub struct Rereview<'a> {
     pub attempt: u32,
     pub extent: Extent,
     pub open: &'a [&'a Finding],
+    /// The entries of the open findings: what the fixer said about them is shown as claims.
+    pub claimed: &'a [&'a Entry],
     pub settled: &'a [&'a Entry],
     /// What the last fix was asked to do, where the preset hands it on.
     pub previous_follow_up: Option<&'a str>,
@@ -197,6 +208,8 @@ fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {
     let follow_up = |text| text::PreviousFollowUp { follow_up: &fenced(text, "") }.fill();
     pieces.add_some(rereview.previous_follow_up.map(follow_up));
     open(pieces, rereview.open);
+    let claims = finding_list::claims(rereview.claimed);
+    pieces.add_some(claims.map(|claims| text::FixersClaims { claims: &claims }.fill()));
     if !rereview.settled.is_empty() {
         pieces.add(text::SettledFindings { findings: &finding_list::settled(rereview.settled) }.fill());
     }
@@ -208,8 +221,49 @@ fn open(pieces: &mut Pieces, findings: &[&Finding]) {
     }
 }
 
+/// The most characters of an unreadable answer that are quoted, before and behind the place where reading stopped.
+const QUOTED: usize = 1_500;
+
+impl UnreadableAnswer<'_> {
+    /// What could not be read, where, and the text around that place.
+    fn told(&self) -> String {
+        let (problem, offset) = match self.why {
+            Inconclusive::Missing(message) => (one_line(message), 0),
+            Inconclusive::Unparsable(violation)
+            | Inconclusive::Contradictory(violation)
+            | Inconclusive::Truncated(violation)
+            | Inconclusive::Unbound(violation) => {
+                let line = line_at(self.text, violation.offset);
+                (format!("{} (line {line})", one_line(&violation.message)), violation.offset)
+            }
+        };
+        let answer = fenced(&around(self.text, offset), "");
+        text::AnswerUnreadable { problem: &problem, answer: &answer }.fill()
+    }
+}
+
+/// The number of the line that a byte is in.
+fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// The text around a byte; what is left out is marked.
+fn around(text: &str, offset: usize) -> String {
+    let mut middle = offset.min(text.len());
+    while !text.is_char_boundary(middle) {
+        middle -= 1;
+    }
+    let (before, behind) = text.split_at(middle);
+    let start = before.char_indices().rev().nth(QUOTED - 1).map_or(0, |(index, _)| index);
+    let end = behind.char_indices().nth(QUOTED).map_or(behind.len(), |(index, _)| index);
+    let (cut_before, cut_behind) = (start > 0, end < behind.len());
+    let mark = |cut: bool| if cut { "[…]" } else { "" };
+    format!("{}{}{}{}", mark(cut_before), &before[start..], &behind[..end], mark(cut_behind))
+}
+
 /// How to answer stands last, behind everything the reviewer has to read.
 fn report(pieces: &mut Pieces, context: &ReviewContext<'_>) {
+    pieces.add_some(context.unreadable.map(|answer| answer.told()));
     pieces.add(text::REPORT);
     let nonce = context.ask.nonce.as_ref();
     pieces.add_some(nonce.map(|nonce| text::Nonce { nonce: nonce.as_str() }.fill()));

@@ -139,6 +139,8 @@ templates! {
     PreviousFollowUp = "previous_follow_up" { follow_up }
     OpenFindings = "open_findings" { findings }
     SettledFindings = "settled_findings" { findings }
+    FixersClaims = "fixers_claims" { claims }
+    AnswerUnreadable = "answer_unreadable" { problem, answer }
     DiffUnderReview = "diff_under_review" { diff }
     DiffOfFix = "diff_of_fix" { diff }
     DiffSoFar = "diff_so_far" { diff }

@@ -198,7 +198,7 @@ fn the_gates_of_the_preset_in_use_are_shown() {
     presets.task.gates.review.max_fixes = "unlimited"  # signoff.toml:3
     presets.task.gates.review.on_exhausted = "stop"  # preset task
     presets.task.gates.review.exhausted_as = "attention"  # preset task
-    presets.task.gates.review.on_unclear = "request-changes"  # preset task
+    presets.task.gates.review.on_unclear = ["retry","request-changes"]  # preset task
     presets.task.gates.review.on_reviewer_failure = "fail"  # preset task
     presets.task.gates.review.on_fixer_failure = "fail"  # preset task
     presets.task.gates.review.on_implementer_failure = "fail"  # preset task

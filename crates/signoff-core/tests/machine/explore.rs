@@ -8,7 +8,7 @@ use signoff_core::machine::{
     Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
 };
 use signoff_core::review::{Judged, Review, Severity, Verdict};
-use signoff_core::workflow::{Completion, PhaseKind};
+use signoff_core::workflow::{Completion, PhaseKind, Role};
 
 use crate::say;
 
@@ -151,7 +151,7 @@ impl Names {
                     self.rename(child, under);
                 }
             }
-            serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "from") => {
+            serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "base" | "from") => {
                 *text = self.commit(&text.replacen('t', "c", 1));
             }
             serde_json::Value::Number(number)
@@ -174,6 +174,9 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     let this = &node.state;
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
     let mut all: Vec<(Event, Cost)> = Vec::new();
+    if this.base.is_none() {
+        return vec![(Event::BaseSet { tree: say::head(0).tree }, Cost::Free)];
+    }
     if this.stage == Stage::Queued {
         all.push((Event::Started { head: say::head(0) }, Cost::Free));
     }
@@ -221,16 +224,28 @@ fn next_head(this: &Loop) -> Head {
     say::head(number + 1)
 }
 
+/// A commit that takes everything back.
+fn reverting_head(this: &Loop) -> Head {
+    Head { tree: say::head(0).tree, ..next_head(this) }
+}
+
 fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
-    let (same, changed) = (this.head.clone(), next_head(this));
+    let (same, changed, reverted) = (this.head.clone(), next_head(this), reverting_head(this));
     let work = |report| Event::WorkEnded { attempt, report };
     let failed = Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } };
     match &job.kind {
         JobKind::Work { .. } if policy.workflow.completion == Completion::Marker => vec![
             work(WorkReport::Complete { head: changed.clone() }),
+            work(WorkReport::Complete { head: reverted }),
             work(WorkReport::Incomplete { head: changed }),
             work(WorkReport::Stuck { head: same, reason: "no way on".into() }),
+            failed,
+        ],
+        JobKind::Work { role: Role::Implement | Role::Simplify, .. } => vec![
+            work(WorkReport::Complete { head: changed }),
+            work(WorkReport::Complete { head: reverted }),
+            work(WorkReport::NoWorkLeft { head: same }),
             failed,
         ],
         JobKind::Work { .. } => vec![work(WorkReport::Complete { head: changed }), failed],
@@ -239,6 +254,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             let mut reports = vec![work(WorkReport::Complete { head: changed }), failed];
             if !side_by_side {
                 reports.push(work(WorkReport::Complete { head: same }));
+                reports.push(work(WorkReport::Complete { head: reverted }));
             }
             reports
         }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::State;
 use signoff_core::machine::{
-    Effect, Event, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
+    Effect, Event, Job, JobKind, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
 };
 use signoff_core::review::Bar;
-use signoff_core::workflow::{PhaseKind, new_project};
+use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
 use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
 use crate::say;
@@ -73,6 +73,8 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
         no_state_is_stuck(node, policy, &why);
         approval_rests_on_reviews(node, policy, &why);
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
+        an_empty_diff_is_never_judged_nor_landed(node, policy, &why);
+        nothing_is_fixed_before_a_review_is_read(node, policy, &why);
     }
     every_repetition_ends(&explored);
     replaying_gives_the_same_state(&explored, policy);
@@ -182,6 +184,7 @@ fn no_state_is_stuck(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
 fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
     let Some(Outcome::Approved { commit }) = outcome(&node.state) else { return };
     assert_eq!(*commit, node.state.head.commit, "an approval of another commit {}", why());
+    assert_ne!(node.state.base.as_ref(), Some(&node.state.head.tree), "an approval of nothing {}", why());
     for reviewer in last_panel(policy) {
         let heard = node.approved.get(&reviewer);
         assert_eq!(heard, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());
@@ -234,6 +237,26 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
             .map(|entry| &entry.finding.id)
             .collect();
         assert!(open.is_empty(), "approved with {open:?} open {}", why());
+    }
+}
+
+fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+    let this = &node.state;
+    let changes = this.base.as_ref() != Some(&this.head.tree);
+    // A plan for the work is judged before there is any.
+    let works = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Implement, .. });
+    let begun = policy.workflow.phases.iter().take(this.at.phase).any(works);
+    let judged = begun && matches!(this.stage, Stage::Reviewing(_));
+    let lands = matches!(this.stage, Stage::Landing { .. } | Stage::AwaitingLanding { .. });
+    assert!(changes || !judged && !lands, "nothing was changed in {:?} {}", this.stage, why());
+}
+
+fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
+    for wish in outstanding(&node.state, policy) {
+        if let Effect::Spawn(Job { kind: JobKind::Fix { findings, unread, .. }, .. }) = wish {
+            let asked_for = !findings.is_empty() && unread.is_empty() || node.state.tally.has_readable;
+            assert!(asked_for, "a fix of unreadable reviews alone {}", why());
+        }
     }
 }
 

@@ -22,7 +22,9 @@ pub struct Story {
 
 impl Story {
     pub fn of(policy: Policy) -> Self {
-        Self::queued(policy).then("started", Event::Started { head: say::head(0) })
+        let mut this = Self::queued(policy);
+        this.happens(Event::BaseSet { tree: say::head(0).tree });
+        this.then("started", Event::Started { head: say::head(0) })
     }
 
     /// A loop that has not begun.
@@ -41,10 +43,16 @@ impl Story {
         self
     }
 
-    pub fn take(&mut self, name: &str, event: Event) {
+    /// An event that nobody needs to read about.
+    fn happens(&mut self, event: Event) -> Vec<Effect> {
         self.events.push(event.clone());
         let (state, effects) = step(self.state.clone(), event, &self.policy);
         self.state = state;
+        effects
+    }
+
+    pub fn take(&mut self, name: &str, event: Event) {
+        let effects = self.happens(event);
         let effects: Vec<_> = effects.iter().map(|effect| self.effect(effect)).collect();
         let effects = if effects.is_empty() { "–".to_owned() } else { effects.join("; ") };
         self.lines.push(format!("{name:<34} → {effects}"));
@@ -118,6 +126,16 @@ impl Story {
         let (attempt, head) = (self.writer(), self.state.head.clone());
         self.then(
             "the agent changes nothing",
+            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
+        )
+    }
+
+    /// The agent takes all its changes back.
+    pub fn reverts(mut self) -> Self {
+        let attempt = self.writer();
+        let head = Head { tree: say::head(0).tree, ..self.new_head() };
+        self.then(
+            "the agent reverts everything",
             Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
         )
     }

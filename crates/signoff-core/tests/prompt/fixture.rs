@@ -89,6 +89,7 @@ pub fn review(ask: &Ask) -> ReviewContext<'_> {
         subject: Subject::Task(work()),
         noted: &[],
         rereview: None,
+        unreadable: None,
     }
 }
 
@@ -130,6 +131,7 @@ pub fn refuted() -> Entry {
         },
         state: State::Refuted,
         seen: Vec::new(),
+        claims: Vec::new(),
         decisions: vec![Decision {
             state: State::Refuted,
             by: DecidedBy::Person("ada".to_owned()),

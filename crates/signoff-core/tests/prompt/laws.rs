@@ -78,6 +78,7 @@ fn a_prompt_of_endless_texts_ends() {
         attempt: 1,
         extent: Extent::Full,
         open: &many,
+        claimed: &[],
         settled: &[],
         previous_follow_up: Some(&endless),
     };
@@ -110,6 +111,7 @@ proptest! {
                 attempt: 1,
                 extent: Extent::Full,
                 open: &[&finding],
+                claimed: &[],
                 settled: &[],
                 previous_follow_up: Some(follow_up),
             };

@@ -5,7 +5,7 @@ use signoff_core::group::{RunEvent, RunPolicy, Standing};
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::hold;
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
-use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, State};
 use signoff_core::machine::{
     CheckReport, Choice, Earlier, Event, Failure, FinalWord, GateEnd, GateRecord, Head, Hold, LandReport,
     Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, Turn, WorkReport,
@@ -49,7 +49,8 @@ fn by() -> String {
 fn after(event: &Event) -> Option<Event> {
     let attempt = ATTEMPT;
     Some(match event {
-        Event::Started { .. } => Event::Imported {
+        Event::Started { .. } => Event::BaseSet { tree: "t0".into() },
+        Event::BaseSet { .. } => Event::Imported {
             head: head(),
             at: Position { pass: 2, phase: 3, item: 0 },
             left: Left {
@@ -68,6 +69,11 @@ fn after(event: &Event) -> Option<Event> {
             Event::WorkEnded { attempt, report: WorkReport::Complete { head: head() } }
         }
         Event::WorkEnded { .. } => {
+            let claim =
+                Claim { finding: "f1".into(), kind: ClaimKind::Refuted, evidence: "a macro uses it".into() };
+            Event::FindingsClaimed { attempt, commit: "c1".into(), claims: vec![claim] }
+        }
+        Event::FindingsClaimed { .. } => {
             Event::CheckEnded { attempt, report: CheckReport::Failed { findings: vec![finding()] } }
         }
         Event::CheckEnded { .. } => {

@@ -45,7 +45,7 @@ fn every_kind_has_its_name_and_keys() {
     run.landed null
     run.cancelled {"by":"ann"}
     loop.added {"task":29,"title":"Parse the header","branch":"signoff/task-29"}
-    loop.governed {"policy":{"workflow":{"name":"task","description":"one task: implement, review, improve until approved","completion":"exit","landing":"none","arrangement":"queue","checkpoint_interval":null,"max_attempts":50,"max_passes":10,"max_recoveries":5,"max_conflicts":3,"max_rate_limits":20,"attempts_exhausted_as":"failed","modes":[],"reviewers":{"general":{"kind":"general","contract":"markdown"}},"before":[],"phases":[{"name":"implement","kind":"agent","role":"implement","timeout":"1h","researchers":0,"per_item":false,"once":false,"mode":null},{"name":"review","kind":"gate","enabled":false,"reviewers":["general"],"fail_on":"LOW","on_failure":"mini-loop","max_cycles":3,"on_exhausted":"stop","exhausted_as":"attention","on_unclear":"request-changes","on_reviewer_failure":"fail","on_fixer_failure":"fail","on_implementer_failure":"fail","on_discussion":"stop","author_output":false,"parallel_fixes":false,"require_nonce":null,"review_timeout":"10m","fix_timeout":"30m","rereview":"full","depth":"standard","max_same_finding":null,"max_noop_fixes":null,"restart_to":0,"fixer":"fix","per_item":false,"once":false,"mode":null}],"after":[]},"no_ask":false}}
+    loop.governed {"policy":{"workflow":{"name":"task","description":"one task: implement, review, improve until approved","completion":"exit","landing":"none","arrangement":"queue","checkpoint_interval":null,"max_attempts":50,"max_passes":10,"max_recoveries":5,"max_conflicts":3,"max_rate_limits":20,"attempts_exhausted_as":"failed","modes":[],"reviewers":{"general":{"kind":"general","contract":"markdown"}},"before":[],"phases":[{"name":"implement","kind":"agent","role":"implement","timeout":"1h","researchers":0,"per_item":false,"once":false,"mode":null},{"name":"review","kind":"gate","enabled":false,"reviewers":["general"],"fail_on":"LOW","on_failure":"mini-loop","max_cycles":3,"on_exhausted":"stop","exhausted_as":"attention","on_unclear":["retry","request-changes"],"on_reviewer_failure":"fail","on_fixer_failure":"fail","on_implementer_failure":"fail","on_discussion":"stop","author_output":false,"parallel_fixes":false,"require_nonce":null,"review_timeout":"10m","fix_timeout":"30m","rereview":"full","depth":"standard","max_same_finding":null,"max_noop_fixes":null,"restart_to":0,"fixer":"fix","per_item":false,"once":false,"mode":null}],"after":[]},"no_ask":false,"fix_needs_review":true}}
     loop.checkpoint_reviewed {"review":{"reviewer":"code","kind":"code","verdict":"changes_requested","confidence":"unstated","findings":[],"minor":[],"checked":[],"summary":"","follow_up_prompt":null,"interpreted_intent":null,"intent_satisfied":"unstated","usage":{"cost_micro_usd":0,"input_tokens":0,"output_tokens":0,"duration_ms":0},"judged":{"commit":null,"diff_digest":null},"raw":null}}
     loop.placed {"base":"c1","worktree":".signoff/worktrees/task-29"}
     loop.attempt_started {"attempt":4,"launch":{"agent":"claude","model":null,"role":"","reviewer":null,"phase":"","cycle":0,"hold":"landlock"}}
@@ -55,9 +55,11 @@ fn every_kind_has_its_name_and_keys() {
     loop.noted {"attempt":4,"note":"your checkout changed"}
     loop.answered {"attempt":4,"answer":{"groups":[["a","b"]]}}
     loop.started {"head":{"commit":"c1","tree":"t1"}}
+    loop.base_set {"tree":"t0"}
     loop.imported {"head":{"commit":"c1","tree":"t1"},"at":{"pass":2,"phase":3,"item":0},"fixes":1,"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}],"earlier":[{"pass":1,"phase":3,"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}]}],"gates":[{"phase":1,"item":0,"end":{"noted":{"reason":"cycles_exhausted"}}}]}
     loop.items_planned {"count":2}
     loop.work_ended {"attempt":4,"report":{"complete":{"head":{"commit":"c1","tree":"t1"}}}}
+    loop.findings_claimed {"attempt":4,"commit":"c1","claims":[{"finding":"f1","kind":"refuted","evidence":"a macro uses it"}]}
     loop.check_ended {"attempt":4,"report":{"failed":{"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}]}}}
     loop.review_arrived {"attempt":4,"review":{"reviewer":"code","kind":"code","verdict":"approved_with_minor","confidence":"unstated","findings":[],"minor":[],"checked":[],"summary":"","follow_up_prompt":null,"interpreted_intent":null,"intent_satisfied":"unstated","usage":{"cost_micro_usd":0,"input_tokens":0,"output_tokens":0,"duration_ms":0},"judged":{"commit":null,"diff_digest":null},"raw":null}}
     loop.fixes_combined {"attempt":4,"head":{"commit":"c1","tree":"t1"}}
@@ -140,7 +142,7 @@ fn a_run_opens_with_all_that_holds_for_it() {
     insta::assert_snapshot!(parts.map(keys).join("\n"), @"
     policy workflow
     arrangement landing jobs checkpoint_interval keep_going supply stop_marker before after onto_default
-    workflow no_ask
+    workflow no_ask fix_needs_review
     name description completion landing arrangement checkpoint_interval max_attempts max_passes max_recoveries max_conflicts max_rate_limits attempts_exhausted_as modes reviewers before phases after
     ");
 }

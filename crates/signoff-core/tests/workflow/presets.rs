@@ -67,7 +67,7 @@ fn task_is_implement_then_one_reviewer_when_asked_for() {
             "on_failure": "mini-loop",
             "max_cycles": 3,
             "on_exhausted": "stop", "exhausted_as": "attention",
-            "on_unclear": "request-changes",
+            "on_unclear": ["retry", "request-changes"],
             "on_discussion": "stop",
             "author_output": false,
             "on_implementer_failure": "fail", "on_reviewer_failure": "fail", "on_fixer_failure": "fail",

@@ -27,7 +27,7 @@ fn task() {
            on_failure              mini-loop
            max_cycles              3 (3 reviews, 2 fixes)
            on_exhausted            stop, as attention
-           on_unclear              request-changes
+           on_unclear              retry, request-changes
            on_discussion           stop
            on_reviewer_failure     fail
            on_fixer_failure        fail

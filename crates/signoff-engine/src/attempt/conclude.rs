@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use signoff_core::checks::{self, Ran};
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::ids::ReviewerName;
+use signoff_core::ledger::read_claims;
 use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
 use signoff_core::review::{Usage, name_files};
@@ -94,6 +95,7 @@ pub fn conclude(
     notes.extend(document::remarks(shop, task, dir, &end)?);
     let (end, mut facts) = items::planned(shop, task, end, &mut notes)?;
     facts.extend(session(task, dir));
+    facts.extend(claimed(task, dir, &end));
     Ok(Concluded {
         end,
         usage: usage(shop.priced(task), dir, ended),
@@ -134,6 +136,22 @@ fn unknown_prices(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> Vec<S
 fn session(task: &Assignment, dir: &AttemptDir) -> Option<LoopFact> {
     let session = heard(dir)?.session?;
     Some(LoopFact::Session { attempt: task.job.attempt, session })
+}
+
+/// What a fixer says about the findings of its loop.
+fn claimed(task: &Assignment, dir: &AttemptDir, end: &End) -> Option<LoopFact> {
+    let End::Event(event) = end else { return None };
+    let (Event::WorkEnded { attempt, report }, JobKind::Fix { .. }) = (&**event, &task.job.kind) else {
+        return None;
+    };
+    let (WorkReport::Complete { head }
+    | WorkReport::Incomplete { head }
+    | WorkReport::Stuck { head, .. }
+    | WorkReport::NoWorkLeft { head }) = report;
+    let known = task.state.ledger.entries().iter().map(|entry| &entry.finding.id);
+    let claims = read_claims(&String::from_utf8_lossy(&message(dir)), known);
+    let (attempt, commit) = (*attempt, head.commit.clone());
+    (!claims.is_empty()).then(|| LoopFact::Moved(Event::FindingsClaimed { attempt, commit, claims }))
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.
@@ -261,6 +279,10 @@ fn work(
         return Ok(failed(task, failure));
     }
     let nothing = if is_plan(task) { !keep_plan(shop, task, dir)? } else { nothing_done(shop, task, &head)? };
+    if nothing && stops_picking(task, dir) {
+        let report = WorkReport::NoWorkLeft { head };
+        return Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report })));
+    }
     if nothing {
         return Ok(failed(task, Failure::NothingDone));
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use signoff_core::config::AssignedReviewer;
 use signoff_core::contract::Contract;
+use signoff_core::ids::ReviewerName;
 use signoff_core::machine::JobKind;
 use signoff_core::workflow::{Completion, Role};
 
@@ -58,6 +59,14 @@ pub(super) fn unread(shop: &Workshop, task: &Assignment) -> Option<String> {
     let texts: Vec<String> =
         unread.iter().filter_map(|reviewer| artifact::read_raw(&reviews, &name, reviewer)).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// This reviewer's last answer, where it could not be read.
+pub(super) fn unreadable(shop: &Workshop, task: &Assignment, reviewer: &ReviewerName) -> Option<String> {
+    task.unreadable.as_ref()?;
+    let reviews = shop.layout.reviews();
+    let read = |name: artifact::Name| artifact::read_raw(&reviews, &name, reviewer);
+    read(task.artifact()).or_else(|| task.last_artifact().and_then(read))
 }
 
 /// The review that an improvement answers; and for a fix the review of this cycle, where reviewers answer in prose:

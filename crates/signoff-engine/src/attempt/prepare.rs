@@ -20,7 +20,7 @@ use super::held::{Room, held};
 use super::launch::launch;
 use super::material::{
     author_output, documents, instructions, laid, last_review, opening, previous_message, restarted,
-    reviewer_opening, unread,
+    reviewer_opening, unread, unreadable,
 };
 use super::planted::planted;
 use super::{Unstarted, Workshop, checks, copied, directory, document, items, research};
@@ -188,6 +188,7 @@ fn prepare_review(
     let material = Material {
         opening,
         author_output: author_output(shop, task),
+        unreadable: unreadable(shop, task, name),
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };

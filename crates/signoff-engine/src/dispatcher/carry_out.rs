@@ -78,7 +78,7 @@ impl Dispatcher<'_> {
         let Some(Stage::Done(ending)) = stage else { return };
         let is_over = match ending.again {
             Again::Nothing | Again::Restart | Again::Land { .. } => true,
-            Again::Resume(_) | Again::Fix => false,
+            Again::Resume(_) | Again::Fix | Again::Work => false,
         };
         if is_over && !driven.at_work.keys().any(|(other, _)| other == loop_id) {
             let attempts = self.shop.layout.attempts(run, loop_id);
@@ -308,6 +308,7 @@ impl Dispatcher<'_> {
         let whole = matches!(part, Some(Part::Whole));
         let policy = board.policy(loop_id)?.clone();
         let own = policy.workflow.landing != Landing::None;
+        let unreadable = worked.unreadable(&job);
         Some(Assignment {
             run,
             loop_id: loop_id.clone(),
@@ -332,6 +333,7 @@ impl Dispatcher<'_> {
             item_began: worked.item_began.clone(),
             researched: worked.researched.clone(),
             refused: worked.refused_again(),
+            unreadable,
         })
     }
 

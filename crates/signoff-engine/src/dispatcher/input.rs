@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use signoff_core::command::Command;
 use signoff_core::group::RunStage;
-use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId};
+use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId, Tree};
 use signoff_core::machine;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::Recorded;
@@ -153,6 +153,8 @@ pub enum Input {
 pub struct Placed {
     pub place: Place,
     pub head: machine::Head,
+    /// The tree of the base, where a diff is reviewed.
+    pub base_tree: Option<Tree>,
     /// What people should know about it.
     pub note: Option<String>,
 }

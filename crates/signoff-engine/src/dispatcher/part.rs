@@ -78,7 +78,7 @@ impl Dispatcher<'_> {
             // Its own wishes are outstanding.
             Some(_) => return Ok(()),
             None => {
-                let policy = Box::new(Policy { workflow, no_ask: self.drive.no_ask });
+                let policy = Box::new(Policy { no_ask: self.drive.no_ask, ..Policy::of(workflow) });
                 self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy })])?;
             }
         }

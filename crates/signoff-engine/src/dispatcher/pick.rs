@@ -147,7 +147,7 @@ impl Dispatcher<'_> {
     /// The facts that make a task ours.
     fn taken(&self, task: TaskId, spec: &TaskSpec, flags: &TaskFlags) -> Result<Vec<Fact>, EngineError> {
         let workflow = self.shop.settings.task_workflow(spec, flags)?;
-        let policy = Policy { workflow, no_ask: self.drive.no_ask };
+        let policy = Policy { no_ask: self.drive.no_ask, ..Policy::of(workflow) };
         let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);
         Ok(vec![

@@ -181,6 +181,21 @@ impl Dispatcher<'_> {
         self.loop_event(run, loop_id, cancelled, Vec::new())
     }
 
+    /// Gives the tracker a task back that was claimed and not worked on.
+    pub(super) fn give_back(&mut self, run: RunId, loop_id: &LoopId) {
+        let Some(id) = self.tracked_id(run, loop_id) else { return };
+        let Some(policy) = self.runs.get(&run).and_then(|driven| driven.board.run_policy()) else { return };
+        let (tracker, tell) = (self.shop.tracker(&policy.supply), self.tell.clone());
+        self.chores.spawn_blocking(move || {
+            let note = match tracker.give_back(&id) {
+                Ok(None) => return,
+                Ok(Some(why)) => format!("{id} is left to others: {why}"),
+                Err(error) => format!("{id} could not be given back: {error}"),
+            };
+            tell.send(Input::Note(note)).ok();
+        });
+    }
+
     /// Tells the tracker that a task is done.
     pub(super) fn close(&mut self, run: RunId, loop_id: LoopId) {
         let Some(id) = self.tracked_id(run, &loop_id) else { return };

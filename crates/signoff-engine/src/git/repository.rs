@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use signoff_core::ids::Commit;
+use signoff_core::ids::{Commit, Tree};
 
 use super::checkout::Looked;
 use super::head::Trees;
@@ -197,6 +197,20 @@ impl Repository {
         match ended.code() {
             Some(0) => Ok(Commit::new(String::from_utf8_lossy(&ended.stdout).trim_end())),
             Some(_) | None => Err(GitError::UnknownRevision(revision.to_owned())),
+        }
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &Commit) -> Result<Tree, GitError> {
+        if let Some(tree) = self.trees().of(commit) {
+            return Ok(tree);
+        }
+        let peeled = format!("{commit}^{{tree}}");
+        let asked = ["rev-parse", "-q", "--verify", "--end-of-options", &peeled];
+        let ended = self.sealed(self.here())?.args(asked).run()?;
+        match ended.code() {
+            Some(0) => Ok(Tree::new(String::from_utf8_lossy(&ended.stdout).trim_end())),
+            Some(_) | None => Err(GitError::UnknownRevision(commit.to_string())),
         }
     }
 

@@ -160,9 +160,12 @@ impl Needed {
             Stage::Waiting { asked, .. } => Self::by(asked),
             Stage::Done(ending) => match &ending.again {
                 Again::Resume(stage) if Self::by(stage) == Self::All => Self::Commits,
-                Again::Resume(_) | Again::Nothing | Again::Fix | Again::Restart | Again::Land { .. } => {
-                    Self::Nothing
-                }
+                Again::Resume(_)
+                | Again::Nothing
+                | Again::Fix
+                | Again::Work
+                | Again::Restart
+                | Again::Land { .. } => Self::Nothing,
             },
             Stage::Queued
             | Stage::Working { .. }

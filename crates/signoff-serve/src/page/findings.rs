@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_term::fit::cut;
-use signoff_term::show::{FindingLine, LedgerLine, Seen, Settled};
+use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Seen, Settled};
 
 use super::convergence;
 use super::diff::File;
@@ -59,6 +59,7 @@ fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, beside: Besid
             dl.facts { (place(found, setting, anchors, beside.files)) (facts(found, anchors)) }
             ol.history {
                 @for seen in &line.seen { (reported(seen, found)) }
+                @for claim in &line.claims { (claimed(claim)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
             @if is_open && setting.is_served { (dispute(found, setting, anchors, beside.typed)) }
@@ -107,6 +108,16 @@ fn reported(seen: &Seen, found: &FindingLine) -> Markup {
             "reported in " (text::line(&seen.phase)) " " (seen.cycle) (pass)
             @if let Some(commit) = &seen.commit { " at " (text::commit(commit)) }
             @if found.sources.is_empty() { " by nobody named" }
+        }
+    }
+}
+
+/// What a fixer says about it.
+fn claimed(claim: &ClaimLine) -> Markup {
+    html! {
+        li {
+            "The fixer says " (claim.claim.replace('_', " ")) " at " (text::commit(&claim.commit))
+            @if !claim.evidence.is_empty() { ": " (text::line(&claim.evidence)) }
         }
     }
 }

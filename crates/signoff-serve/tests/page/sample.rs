@@ -10,7 +10,8 @@ use signoff_serve::page::{
     Transcript, TranscriptPage, Whole,
 };
 use signoff_term::show::{
-    Attempt, Cycle, FindingLine, LedgerLine, NoteLine, PersonsDecision, Report, ReviewLine, Seen, Settled,
+    Attempt, ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, PersonsDecision, Report, ReviewLine, Seen,
+    Settled,
 };
 
 pub fn now() -> Timestamp {
@@ -203,6 +204,7 @@ pub fn ledger() -> Vec<LedgerLine> {
             blocks: true,
             seen: vec![seen(1), seen(3)],
             decisions: vec![settled("fixed", 2), settled("open", 3)],
+            claims: vec![claimed()],
         },
         LedgerLine {
             finding: finding_line("f-3848bab3b9", "important", ("src/auth.rs", 14), RACE),
@@ -210,6 +212,7 @@ pub fn ledger() -> Vec<LedgerLine> {
             blocks: false,
             seen: vec![seen(1), seen(2)],
             decisions: vec![settled("fixed", 3)],
+            claims: Vec::new(),
         },
         LedgerLine {
             finding: finding_line("f-77aa01bb02", "important", ("src/mail.rs", 40), LOCK),
@@ -217,6 +220,7 @@ pub fn ledger() -> Vec<LedgerLine> {
             blocks: false,
             seen: vec![seen(2)],
             decisions: vec![by_ann("refuted", 2, "the mail is queued, not sent")],
+            claims: Vec::new(),
         },
         LedgerLine {
             finding: FindingLine {
@@ -228,8 +232,18 @@ pub fn ledger() -> Vec<LedgerLine> {
             blocks: false,
             seen: vec![seen(1)],
             decisions: vec![by_ann("deferred", 1, "when the endpoint is stable")],
+            claims: Vec::new(),
         },
     ]
+}
+
+fn claimed() -> ClaimLine {
+    ClaimLine {
+        claim: "fixed",
+        evidence: "tests/auth.rs: empty_password".into(),
+        attempt: "a6".into(),
+        commit: "5f0c1d2e3a4b".into(),
+    }
 }
 
 /// What one reviewer said, as the core has it.

@@ -52,7 +52,9 @@ fn left(step: &Step, text: impl Into<String>) -> Vec<Line> {
 
 fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
     match step.event {
-        Event::Started { .. }
+        Event::BaseSet { .. }
+        | Event::FindingsClaimed { .. }
+        | Event::Started { .. }
         | Event::LandingGranted
         | Event::LandingEnded { .. }
         | Event::PersonRetried { .. } => Vec::new(),
@@ -147,6 +149,7 @@ fn worked(step: &Step, report: &WorkReport) -> Vec<Line> {
         WorkReport::Incomplete { .. } if working => left(step, "Not complete yet"),
         // A fix is judged by the review that follows, a researcher by whoever brings it together.
         WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
+        WorkReport::NoWorkLeft { .. } => left(step, "No work left, says the agent; nothing was changed"),
         WorkReport::Stuck { reason, .. } => {
             let researches = matches!(step.before.stage, Stage::Researching { .. });
             let who = if researches { "A researcher gave up" } else { "Gave up" };

@@ -256,6 +256,10 @@ fn finding(found: &LedgerLine) -> String {
     let seen: Vec<_> = found.seen.iter().map(|seen| format!("{} {}", seen.phase, seen.cycle)).collect();
     let by = line(&finding.sources.join(", "), 100);
     out.push_str(&format!("  Reported by {by} in {}\n", line(&seen.join(", "), 200)));
+    for claim in &found.claims {
+        let word = claim.claim.replace('_', " ");
+        out.push_str(&format!("\n  The fixer says {word}: {}\n", line(&claim.evidence, 400)));
+    }
     for settled in &found.decisions {
         let (state, by) = (settled.state.replace('_', " "), line(&settled.by, 60));
         out.push_str(&format!("\n  Then {state} by {by}: {}\n", line(&settled.evidence, 400)));

@@ -45,7 +45,7 @@ pub struct Attempt {
     pub ended_at: Option<String>,
     /// Null while it runs.
     #[schemars(extend("enum" = [
-        "complete", "incomplete", "gave_up", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
+        "complete", "incomplete", "gave_up", "no_work_left", "passed", "failed", "nothing_to_check", "reviewed", "unclear", "combined",
         "overlapped", "landed", "sent_back", "exit_code", "signal", "timed_out", "silent", "nothing_done", "unusable",
         "bad_answer", "not_started", "agent_trouble", "lost", "interrupted", "session_gone", "rate_limited", "over_budget",
         "stopped", null,
@@ -191,6 +191,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
             WorkReport::Complete { .. } => ("complete", None),
             WorkReport::Incomplete { .. } => ("incomplete", None),
             WorkReport::Stuck { reason, .. } => ("gave_up", Some(reason.clone())),
+            WorkReport::NoWorkLeft { .. } => ("no_work_left", None),
         },
         Event::CheckEnded { report, .. } => match report {
             CheckReport::Passed => ("passed", None),
@@ -218,9 +219,11 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         },
         Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(refusal)),
         Event::BudgetRefused { .. } => ("over_budget", None),
-        Event::Started { .. }
+        Event::BaseSet { .. }
+        | Event::Started { .. }
         | Event::Imported { .. }
         | Event::ItemsPlanned { .. }
+        | Event::FindingsClaimed { .. }
         | Event::BudgetReached
         | Event::Resumed { .. }
         | Event::CheckpointBegan { .. }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, ReviewerName};
-use signoff_core::ledger::{DecidedBy, Decision, Entry, State};
+use signoff_core::ledger::{ClaimKind, DecidedBy, Decision, Entry, RecordedClaim, State};
 use signoff_core::machine::{Policy, Scope};
 use signoff_core::merge::Merged;
 use signoff_core::review::{Bar, Finding, IntentSatisfied, Note, Review, Usage};
@@ -185,6 +185,20 @@ pub struct LedgerLine {
     /// The rounds in which it was reported.
     pub seen: Vec<Seen>,
     pub decisions: Vec<Settled>,
+    /// What fixers said about it: claims, which change no state. Left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<ClaimLine>,
+}
+
+/// What a fixer said about a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClaimLine {
+    #[schemars(extend("enum" = ["fixed", "refuted", "not_fixed"]))]
+    pub claim: &'static str,
+    pub evidence: String,
+    pub attempt: String,
+    /// The commit that the fixer left.
+    pub commit: String,
 }
 
 /// One round in which a finding was reported.
@@ -226,6 +240,22 @@ impl LedgerLine {
             blocks: entry.state == State::Open && bar.is_reached_by(entry.finding.severity),
             seen: seen.collect(),
             decisions: entry.decisions.iter().map(Settled::of).collect(),
+            claims: entry.claims.iter().map(ClaimLine::from_claim).collect(),
+        }
+    }
+}
+
+impl ClaimLine {
+    fn from_claim(claim: &RecordedClaim) -> Self {
+        Self {
+            claim: match claim.kind {
+                ClaimKind::Fixed => "fixed",
+                ClaimKind::Refuted => "refuted",
+                ClaimKind::NotFixed => "not_fixed",
+            },
+            evidence: claim.evidence.clone(),
+            attempt: claim.attempt.to_string(),
+            commit: claim.commit.to_string(),
         }
     }
 }

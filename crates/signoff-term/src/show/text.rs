@@ -5,7 +5,7 @@ use signoff_core::merge::{Merged, SourcedNote};
 use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
 
-use super::{Attempt, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
+use super::{Attempt, ClaimLine, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
 use crate::attention::{self, Scene};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
 use crate::status;
@@ -148,8 +148,19 @@ fn finding(line: &LedgerLine) -> Vec<String> {
         line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
     let sources = cut(&found.sources.join(", "), SENTENCE);
     lines.push(format!("             reported by {sources} in {}", cycles.join(", ")));
+    lines.extend(line.claims.iter().map(claim));
     lines.extend(line.decisions.iter().map(decision));
     lines
+}
+
+/// What a fixer says, which nobody has to believe.
+fn claim(claim: &ClaimLine) -> String {
+    let evidence = match cut(&claim.evidence, SENTENCE) {
+        text if text.is_empty() => String::new(),
+        text => format!(": {text}"),
+    };
+    let (attempt, word) = (&claim.attempt, claim.claim.replace('_', " "));
+    format!("             the fixer ({attempt}) says {word}{evidence}")
 }
 
 fn decision(settled: &Settled) -> String {

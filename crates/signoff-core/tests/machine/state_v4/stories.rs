@@ -53,11 +53,11 @@ fn the_json_in_the_middle_of_a_mini_loop() {
       "maxIterations": 10,
       "currentIteration": 1,
       "currentPhase": 5,
-      "startedAt": "2026-01-23T10:02:00Z",
+      "startedAt": "2026-01-23T10:03:00Z",
       "iterations": [
         {
           "iteration": 1,
-          "startedAt": "2026-01-23T10:02:00Z",
+          "startedAt": "2026-01-23T10:03:00Z",
           "phases": {
             "1": {
               "status": "completed"

@@ -74,12 +74,14 @@ fn setting_anything_but_approved_stops_the_work_and_retry_takes_it_up() {
 
 #[test]
 fn one_more_fix_gets_the_text_that_nobody_could_read() {
-    let story = Story::of(reviewed("task")).works().mumbles("general").works().mumbles("general").works();
-    let told = story.mumbles("general").retry().told();
-    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
-    the agent completes its work       → a6 review 3 of c3 by general [review]
+    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let story = story.mumbles("general").mumbles("general").works();
+    let told = story.mumbles("general").mumbles("general").retry().told();
+    insta::assert_snapshot!(told.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
+    the agent completes its work       → a7 review 3 of c3 by general [review]
+    general is not understood          → a8 review 3 of c3 by general [review]
     general is not understood          → END exhausted (cycles_exhausted), MAX_CYCLES_REACHED
-    a person retries                   → a7 fix 3 (what general wrote) [review]
+    a person retries                   → a9 fix 3 (a.rs what general wrote) [review]
     ");
 }
 

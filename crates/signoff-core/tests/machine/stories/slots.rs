@@ -22,7 +22,7 @@ fn a_contract_violation_fails_the_slot_and_nothing_is_fixed() {
     insta::assert_snapshot!(story().works().mumbles("general").told(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
-    general is not understood          → END failed (unclear_review), CHANGES_REQUESTED
+    general is not understood          → END failed (unclear_review), no verdict
     ");
 }
 

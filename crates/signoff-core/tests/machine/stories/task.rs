@@ -47,13 +47,17 @@ fn a_discussion_stops_the_loop_at_once() {
 }
 
 #[test]
-fn an_unclear_review_goes_to_the_fixer_as_it_is() {
-    let story = Story::of(reviewed("task")).works().mumbles("general").works().approves("general");
+fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_as_it_is() {
+    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let story = story.mumbles("general").mumbles("general").works().approves("general");
     insta::assert_snapshot!(story.told(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
-    general is not understood          → a3 fix 1 (what general wrote) [review]
+    general objects to a.rs            → a3 fix 1 (a.rs) [review]
     the agent completes its work       → a4 review 2 of c2 by general [review]
+    general is not understood          → a5 review 2 of c2 by general [review]
+    general is not understood          → a6 fix 2 (a.rs what general wrote) [review]
+    the agent completes its work       → a7 review 3 of c3 by general [review]
     general approves                   → END approved, APPROVED
     ");
 }

@@ -102,6 +102,10 @@ fn about(line: &LedgerLine, report: &Report, ink: Ink, width: usize) -> Vec<Line
     told.extend(finding.suggestion.iter().map(|text| (format!("try: {text}"), Style::new())));
     let seen: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", seen.phase, seen.cycle)).collect();
     told.push((format!("reported in {}", seen.join(", ")), ink.faint()));
+    told.extend(line.claims.iter().map(|one| {
+        let why = if one.evidence.is_empty() { String::new() } else { format!(": {}", one.evidence) };
+        (format!("the fixer says {}{why}", one.claim.replace('_', " ")), ink.faint())
+    }));
     told.extend(line.decisions.iter().map(|one| {
         let why = if one.evidence.is_empty() { String::new() } else { format!(": {}", one.evidence) };
         (format!("{} by {}{why}", one.state.replace('_', " "), one.by), ink.verdict(one.state))

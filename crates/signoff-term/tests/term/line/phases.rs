@@ -67,7 +67,7 @@ fn what_a_review_of_the_plan_finds_begins_the_next_iteration() {
 fn in_the_short_way_there_is_one_phase_less_to_count() {
     let policy = quick();
     let workflow = policy.workflow.in_mode("lite").unwrap();
-    let story = Story::task(Policy { workflow, no_ask: false });
+    let story = Story::task(Policy::of(workflow));
     insta::assert_snapshot!(story.works().lines(), @"
     Running task #29: Add user authentication
     Iteration 1/10

@@ -1,0 +1,184 @@
+//! What a fixer says about the findings it was given. A claim is evidence to verify: it never changes a finding's state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AttemptId, Commit, FindingId};
+
+/// What a fixer says it did about a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimKind {
+    Fixed,
+    Refuted,
+    NotFixed,
+}
+
+impl ClaimKind {
+    pub const ALL: [Self; 3] = [Self::Fixed, Self::Refuted, Self::NotFixed];
+
+    /// The word that fixers are asked for.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Refuted => "refuted",
+            Self::NotFixed => "not fixed",
+        }
+    }
+}
+
+/// One line of a fixer's account.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Claim {
+    pub finding: FindingId,
+    pub kind: ClaimKind,
+    pub evidence: String,
+}
+
+/// A claim as the ledger keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RecordedClaim {
+    pub kind: ClaimKind,
+    pub evidence: String,
+    pub attempt: AttemptId,
+    /// What the fixer left.
+    pub commit: Commit,
+}
+
+/// The longest evidence that is kept, in characters.
+const EVIDENCE_CAP: usize = 1000;
+
+/// The shortest part of an id that names a finding.
+const SHORTEST_PREFIX: usize = 5;
+
+/// What stands between the parts of a line, and around them: list markers, emphasis, code, table cells.
+const MARKUP: &[char] =
+    &['-', '–', '—', '*', '_', '`', '|', '>', '#', '+', '[', ']', '(', ')', ':', ',', '.', '•', '✅', '✔'];
+
+/// Reads a fixer's account: lines with the id of a known finding, then `fixed`, `refuted` or `not fixed`, then the
+/// evidence. Of several lines about one finding the last counts. Every other line is ignored.
+pub fn read_claims<'a>(message: &str, known: impl Iterator<Item = &'a FindingId> + Clone) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for claim in message.lines().filter_map(|line| read_line(line, known.clone())) {
+        claims.retain(|earlier| earlier.finding != claim.finding);
+        claims.push(claim);
+    }
+    claims
+}
+
+fn read_line<'a>(line: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<Claim> {
+    let rest = without_number(unmarked(line));
+    let end = rest.find(|c: char| c.is_whitespace() || c != '-' && MARKUP.contains(&c)).unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(end);
+    let finding = named(name.trim_end_matches('-'), known)?;
+    let rest = unmarked(rest);
+    let kind = ClaimKind::ALL.into_iter().find(|kind| after_word(rest, kind.word()).is_some())?;
+    let evidence =
+        unmarked(after_word(rest, kind.word())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
+    Some(Claim { finding, kind, evidence: evidence.chars().take(EVIDENCE_CAP).collect() })
+}
+
+fn unmarked(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c.is_whitespace() || MARKUP.contains(&c))
+}
+
+/// Behind the number of a list's item.
+fn without_number(text: &str) -> &str {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = behind.len() < text.len() && behind.starts_with(['.', ')']);
+    if numbered { unmarked(behind) } else { text }
+}
+
+/// The one finding with this id, or whose id begins like this.
+fn named<'a>(name: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<FindingId> {
+    let mut begins = Vec::new();
+    for id in known {
+        if id.as_str() == name {
+            return Some(id.clone());
+        }
+        if id.as_str().starts_with(name) {
+            begins.push(id);
+        }
+    }
+    match begins.as_slice() {
+        [one] if name.chars().count() >= SHORTEST_PREFIX => Some((*one).clone()),
+        [] | [_] | [_, _, ..] => None,
+    }
+}
+
+/// What follows a word that the text begins with, in any case.
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (begins, rest) = text.split_at_checked(word.len())?;
+    let ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric());
+    let same =
+        begins.eq_ignore_ascii_case(word) || begins.replace(['-', '_'], " ").eq_ignore_ascii_case(word);
+    (same && ends).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(message: &str) -> String {
+        let known = ["f-22d1aa90c4", "f-22d1aa90c4-2", "f-7a0b11c2d3"].map(FindingId::new);
+        let told = |claim: &Claim| format!("{} {}: {}", claim.finding, claim.kind.word(), claim.evidence);
+        read_claims(message, known.iter()).iter().map(told).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_form_that_fixers_use_is_read() {
+        for line in [
+            "f-7a0b11c2d3 refuted: the macro uses it",
+            "- f-7a0b11c2d3: refuted: the macro uses it",
+            "* **f-7a0b11c2d3** – refuted – the macro uses it",
+            "1. `f-7a0b11c2d3` refuted, the macro uses it",
+            "| f-7a0b11c2d3 | Refuted | the macro uses it |",
+            "> f-7a0b refuted. the macro uses it",
+        ] {
+            assert_eq!(read(line), "f-7a0b11c2d3 refuted: the macro uses it", "{line}");
+        }
+    }
+
+    #[test]
+    fn each_word_is_its_own_claim() {
+        let account = "Done.\n\nf-22d1aa90c4 fixed: tests/a.rs passes\nf-22d1aa90c4-2 not fixed: no database here\n\
+                       f-7a0b11c2d3 Not-Fixed";
+        assert_eq!(
+            read(account),
+            "f-22d1aa90c4 fixed: tests/a.rs passes\nf-22d1aa90c4-2 not fixed: no database here\n\
+             f-7a0b11c2d3 not fixed: "
+        );
+    }
+
+    #[test]
+    fn the_last_line_about_a_finding_counts() {
+        assert_eq!(read("f-7a0b11c2d3 fixed: a\nf-7a0b11c2d3 not fixed: b"), "f-7a0b11c2d3 not fixed: b");
+    }
+
+    #[test]
+    fn other_lines_are_no_claims() {
+        for line in [
+            "",
+            "f-7a0b11c2d3",
+            "f-7a0b11c2d3 is fixed",
+            "f-7a0b11c2d3 fixedly",
+            "f-99999999 fixed: an unknown finding",
+            "f-22d1 fixed: two findings begin like this",
+            "f- fixed: too short",
+            "all fixed",
+        ] {
+            assert_eq!(read(line), "", "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(text in "(f-7a0b11c2d3|f-22d1|fixed|not fixed|refuted|[-:|*` \n]|\\PC){0,40}") {
+            let known = [FindingId::new("f-7a0b11c2d3")];
+            let claims = read_claims(&text, known.iter());
+            prop_assert!(claims.len() <= 1);
+            prop_assert!(claims.iter().all(|claim| claim.evidence.chars().count() <= EVIDENCE_CAP));
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What a fixer says about findings is kept and decides nothing.
+
+use signoff_core::ids::AttemptId;
+use signoff_core::ledger::{Claim, ClaimKind, State};
+use signoff_core::machine::Event;
+
+use crate::say::{NOBODY, reviewed};
+use crate::story::Story;
+
+fn claims(story: &Story, kind: ClaimKind) -> Vec<Claim> {
+    let entries = story.state.ledger.entries().iter();
+    entries
+        .map(|entry| Claim { finding: entry.finding.id.clone(), kind, evidence: "see the test".into() })
+        .collect()
+}
+
+fn claimed(story: Story, attempt: AttemptId, kind: ClaimKind) -> Story {
+    let event = Event::FindingsClaimed { attempt, commit: "c2".into(), claims: claims(&story, kind) };
+    story.then("the fixer accounts for them", event)
+}
+
+#[test]
+fn only_a_reviewer_closes_what_a_fixer_refuted() {
+    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]);
+    let fixer = story.writer();
+    let story = claimed(story, fixer, ClaimKind::Refuted);
+    let entry = &story.state.ledger.entries()[0];
+    assert_eq!((entry.state, entry.claims.len()), (State::Open, 1));
+    assert_eq!((entry.claims[0].attempt, entry.claims[0].kind), (fixer, ClaimKind::Refuted));
+    let story = story.works();
+    assert_eq!(story.state.ledger.entries()[0].state, State::Open);
+    let story = story.approves("general");
+    assert_eq!(story.state.ledger.entries()[0].state, State::Fixed);
+}
+
+#[test]
+fn whoever_is_no_fixer_claims_nothing() {
+    let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
+    let reviewer = story.reviewer("general");
+    let story = claimed(claimed(story, reviewer, ClaimKind::Fixed), NOBODY, ClaimKind::Fixed);
+    assert!(story.state.ledger.entries()[0].claims.is_empty());
+}
