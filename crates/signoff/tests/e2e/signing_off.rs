@@ -4,8 +4,8 @@
 use signoff_testkit::Project;
 use signoff_testkit::script::{Rule, Script};
 
-use crate::PROGRAM;
 use crate::actors::{APPROVED, changes, developer};
+use crate::{PROGRAM, hold};
 
 /// A reviewer is configured, played by the scripted agent.
 const REVIEWER: &str = "[reviewers.general]\nagent = \"scripted\"\n";
@@ -175,6 +175,21 @@ fn checks_work_in_a_copy_that_is_thrown_away() {
     assert_eq!(worked.code, Some(0), "{worked}");
     let listed = project.env.shell("find .signoff/worktrees -name made-by-the-check; ls .signoff/worktrees");
     assert!(!listed.stdout.contains("made-by-the-check") && !listed.stdout.contains("copy"), "{listed}");
+}
+
+/// A check that writes outside of its copy is kept from it.
+#[test]
+fn checks_are_held_by_the_sandbox() {
+    for way in hold::ways() {
+        let project = Project::with_agent(PROGRAM, developer);
+        project.env.write("Makefile", "test:\n\t@! touch ../../../trespass 2>/dev/null && touch mine\n");
+        project.configure("sandbox = true\n");
+        project.run(&["add", "Add login"]);
+        let worked = hold::work(&project, way);
+        assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
+        assert!(!project.env.work().join("trespass").exists(), "{way:?}");
+        assert!(hold::attempts(&project, "hold").contains(&format!("review {:?}", way.word())));
+    }
 }
 
 #[test]
