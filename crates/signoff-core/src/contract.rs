@@ -26,10 +26,13 @@ mod prefix;
 mod reader;
 mod reason;
 mod report;
+mod retraction;
+mod sections;
 mod severity;
 mod split;
 mod stated;
 mod tool;
+mod verdict_line;
 mod xml;
 mod xml_tree;
 

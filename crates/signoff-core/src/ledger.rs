@@ -4,7 +4,7 @@
 //! open findings, and close their own by approving without naming them again. What a person or a check refuted,
 //! deferred or put out of scope, no reviewer opens again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +53,21 @@ pub struct Round {
     /// The item of the plan, where the gate judges one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<u32>,
+    /// The review at this gate; of a checkpoint the last one before it, 0 before the first.
     pub cycle: u32,
     pub commit: Option<Commit>,
+    /// The number of the checkpoint review, where this is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<u32>,
 }
 
 impl Round {
-    /// Whether its reviewers were to judge what a finding is about: those of one item saw nothing else.
+    /// Whether its reviewers were to judge what a finding is about: those of one item saw nothing else. A checkpoint
+    /// looks at all of the work, whatever item is at hand.
     pub fn concerns(&self, entry: &Entry) -> bool {
         let place = |round: &Self| (round.pass, round.phase, round.item);
-        self.item.is_none() || entry.seen.iter().any(|seen| place(seen) == place(self))
+        let about_it = |seen: &Self| seen.checkpoint.is_some() || place(seen) == place(self);
+        self.item.is_none() || entry.seen.iter().any(about_it)
     }
 }
 
@@ -121,7 +127,17 @@ impl Ledger {
     /// round approves, and at least one did sit. An inconclusive review reports nothing and approves nothing, and
     /// one of another item of the plan approves something else.
     pub fn record(&mut self, round: &Round, reviews: &[Review]) -> RoundChange {
-        round::record(self, round, reviews)
+        self.record_beside(round, reviews, &BTreeSet::new())
+    }
+
+    /// The same, where the reviewers were not told of some findings: their silence closes none of those.
+    pub fn record_beside(
+        &mut self,
+        round: &Round,
+        reviews: &[Review],
+        untold: &BTreeSet<FindingId>,
+    ) -> RoundChange {
+        round::record(self, round, (reviews, untold))
     }
 
     /// A person, a check or a reviewer decides one finding. False if there is no such finding.

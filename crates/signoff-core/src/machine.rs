@@ -4,6 +4,7 @@
 //! to be done follows from comparing the state before with the state after. So what a step asks for and what
 //! a crash must resume are the same by construction.
 
+mod checkpoint;
 mod event;
 mod failure;
 mod finish;
@@ -84,12 +85,15 @@ pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
     let settled = limit::settled(this, &event);
     take(this, event, policy);
     limit::forget(this, settled);
+    if this.is_done() {
+        this.checkpoint = None;
+    }
 }
 
 fn take(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::Started { head } => work::start(this, head, policy),
-        Event::ItemsPlanned { .. } | Event::CheckpointEnded { .. } if this.is_done() => {}
+        Event::ItemsPlanned { .. } if this.is_done() => {}
         Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
@@ -103,9 +107,10 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::RateLimited { attempt, plan, why, turn } => limited(this, attempt, (plan, turn, why), policy),
         Event::BudgetReached => this.hold_agents(Hold::Budget),
         Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
-        Event::Resumed { hold: Hold::Checkpoint } => work::checkpoint_ended(this, Vec::new()),
+        Event::Resumed { hold: Hold::Checkpoint } => checkpoint::ended(this, Vec::new(), None, policy),
         Event::Resumed { hold } => this.release(&hold),
-        Event::CheckpointEnded { findings } => work::checkpoint_ended(this, findings),
+        Event::CheckpointBegan { number } => checkpoint::began(this, number),
+        Event::CheckpointEnded { findings, number } => checkpoint::ended(this, findings, number, policy),
         Event::LandingGranted => land::granted(this, policy),
         Event::HeadMoved { head } => land::head_moved(this, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
@@ -184,7 +189,8 @@ pub fn outstanding(this: &Loop, policy: &Policy) -> Vec<Effect> {
         wishes.push(Effect::Ask(question.clone()));
     }
     if let Stage::AwaitingLanding { .. } = &this.stage {
-        wishes.push(Effect::AwaitLanding);
+        let hold = Hold::Checkpoint;
+        wishes.push(if this.checkpoint.is_some() { Effect::Wait { hold } } else { Effect::AwaitLanding });
     }
     wishes
 }

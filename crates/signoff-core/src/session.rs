@@ -179,6 +179,7 @@ fn means(event: &Event) -> Means {
         | Event::ItemsPlanned { .. }
         | Event::BudgetReached
         | Event::Resumed { .. }
+        | Event::CheckpointBegan { .. }
         | Event::CheckpointEnded { .. }
         | Event::LandingGranted
         | Event::HeadMoved { .. }

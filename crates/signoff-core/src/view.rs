@@ -240,7 +240,16 @@ impl RunView {
     /// The row of one loop.
     pub fn row(&self, loop_id: &LoopId) -> Option<LoopView> {
         let (_, policy) = self.under.as_ref()?;
-        Some(self.named(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+        Some(self.whole(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
+    }
+
+    /// A row under its name, with what its checkpoint reviews used.
+    fn whole(&self, row: LoopView) -> LoopView {
+        let looks = |loop_id: &LoopId| loop_id.of_checkpoint().is_some_and(|(of, _)| of == row.id);
+        let after = self.loops.range(&row.id..).take_while(|(id, _)| id.as_str().starts_with(row.id.as_str()));
+        let used = after.filter(|(loop_id, _)| looks(loop_id)).flat_map(|(_, fold)| fold.usage.values());
+        let usage = used.fold(row.usage, |sum, one| sum.plus(*one));
+        self.named(LoopView { usage, ..row })
     }
 
     /// A loop that serves the run is called by what it does.
@@ -278,7 +287,7 @@ impl RunView {
     pub fn rows(&self) -> Vec<LoopView> {
         let Some((_, policy)) = &self.under else { return Vec::new() };
         let own = self.loops.iter().filter(|(loop_id, _)| loop_id.of_checkpoint().is_none());
-        own.map(|(loop_id, fold)| self.named(fold.row(loop_id, policy, &self.machine))).collect()
+        own.map(|(loop_id, fold)| self.whole(fold.row(loop_id, policy, &self.machine))).collect()
     }
 
     /// The run as a whole.

@@ -322,7 +322,12 @@ impl Workflow {
 
     /// The first gate of a task that is not switched off. None: nobody reviews it.
     pub fn first_gate(&self) -> Option<&Phase> {
-        self.phases.iter().find(|phase| phase.is_gate() && !phase.is_off())
+        self.first_gate_index().and_then(|index| self.phases.get(index))
+    }
+
+    /// The index of that gate among the phases.
+    pub fn first_gate_index(&self) -> Option<usize> {
+        self.phases.iter().position(|phase| phase.is_gate() && !phase.is_off())
     }
 
     /// One look at work that is not done: the gate that will judge it, which only notes what it finds.

@@ -40,6 +40,10 @@ fn approvals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     let root = if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" };
     vec![
         (Contract::Markdown, "**Verdict: APPROVED**".to_owned()),
+        (Contract::Markdown, "**Verdict:** APPROVED".to_owned()),
+        (Contract::Markdown, "Verdict: Approved.".to_owned()),
+        (Contract::Markdown, "**Verdict: approved** ✅".to_owned()),
+        (Contract::Severity, "No issues.".to_owned()),
         (Contract::Json, r#"{"verdict":"pass","followUpPrompt":"ok"}"#.to_owned()),
         (Contract::Xml, format!("<{root}><verdict>APPROVED</verdict></{root}>")),
         (Contract::Prefix, "APPROVED: ok".to_owned()),
@@ -56,11 +60,14 @@ fn refusals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     vec![
         (Contract::Markdown, "**Verdict: CHANGES_REQUESTED**".to_owned()),
         (Contract::Markdown, "**Verdict: NEEDS_DISCUSSION**".to_owned()),
+        (Contract::Markdown, "Verdict: Changes requested".to_owned()),
+        (Contract::Markdown, "**Verdict:** needs_discussion.".to_owned()),
         (Contract::Json, r#"{"verdict":"drift","followUpPrompt":"no"}"#.to_owned()),
         (Contract::Xml, format!("<{root}><verdict>ISSUES</verdict>{issue}</{root}>")),
         (Contract::Prefix, "ISSUES: no".to_owned()),
         (Contract::Severity, r#"[{"severity":"HIGH","message":"no","location":"a.rs:1"}]"#.to_owned()),
         (Contract::Severity, "HIGH src/a.rs:1 no".to_owned()),
+        (Contract::Severity, "### HIGH\n\n- it burns".to_owned()),
     ]
 }
 
@@ -224,6 +231,72 @@ proptest! {
     }
 
     #[test]
+    fn a_retracted_approval_is_no_approval(
+        asked in any_ask(),
+        approval in any::<prop::sample::Index>(),
+        bound in any::<bool>(),
+        words in select(vec!["I retract my approval, this loses money.", "My approval is withdrawn.", "Do not merge this.", "On second thought it leaks."]),
+        gap in select(vec!["\n", "\n\n", "\n\nIt reads well.\n\n", "\n\n- "]),
+    ) {
+        let (contract, yes) = approval.get(&approvals(asked.kind)).clone();
+        let comment = if bound { format!("\n<!-- signoff:{NONCE} -->") } else { String::new() };
+        let text = format!("{yes}{comment}{gap}{words}\n");
+        for reader in [contract, Contract::Auto] {
+            prop_assert!(!approves(reader, &text, &asked), "{reader:?} approves:\n{text}");
+        }
+    }
+
+    #[test]
+    fn one_broken_byte_makes_no_approval_of_a_refusal(asked in any_ask(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), replaces in any::<bool>()) {
+        let asked = Ask { fail_on: Bar::Low, ..asked };
+        let (contract, no) = which.get(&refusals(asked.kind)).clone();
+        let at = at.index(no.len());
+        let mut bytes = no.into_bytes();
+        if replaces { bytes[at] = 0xff } else { bytes.insert(at, 0xff) }
+        for reader in [contract, Contract::Auto] {
+            let result = parse(reader, Answer { text: &bytes, tool: None }, &asked);
+            prop_assert!(!result.is_ok_and(|review| review.verdict.approves()), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn every_item_beside_a_request_is_a_finding(items in prop::collection::vec(listed(), 1..8), last in any::<bool>()) {
+        let asked = ask(ReviewerKind::Code, false, Bar::Medium);
+        let items = in_sections(items);
+        let list = review_of(&items);
+        let expected: Vec<&Listed> = items.iter().filter(|one| one.is_finding()).collect();
+        let verdict = "**Verdict: CHANGES_REQUESTED**";
+        let markdown = if last { format!("{list}\n{verdict}\n") } else { format!("{verdict}\n\n{list}") };
+        for (contract, text) in [(Contract::Markdown, markdown), (Contract::Prefix, format!("ISSUES: see\n\n{list}"))] {
+            let review = read(contract, &text, &asked);
+            let review = review.map_err(|violation| TestCaseError::fail(format!("{violation}\n{text}")))?;
+            prop_assert!(review.findings.len() >= expected.len(), "{:?}\n{text}", review.findings);
+            for one in &expected {
+                let found = review.findings.iter().find(|finding| finding.description.contains(&one.text));
+                let Some(found) = found else { return Err(TestCaseError::fail(format!("{one:?} is lost:\n{text}"))) };
+                prop_assert_eq!(found.severity.word(), one.severity.unwrap_or("critical"), "{}", text);
+                prop_assert!(one.nested.iter().all(|nested| found.description.contains(nested)), "{:?}\n{}", found, text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_finding_is_what_was_written(
+        text in "x[a-z]([a-z0-9 *_`(){}<>&#|:,.=+!?'/-]{0,30}[a-z0-9)*`:-])?",
+        lead in select(vec!["[Critical] src/a.rs:1 ", "src/a.rs:1 ", "**Critical:** src/a.rs:1 — ", "`src/a.rs:1`: ", "**src/a.rs:1** - ", "[Critical] ", "HIGH src/a.rs:1 "]),
+    ) {
+        let asked = ask(ReviewerKind::Code, false, Bar::Medium);
+        let text = text.trim();
+        // What is a tag, a place or a label itself is read as one.
+        prop_assume!(!text.contains('<') && !text.ends_with(':') && text.matches('`').count() % 2 == 0);
+        let answer = format!("- {lead}{text}\n\n**Verdict: CHANGES_REQUESTED**\n");
+        let review = read(Contract::Markdown, &answer, &asked);
+        let review = review.map_err(|violation| TestCaseError::fail(format!("{violation}\n{answer}")))?;
+        let found: Vec<&str> = review.findings.iter().map(|finding| finding.description.as_str()).collect();
+        prop_assert_eq!(found, vec![text], "{}", answer);
+    }
+
+    #[test]
     fn without_the_nonce_nothing_is_approved_where_it_is_required(text in pieces(), wrong in "[a-z0-9]{1,8}", kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code])) {
         let asked = ask(kind, true, Bar::Low);
         let text = text.replace(NONCE, &wrong);
@@ -253,6 +326,74 @@ proptest! {
             }
         }
     }
+}
+
+/// A list item as the generator meant it.
+#[derive(Debug, Clone)]
+struct Listed {
+    section: &'static str,
+    severity: Option<&'static str>,
+    place: bool,
+    ticked: Option<bool>,
+    text: String,
+    nested: Vec<String>,
+}
+
+impl Listed {
+    fn is_finding(&self) -> bool {
+        let aside =
+            matches!(self.section, "## Strengths" | "## Checked" | "Summary:") && self.severity.is_none();
+        self.ticked.map_or(!aside, |ticked| !ticked)
+    }
+}
+
+fn listed() -> impl Strategy<Value = Listed> {
+    let sections = select(vec!["", "## Findings", "## Strengths", "## Checked", "Summary:", "**Tests**"]);
+    let severities = select(vec![None, Some("minor"), Some("important"), Some("critical")]);
+    let ticks = select(vec![None, None, None, Some(true), Some(false)]);
+    // A number in each text tells it from the others.
+    let text = (0u32..1_000_000, "[a-z]{1,8}( [a-z]{1,8}){0,3}")
+        .prop_map(|(number, words)| format!("x{number} {words} end"));
+    let nested = prop::collection::vec(text.clone(), 0..3);
+    (sections, severities, any::<bool>(), ticks, text, nested).prop_map(
+        |(section, severity, place, ticked, text, nested)| Listed {
+            section,
+            severity,
+            place,
+            ticked,
+            text,
+            nested,
+        },
+    )
+}
+
+/// An item without a section stands in the one before it.
+fn in_sections(mut items: Vec<Listed>) -> Vec<Listed> {
+    let mut section = "";
+    for one in &mut items {
+        if one.section.is_empty() {
+            one.section = section;
+        }
+        section = one.section;
+    }
+    items
+}
+
+fn review_of(items: &[Listed]) -> String {
+    let mut out = String::new();
+    let mut section = "";
+    for one in items {
+        if one.section != section && !one.section.is_empty() {
+            out += &format!("\n{}\n\n", one.section);
+            section = one.section;
+        }
+        let tick = one.ticked.map_or("", |ticked| if ticked { "[x] " } else { "[ ] " });
+        let severity = one.severity.map_or(String::new(), |word| format!("[{word}] "));
+        let place = if one.place { "src/a.rs:1 " } else { "" };
+        out += &format!("- {tick}{severity}{place}{}\n", one.text);
+        out.extend(one.nested.iter().map(|nested| format!("  - {nested}\n")));
+    }
+    out
 }
 
 /// A finding as the generator meant it.

@@ -210,7 +210,8 @@ fn changes() -> Verdict {
 }
 
 fn round(cycle: u32) -> Round {
-    Round { pass: 1, phase: 1, item: None, cycle, commit: Some(Commit::new(format!("c{cycle}"))) }
+    let commit = Some(Commit::new(format!("c{cycle}")));
+    Round { pass: 1, phase: 1, item: None, cycle, commit, checkpoint: None }
 }
 
 fn at(line: u32, description: &str) -> Finding {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{Format, render};
+use signoff_core::merge::render::{Format, render, unread_answer};
 use signoff_core::prompt::CHARACTER_CAP;
-use signoff_core::review::{Bar, Review};
+use signoff_core::review::{Bar, Review, Verdict};
 use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
 
 use crate::clock;
@@ -93,8 +93,12 @@ const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
 /// The last raw answer, if there is one: as much of it as a prompt can show.
 pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
+    text_of(&last_raw(reviews, name, reviewer)?)
+}
+
+fn last_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<PathBuf> {
     let paths = (1..).map(|number| name.raw(reviews, reviewer, number));
-    text_of(&paths.take_while(|path| path.exists()).last()?)
+    paths.take_while(|path| path.exists()).last()
 }
 
 fn text_of(path: &Path) -> Option<String> {
@@ -103,10 +107,11 @@ fn text_of(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it.
+/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it:
+/// artifacts of earlier versions do not hold them.
 pub fn read(reviews: &Path, file: &str) -> Option<String> {
     let mut text = fs::read_to_string(reviews.join(file)).ok()?;
-    if text.contains("This review is inconclusive") {
+    if text.contains("This review is inconclusive") && !text.contains("\n## Answer of ") {
         let stem = file.strip_suffix(".md").unwrap_or(file);
         for name in raw_names(reviews, stem) {
             let said = text_of(&reviews.join(&name)).unwrap_or_default();
@@ -131,10 +136,16 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     names
 }
 
-/// Writes the merged review of a round. One that was written before under the same name is kept beside it.
+/// Writes the merged review of a round, with the answers that could not be read. One that was written before under the same name is kept beside it.
 pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
-    let text = render(&merge(answers, bar), bar, Format::Markdown);
+    let mut text = render(&merge(answers, bar), bar, Format::Markdown);
+    for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
+        if let Some(raw) = last_raw(reviews, name, &review.reviewer) {
+            let said = text_of(&raw).unwrap_or_default();
+            text += &unread_answer(&review.reviewer, &said, &relative(reviews, &raw));
+        }
+    }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));
         fs::rename(&path, earlier.find(|path| !path.exists()).unwrap_or_else(|| name.earlier(reviews, 1)))?;
@@ -257,6 +268,26 @@ mod tests {
         };
         insta::assert_snapshot!(name(1), @"reviews/20260129-task-29-p1-review-review-1.md");
         insta::assert_snapshot!(name(2), @"reviews/20260129-task-29-p1-_______evil-review-1.md");
+    }
+
+    #[test]
+    fn an_artifact_of_an_unreadable_review_holds_the_answer() {
+        let place = tempfile::tempdir().unwrap();
+        let name = Name::of_file("20260129-task-2-review-1");
+        let reviewer = ReviewerName::new("code");
+        let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
+        write_raw(place.path(), &name, &reviewer, said.as_bytes()).unwrap();
+        let violation = signoff_core::review::Violation::new(
+            signoff_core::review::ViolationCode::NoVerdict,
+            0,
+            "there is no verdict",
+        );
+        let kind = signoff_core::review::ReviewerKind::Code;
+        let answers = [Review::inconclusive(reviewer, kind, violation)];
+        let path = write_merged(place.path(), &name, &answers, Bar::Medium).unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
+        assert_eq!(read(place.path(), "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
     }
 
     #[test]

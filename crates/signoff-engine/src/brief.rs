@@ -257,7 +257,9 @@ fn earlier(task: &Assignment) -> Vec<EarlierCycle> {
     (task.cycles_elsewhere() + 1..task.job.cycle)
         .map(|cycle| {
             let of_cycle = |entry: &&Entry| {
-                entry.seen.iter().any(|round| round.cycle == cycle && round.phase == task.job.phase)
+                let reviewed = |round: &&Round| round.checkpoint.is_none();
+                let mut rounds = entry.seen.iter().filter(reviewed);
+                rounds.any(|round| round.cycle == cycle && round.phase == task.job.phase)
             };
             let reported: Vec<&Entry> = entries.iter().filter(of_cycle).collect();
             let count = |state: State| reported.iter().filter(|entry| entry.state == state).count();
@@ -337,7 +339,8 @@ fn is_again(task: &Assignment) -> bool {
 /// Whether the gate was at work in another program before.
 fn was_begun_elsewhere(task: &Assignment) -> bool {
     let here = (task.job.pass, task.job.phase, 0);
-    let found = |round: &Round| (round.pass, round.phase, round.cycle) == here;
+    let found =
+        |round: &Round| round.checkpoint.is_none() && (round.pass, round.phase, round.cycle) == here;
     task.state.ledger.entries().iter().any(|entry| entry.seen.iter().any(found))
 }
 
@@ -389,10 +392,16 @@ fn to_judge(task: &Assignment) -> Vec<&Finding> {
     open.map(|entry| &entry.finding).collect()
 }
 
-/// Of these, what the reviewer itself found: its approval would settle them.
+/// Of these, what the reviewer itself found: its approval would settle them. What a checkpoint review found is put
+/// before every reviewer of the gate.
 fn noted(task: &Assignment) -> Vec<&Finding> {
     let JobKind::Review { reviewer, .. } = &task.job.kind else { return Vec::new() };
-    to_judge(task).into_iter().filter(|finding| finding.sources.contains(reviewer)).collect()
+    let of_checkpoint = |finding: &Finding| {
+        let entry = task.state.ledger.get(&finding.id);
+        entry.is_some_and(|entry| entry.seen.iter().any(|round| round.checkpoint.is_some()))
+    };
+    let wanted = |finding: &&Finding| finding.sources.contains(reviewer) || of_checkpoint(finding);
+    to_judge(task).into_iter().filter(wanted).collect()
 }
 
 fn extent(task: &Assignment) -> Extent {

@@ -41,10 +41,10 @@ pub(crate) struct Teller {
     stale: BTreeSet<LoopId>,
 }
 
-/// A review, and the round of the ledger it belongs to; a checkpoint's belongs to none.
+/// A review, and the round of the ledger it belongs to.
 struct Arrived {
     record: ReviewRecord,
-    round: Option<Round>,
+    round: Round,
 }
 
 /// The row that a fact about a task makes, whichever log it stands in.
@@ -118,6 +118,8 @@ impl Teller {
                     self.arrived(loop_id, review);
                 }
                 self.link(loop_id);
+                // What a checkpoint review costs is told of the loop it looks at.
+                self.stale.extend(loop_id.of_checkpoint().map(|(of, _)| of));
             }
         }
     }
@@ -174,6 +176,7 @@ impl Teller {
             item: None,
             cycle: state.tally.cycle,
             commit: Some(state.head.commit.clone()),
+            checkpoint: None,
         };
         let (review, task, used) = match fact {
             LoopFact::Moved(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {
@@ -207,8 +210,17 @@ impl Teller {
             phase: self.phase(loop_id, state).unwrap_or_default(),
             cycle: round.cycle,
         };
-        let checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
-        Some(Arrived { record, round: Some(round).filter(|_| !checkpoint) })
+        let of_checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
+        let round = if of_checkpoint { self.checkpoint_round(loop_id, state, round) } else { round };
+        Some(Arrived { record, round })
+    }
+
+    /// The round under which the ledger has what a checkpoint review found: that of the gate which judges it.
+    fn checkpoint_round(&self, loop_id: &LoopId, state: &Loop, round: Round) -> Round {
+        let gate = self.view.loop_policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
+        let phase = gate.unwrap_or(round.phase);
+        let cycle = state.cycles.get(&phase).copied().unwrap_or(0);
+        Round { phase, cycle, checkpoint: Some(state.checkpoint.unwrap_or(0)), ..round }
     }
 
     fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {

@@ -208,7 +208,7 @@ impl LineRenderer {
             let lines = checkpoint::trouble(&step, !self.ends);
             return self.view.row(&of).map_or_else(Vec::new, |row| self.written(&lines, &row, None));
         }
-        self.checkpoint.heard(loop_id, event);
+        self.checkpoint.heard(loop_id, &step);
         let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
         let lines = told::told(&step, round.as_ref(), &row, (!self.ends, self.view.branch()));
         if is_active(after) {

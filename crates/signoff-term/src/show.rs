@@ -82,6 +82,7 @@ impl PersonsDecision {
             | Event::BudgetReached
             | Event::BudgetRefused { .. }
             | Event::Resumed { .. }
+            | Event::CheckpointBegan { .. }
             | Event::CheckpointEnded { .. }
             | Event::LandingGranted
             | Event::HeadMoved { .. } => return None,

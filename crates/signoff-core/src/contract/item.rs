@@ -1,10 +1,11 @@
 //! What a list item or a line of a review says: a place, a severity, a description.
 
 use super::Ask;
+use super::binding::comment_line;
 use super::message::Message;
 use super::outline::{ListItem, Shown};
 use super::place::{self, Place};
-use super::stated;
+use super::{stated, verdict_line};
 use crate::review::{Finding, Note, Severity};
 
 #[derive(Debug, Clone)]
@@ -29,8 +30,7 @@ impl Item {
         let stated = if place.is_some() { stated::severity(text) } else { stated::tag(text) };
         let kind = stated::kind(text);
         let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
-        let description = stated::description(text, tags, place.as_ref());
-        let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let description = joined(stated::description(text, tags, place.as_ref()).lines());
         let severity = stated.map(|(severity, _)| severity);
         Some(Self { place, severity, kind: kind.map(|(kind, _)| kind), description })
     }
@@ -49,13 +49,26 @@ impl Item {
     }
 }
 
+/// Lines of one paragraph as one line; what is inside each of them stays.
+pub(super) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
+    lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 fn split(place: Option<Place>) -> (Option<String>, Option<u32>) {
     place.map_or((None, None), |place| (Some(place.file), place.line))
 }
 
-/// An item's own text and its offset: without the bullet or number, and up to a line that Markdown
-/// counts to the item only because no blank line comes before it.
-pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> (usize, &'m str) {
+/// What an item says itself, without the bullet or number and the box before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnText<'m> {
+    pub offset: usize,
+    pub text: &'m str,
+    /// Whether its box is ticked, if it has one.
+    pub ticked: Option<bool>,
+}
+
+/// An item's own text, up to a line that Markdown counts to the item only because no blank line comes before it.
+pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m> {
     let whole = &message.text()[item.range.clone()];
     let unnumbered = whole.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = match whole.strip_prefix(['-', '*', '+']) {
@@ -64,15 +77,19 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> (usize, &'
         None => whole,
     };
     let text = rest.trim_start();
-    let text = ["[ ] ", "[x] ", "[X] "].into_iter().find_map(|tick| text.strip_prefix(tick)).unwrap_or(text);
+    let boxes = [("[ ] ", false), ("[x] ", true), ("[X] ", true)];
+    let boxed = boxes.into_iter().find_map(|(tick, ticked)| Some((text.strip_prefix(tick)?, Some(ticked))));
+    let (text, ticked) = boxed.unwrap_or((text, None));
     let mut end = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        if number > 0 && (label(line).is_some() || line.trim_start().starts_with("**Verdict:")) {
+        let bare = line.trim_start();
+        let foreign = label(line).is_some() || verdict_line::begins(bare) || comment_line(bare).is_some();
+        if number > 0 && foreign {
             break;
         }
         end += line.len();
     }
-    (item.range.end - text.len(), &text[..end])
+    OwnText { offset: item.range.end - text.len(), text: &text[..end], ticked }
 }
 
 /// The severity that a line announces for what is below it: `Critical:`, `**Important (should fix):**`,

@@ -7,6 +7,7 @@ use super::binding::{Candidate, Doubts, MAX_CANDIDATES, Standing, clip, too_many
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value};
 use super::message::Message;
+use super::retraction;
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
@@ -25,6 +26,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         found.extend(candidate(&json, message, ask));
     }
     found.extend(doubts.first);
+    retraction::add(&mut found, message, ask);
     Ok(found)
 }
 
@@ -64,6 +66,9 @@ fn review(object: &Object, offset: usize, ask: &Ask) -> Result<Review, Violation
     if let Some(key) = object.denial("verdict").filter(|_| verdict.approves()) {
         let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
+    }
+    if verdict.approves() && retraction::is_in(follow_up) {
+        return Err(retraction::violation(offset));
     }
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
     if review.verdict == Verdict::ChangesRequested {

@@ -1,38 +1,45 @@
 //! `**Verdict: APPROVED|CHANGES_REQUESTED|NEEDS_DISCUSSION**`, alone on its line, and the review around it.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use super::Ask;
-use super::binding::{self, Candidate, MAX_CANDIDATES, Standing, clip, comment_line, too_many};
-use super::message::{Message, is_alone};
-use super::reader::{self, Entry};
+use super::binding::{self, Candidate, Doubts, MAX_CANDIDATES, Standing, clip, comment_line, too_many};
+use super::message::Message;
+use super::verdict_line::{self, VerdictLine};
+use super::{reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
      `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
 
-const OPENING: &str = "**Verdict:";
-
 pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    if !message.text().contains(OPENING) {
+    if !message.text().contains("Verdict") {
         return Ok(Vec::new());
     }
     let mut found: Vec<Candidate> = Vec::new();
+    let mut doubts = Doubts::default();
     let mut reviews: Vec<(Verdict, Rc<Review>)> = Vec::new();
-    for (range, word) in verdict_lines(message) {
+    for line in verdict_line::all(message) {
+        let offset = line.range.start;
         if found.len() >= MAX_CANDIDATES {
-            return Err(too_many(range.start));
+            return Err(too_many(offset));
         }
-        let answer =
-            verdict(word, range.start).map(|verdict| review_once(&mut reviews, verdict, message, ask));
-        let binding = binding::beside(message, range.start, range.end, ask);
-        found.push(Candidate { offset: range.start, binding, standing: Standing::Plain, answer });
+        let binding = binding::beside(message, offset, line.range.end, ask);
+        let (standing, answer) = match &line.verdict {
+            Some(verdict) => (Standing::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
+            None if line.is_bold => (Standing::Plain, Err(unknown(line.word, offset))),
+            None if line.says_more() => (Standing::Doubt, Err(says_more(line.word, offset))),
+            None => continue,
+        };
+        let candidate = Candidate { offset, binding, standing, answer };
+        if standing == Standing::Doubt { doubts.take(Some(candidate), ask) } else { found.push(candidate) }
     }
     if reviews.iter().any(|(verdict, _)| verdict.approves()) {
         let denial = denial(message, &found, ask);
         found.extend(denial);
     }
+    found.extend(doubts.first);
+    retraction::add(&mut found, message, ask);
     Ok(found)
 }
 
@@ -44,7 +51,8 @@ fn denial(message: &Message<'_>, verdicts: &[Candidate], ask: &Ask) -> Option<Ca
         start += line.len();
         let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
         if denies(line) && !is_verdict() && message.outline().shown(offset).is_none() {
-            let binding = binding::beside(message, offset, offset, ask);
+            // A refusal needs no nonce: it counts wherever the approval does.
+            let binding = retraction::approvals(verdicts, ask).last().map(|one| one.binding.clone())?;
             let answer = Err(binding::disagreement(offset));
             return Some(Candidate { offset, binding, standing: Standing::Plain, answer });
         }
@@ -74,35 +82,15 @@ fn strip_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     first.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// The verdict lines that are said, with the word of each.
-fn verdict_lines<'m>(message: &'m Message<'_>) -> impl Iterator<Item = (Range<usize>, &'m str)> {
-    let text = message.text();
-    message.outline().bold().filter_map(move |bold| {
-        let word = text[bold.clone()].strip_prefix(OPENING)?.strip_suffix("**")?;
-        (is_alone(text, &bold) && !is_indented(text, bold.start)).then_some((bold, word.trim()))
-    })
+fn unknown(word: &str, offset: usize) -> Violation {
+    let message =
+        format!("the verdict must be APPROVED, CHANGES_REQUESTED or NEEDS_DISCUSSION, not `{}`", clip(word));
+    Violation::new(ViolationCode::UnknownVerdict, offset, message)
 }
 
-/// Four columns and more are code to every reader, also where Markdown sees a paragraph that goes on.
-fn is_indented(text: &str, start: usize) -> bool {
-    let before = &text[..start];
-    let blank = &before[before.trim_end_matches(|c: char| c.is_whitespace() && c != '\n').len()..];
-    blank.contains('\t') || blank.chars().count() >= 4
-}
-
-fn verdict(word: &str, offset: usize) -> Result<Verdict, Violation> {
-    match word {
-        "APPROVED" => Ok(Verdict::Approved),
-        "CHANGES_REQUESTED" => Ok(Verdict::ChangesRequested),
-        "NEEDS_DISCUSSION" => Ok(Verdict::NeedsDiscussion),
-        _ => {
-            let message = format!(
-                "the verdict must be APPROVED, CHANGES_REQUESTED or NEEDS_DISCUSSION, not `{}`",
-                clip(word)
-            );
-            Err(Violation::new(ViolationCode::UnknownVerdict, offset, message))
-        }
-    }
+fn says_more(word: &str, offset: usize) -> Violation {
+    let message = format!("the verdict line must hold nothing but the verdict, not `{}`", clip(word));
+    Violation::new(ViolationCode::NoVerdict, offset, message)
 }
 
 /// The review of this message under `verdict`: the body is long, so it is read once per verdict.
@@ -123,15 +111,18 @@ fn review_once(
 fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
     review.summary = body(message);
-    for Entry { item, .. } in reader::read(message, 0).0 {
-        if item.severity.is_none() && (item.place.is_none() || review.verdict.approves()) {
-            // Without a severity a place makes a note, or a finding where changes are requested.
-            review.minor.extend(item.place.is_some().then(|| item.note()));
-        } else {
-            review.findings.push(item.finding("changes", ask));
+    let requested = review.verdict == Verdict::ChangesRequested;
+    for entry in reader::read(message, 0).0 {
+        let stated = entry.item.severity.is_some();
+        let placed = entry.item.place.is_some();
+        if review.verdict.approves() && !stated {
+            // Without a severity a place makes a note.
+            review.minor.extend((placed || entry.noted).then(|| entry.item.note()));
+        } else if review.verdict.approves() || (!entry.is_aside() && (requested || stated || placed)) {
+            review.findings.push(entry.item.finding("changes", ask));
         }
     }
-    if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
+    if requested && review.findings.is_empty() {
         review.findings.push(body_finding(&review.summary, ask));
     }
     review
@@ -147,7 +138,7 @@ fn body(message: &Message<'_>) -> String {
     let text = message.text();
     let mut body = String::with_capacity(text.len());
     let mut from = 0;
-    for (range, _) in verdict_lines(message) {
+    for VerdictLine { range, .. } in verdict_line::all(message).filter(VerdictLine::is_answer) {
         push_lines(&mut body, &text[from..range.start]);
         from = range.end;
     }

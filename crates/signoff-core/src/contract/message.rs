@@ -51,9 +51,21 @@ impl<'a> Message<'a> {
 /// Takes the bytes of a message through the bounds every contract shares. Offsets count from its first byte.
 pub(super) fn read(
     bytes: &[u8],
-    contract: impl FnOnce(&Message<'_>) -> Result<Review, Violation>,
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
 ) -> Result<Review, Violation> {
-    let text = decode(bytes)?;
+    match decode(bytes) {
+        Ok(text) => read_text(text, contract),
+        Err(violation) if violation.code == ViolationCode::NotUtf8 => {
+            read_damaged(bytes, contract, violation)
+        }
+        Err(violation) => Err(violation),
+    }
+}
+
+fn read_text(
+    text: &str,
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+) -> Result<Review, Violation> {
     let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
     if unmarked.trim().is_empty() {
         return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
@@ -69,6 +81,34 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<(), Violation> {
     }
     let message = format!("the answer has {} bytes; at most {MAX_BYTES} are read", bytes.len());
     Err(Violation::new(ViolationCode::TooLarge, MAX_BYTES, message))
+}
+
+/// Reads a text with one byte that is no UTF-8: it is shown as U+FFFD. The verdict must be the same without it, and
+/// it must not stand on a line with words of a verdict.
+fn read_damaged(
+    bytes: &[u8],
+    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+    violation: Violation,
+) -> Result<Review, Violation> {
+    let at = violation.offset;
+    // A character that the message ends in the middle of: it was cut off.
+    let is_cut_off = str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
+    if is_cut_off {
+        return Err(violation);
+    }
+    let (Ok(before), Ok(after)) = (str::from_utf8(&bytes[..at]), str::from_utf8(&bytes[at + 1..])) else {
+        return Err(violation);
+    };
+    let lines = [before.rsplit('\n').next(), after.split('\n').next()];
+    let line = lines.into_iter().flatten().collect::<String>().to_ascii_lowercase();
+    if ["verdict", "approved", "issues"].into_iter().any(|word| line.contains(word)) {
+        return Err(violation);
+    }
+    let original = |offset: usize| if offset > at { offset.saturating_sub(2).max(at) } else { offset };
+    let shown = read_text(&format!("{before}\u{fffd}{after}"), &contract)
+        .map_err(|error| Violation { offset: original(error.offset), ..error })?;
+    let bare = read_text(&format!("{before}{after}"), &contract);
+    if bare.is_ok_and(|bare| bare.verdict == shown.verdict) { Ok(shown) } else { Err(violation) }
 }
 
 /// The text of an answer within the size bound.

@@ -57,7 +57,10 @@ pub(super) struct Outline {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListItem {
     pub range: Range<usize>,
-    pub nested: bool,
+    /// Where the item ends with everything nested in it.
+    pub end: usize,
+    /// In how many other items it is nested.
+    pub depth: usize,
 }
 
 impl Outline {
@@ -78,9 +81,22 @@ impl Outline {
         outline
     }
 
-    /// Bold text that is said, in order.
-    pub fn bold(&self) -> impl Iterator<Item = Range<usize>> {
-        self.bold.iter().filter(|range| !self.is_set_apart(range.start)).cloned()
+    /// The bold text that begins at `offset` and is said.
+    pub fn bold_at(&self, offset: usize) -> Option<Range<usize>> {
+        let found = self.bold.binary_search_by_key(&offset, |range| range.start).ok()?;
+        (!self.is_set_apart(offset)).then(|| self.bold[found].clone())
+    }
+
+    /// Whether all of `range` is said, bold or plain, and nothing in it is code, a link, HTML or struck through.
+    pub fn is_said(&self, range: &Range<usize>) -> bool {
+        let next = self.spans.partition_point(|span| span.range.end <= range.start);
+        let shows = self.spans.get(next).is_some_and(|span| span.range.start < range.end);
+        !shows && !self.is_set_apart(range.start) && covering(&self.comments, range.start).is_none()
+    }
+
+    /// Whether the character at `offset` is text to Markdown, and not a part of its markup.
+    pub fn is_text(&self, offset: usize) -> bool {
+        covering(&self.plain, offset).is_some()
     }
 
     /// List items that are said, in order.
@@ -89,6 +105,12 @@ impl Outline {
             let at = item.range.start;
             self.hunks.is_doubtful(at) || !self.is_set_apart(at)
         })
+    }
+
+    /// Whether a list item that is said begins at `offset`.
+    pub fn has_item_at(&self, offset: usize) -> bool {
+        let found = self.items.binary_search_by_key(&offset, |item| item.range.start);
+        found.is_ok() && !self.is_set_apart(offset)
     }
 
     /// Whether `range` is plain text that is said, without any markup in it.
@@ -239,9 +261,9 @@ impl Builder<'_> {
         } else if matches!(tag, Tag::Strong) && self.showing == 0 {
             self.outline.bold.push(range);
         } else if matches!(tag, Tag::Item) && self.showing == 0 {
-            let nested = !self.open_items.is_empty();
+            let (end, depth) = (range.end, self.open_items.len());
             self.open_items.push((self.outline.items.len(), false));
-            self.outline.items.push(ListItem { range, nested });
+            self.outline.items.push(ListItem { range, end, depth });
         }
     }
 

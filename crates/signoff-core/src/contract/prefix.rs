@@ -5,9 +5,8 @@ use std::rc::Rc;
 use super::Ask;
 use super::binding::{self, Candidate, Standing, comment_line};
 use super::message::Message;
-use super::reader::{self, Entry};
-use super::stated;
 use super::xml::{verdict_word, words};
+use super::{reader, retraction, stated};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APPROVED_WITH_MINOR: or ISSUES:";
@@ -30,6 +29,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         let answer = Ok(Rc::new(Review::of(ask.reviewer.clone(), ask.kind, verdict)));
         found.push(Candidate { offset, binding, standing: Standing::Plain, answer });
     }
+    retraction::add(&mut found, message, ask);
     Ok(found)
 }
 
@@ -110,13 +110,15 @@ fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<
 /// Takes what is listed after `from` into the review. Returns where the text before it ends.
 fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask) -> usize {
     let (entries, end) = reader::read(message, from);
-    for Entry { item, praised, .. } in entries {
-        let stated = item.severity.is_some();
-        let said = stated || item.place.is_some() || (review.verdict != Verdict::Approved && !praised);
-        if stated || (said && !review.verdict.approves()) {
-            review.findings.push(item.finding("issue", ask));
-        } else if said {
-            review.minor.push(item.note());
+    for entry in entries {
+        let stated = entry.item.severity.is_some();
+        let listed = review.verdict == Verdict::ApprovedWithMinor && !entry.is_aside();
+        if !review.verdict.approves() {
+            review.findings.extend((!entry.is_aside()).then(|| entry.item.finding("issue", ask)));
+        } else if stated {
+            review.findings.push(entry.item.finding("issue", ask));
+        } else if entry.item.place.is_some() || entry.noted || listed {
+            review.minor.push(entry.item.note());
         }
     }
     end

@@ -1,19 +1,43 @@
 //! The findings of a review in Markdown: list items, table rows, headings and lines that state a severity,
 //! each with the severity announced above it and the fields listed below it.
 
-use super::item::{self, Item, is_heading, label};
+use std::ops::Range;
+
+use super::binding::comment_line;
+use super::item::{self, Item, OwnText, is_heading, joined, label};
 use super::message::Message;
-use super::outline::ListItem;
-use super::{place, stated};
+use super::outline::{ListItem, Shown};
+use super::{place, sections, stated, verdict_line};
 use crate::review::Severity;
 
 /// What a review says in one place of its text.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub item: Item,
-    /// Under a heading that praises: no finding unless it says so itself.
-    pub praised: bool,
+    /// Where it stands, with everything nested in it.
+    pub range: Range<usize>,
+    /// Under a heading of notes and remarks.
+    pub noted: bool,
+    /// Under a heading that praises, sums up or lists what was checked.
+    aside: bool,
+    /// Whether its box is ticked, if it has one.
+    ticked: Option<bool>,
+    /// Whether it states its severity itself.
+    states_severity: bool,
     origin: Origin,
+}
+
+impl Entry {
+    /// Whether it is no finding where changes are requested. What states a severity is one, and so is a box that
+    /// was left open.
+    pub fn is_aside(&self) -> bool {
+        self.ticked.unwrap_or(self.aside && !self.states_severity)
+    }
+
+    /// Whether it is a list item whose severity is the one of the heading above it.
+    pub fn is_announced(&self) -> bool {
+        self.origin == Origin::Item && !self.states_severity && self.item.severity.is_some()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +61,12 @@ pub(super) fn read(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
     (reader.entries, end)
 }
 
+/// How many words a line has that can only be a heading.
+const SHORT: usize = 4;
+
+/// How deep a list may be nested and still be shown so.
+const DEEPEST: usize = 8;
+
 /// How a line that is no `#` heading stands over others. A line ends the rule of one in its own style only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -51,13 +81,27 @@ struct Reader<'r, 'm> {
     /// The `#` headings above, with the severity each announces.
     sections: Vec<(usize, Option<Severity>)>,
     label: Option<(Style, Severity)>,
-    praised: bool,
+    aside: Aside,
+    noted: bool,
     /// Whether the items nested here have a label for their parent.
     under_label: bool,
-    /// The entry whose fields may follow.
+    /// Where the current item of the outermost list ends, and the column its text begins in.
+    top: (usize, usize),
+    /// The entry whose fields and details may follow.
     open: Option<Entry>,
     entries: Vec<Entry>,
     first: Option<usize>,
+}
+
+/// Whether what follows is no finding, and until when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aside {
+    No,
+    /// Until the next `#` heading.
+    Section,
+    /// Until the first paragraph after its list.
+    Lead,
+    LeadListed,
 }
 
 impl<'r, 'm> Reader<'r, 'm> {
@@ -67,8 +111,10 @@ impl<'r, 'm> Reader<'r, 'm> {
             done: from,
             sections: Vec::new(),
             label: None,
-            praised: false,
+            aside: Aside::No,
+            noted: false,
             under_label: false,
+            top: (from, 0),
             open: None,
             entries: Vec::new(),
             first: None,
@@ -81,41 +127,88 @@ impl<'r, 'm> Reader<'r, 'm> {
     }
 
     fn lines(&mut self, to: usize) {
+        let text = self.message.text();
         let mut start = self.done.min(to);
         self.done = to.max(self.done);
-        for line in self.message.text()[start..to].split_inclusive('\n') {
+        for line in text[start..to].split_inclusive('\n') {
+            let begin = start;
             let at = start + (line.len() - line.trim_start().len());
             start += line.len();
-            if !line.trim().is_empty() && self.message.outline().shown(at).is_none() {
+            let shown = self.message.outline().shown(at);
+            if line.trim().is_empty() || shown == Some(Shown::Comment) {
+                continue;
+            }
+            let inner = line.starts_with([' ', '\t']) || !(begin == 0 || text[..begin].ends_with('\n'));
+            if inner && self.continues(begin, line, shown) {
+                self.continue_item(line, shown);
+            } else if shown.is_none() {
                 self.line(at, line.trim());
             }
         }
+    }
+
+    /// Whether an indented line is a part of the open list item and nothing of its own.
+    fn continues(&self, begin: usize, line: &str, shown: Option<Shown>) -> bool {
+        let bare = line.trim();
+        let own = || label(bare).is_some() || stated::tag(bare).is_some() || verdict_line::begins(bare);
+        self.open.as_ref().is_some_and(|open| open.origin == Origin::Item)
+            && begin < self.top.0
+            && comment_line(bare).is_none()
+            && (shown.is_some() || !own())
+    }
+
+    fn continue_item(&mut self, line: &str, shown: Option<Shown>) {
+        if shown.is_none() && is_field(line.trim()) {
+            return self.field(line.trim());
+        }
+        let blank = line.bytes().take(self.top.1).take_while(|byte| *byte == b' ').count();
+        self.append(line[blank..].trim_end());
     }
 
     fn line(&mut self, at: usize, line: &str) {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         if level > 0 && line[level..].starts_with(' ') {
             self.heading(at, line, level);
+        } else if verdict_line::begins(line) {
+            self.flush();
+            self.end_label(style(line));
+            self.aside = Aside::No;
         } else if let Some(severity) = label(line) {
             self.flush();
             self.first.get_or_insert(at);
-            self.praised = false;
+            (self.aside, self.noted) = (Aside::No, false);
             self.label = Some((style(line), severity));
         } else if self.open.is_some() && is_field(line) {
             self.field(line);
-        } else if is_heading(line) && line.split_whitespace().count() <= 4 && stated::tag(line).is_none() {
+        } else if is_heading(line) && stated::tag(line).is_none() {
+            self.lead(line);
+        } else {
+            if self.aside == Aside::LeadListed {
+                self.aside = Aside::No;
+            }
+            self.stated_line(at, line);
+        }
+    }
+
+    /// A line that stands over others without being a `#` heading: `**Strengths**`, `I checked:`.
+    fn lead(&mut self, line: &str) {
+        if line.split_whitespace().count() <= SHORT {
             self.flush();
             self.end_label(style(line));
-            self.praised = praises(line);
-        } else {
-            self.stated_line(at, line);
+            self.aside = if sections::is_aside(line) { Aside::Lead } else { Aside::No };
+            self.noted = sections::is_notes(line);
+        } else if sections::checks(line) {
+            self.aside = Aside::Lead;
+        } else if self.aside != Aside::Section || sections::names_problem(line) {
+            self.aside = Aside::No;
         }
     }
 
     fn heading(&mut self, at: usize, line: &str, level: usize) {
         self.flush();
         self.label = None;
-        self.praised = praises(line);
+        self.aside = if sections::is_aside(line) { Aside::Section } else { Aside::No };
+        self.noted = sections::is_notes(line);
         self.sections.retain(|(above, _)| *above < level);
         let title = line.trim_start_matches('#').trim_start();
         let numbered = title.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -132,8 +225,9 @@ impl<'r, 'm> Reader<'r, 'm> {
         if announced.is_some() {
             self.first.get_or_insert(at);
         }
-        if let Some(item) = entry.filter(|_| severity.or(inherited).is_some() && !self.praised) {
-            self.open(at, item, Origin::Heading);
+        let counts = severity.or(inherited).is_some() && self.aside == Aside::No;
+        if let Some(item) = entry.filter(|_| counts) {
+            self.open(at..at + line.len(), item, Origin::Heading);
         }
     }
 
@@ -148,59 +242,105 @@ impl<'r, 'm> Reader<'r, 'm> {
         let bracketed = line[..range.start].ends_with('[');
         if item.place.is_some() || bracketed || severity != Severity::Important {
             self.flush();
-            self.open(at, item, Origin::Line);
+            self.open(at..at + line.len(), item, Origin::Line);
         }
     }
 
     fn item(&mut self, item: &ListItem) {
-        let (offset, text) = item::own_text(self.message, item);
-        self.done = self.done.max(offset + text.len());
-        let first_line = text.lines().next().unwrap_or_default();
-        if let Some(severity) = label(text.trim()).filter(|_| !item.nested) {
+        let own = item::own_text(self.message, item);
+        self.done = self.done.max(own.offset + own.text.len());
+        let bare = own.text.trim();
+        if self.aside == Aside::Lead {
+            self.aside = Aside::LeadListed;
+        }
+        if let Some(severity) = label(bare).filter(|_| item.depth == 0) {
             self.flush();
             self.first.get_or_insert(item.range.start);
             self.label = Some((Style::Item, severity));
             self.under_label = true;
             return;
         }
-        let titled = self.open.as_ref().is_some_and(|open| open.origin == Origin::Heading);
-        if is_field(first_line) && self.open.is_some() && (item.nested || titled) {
-            text.lines().for_each(|line| self.field(line));
-            return;
-        }
-        if !item.nested {
+        if item.depth == 0 {
             self.under_label = false;
-            if is_heading(text.trim()) && !text.trim().contains('\n') {
-                self.end_label(Style::Item);
-            }
         }
-        self.entry(item, offset, text);
-    }
-
-    fn entry(&mut self, item: &ListItem, offset: usize, text: &str) {
-        let head = head_length(text);
-        let Some(said) = Item::of(self.message, offset, &text[..head]) else { return };
-        // Without a place or a severity of its own, a nested item explains its parent and others their title.
+        let inner = item.depth > usize::from(self.under_label);
         let titled = self.open.as_ref().is_some_and(|open| open.origin == Origin::Heading);
-        let explains = titled || (item.nested && !self.under_label);
-        if explains && said.place.is_none() && said.severity.is_none() {
-            return;
-        }
-        self.flush();
-        self.open(item.range.start, said, Origin::Item);
-        text[head..].lines().for_each(|line| self.field(line));
-        if is_field(text.lines().next().unwrap_or_default()) {
-            self.describe(text);
+        if is_field(bare) && self.open.is_some() && (inner || titled) {
+            bare.lines().for_each(|line| self.field(line));
+        } else if titled && sections::is_detail(bare) {
+            self.detail(item, &own);
+        } else if !(inner && self.explains(item, &own)) {
+            if item.depth == 0 {
+                self.top = (item.end, own.offset - self.message.line_at(own.offset).start);
+                if is_heading(bare) && !bare.contains('\n') {
+                    self.end_label(Style::Item);
+                }
+            }
+            self.entry(item, &own);
         }
     }
 
-    fn open(&mut self, at: usize, mut item: Item, origin: Origin) {
-        let from_heading = self.announced();
-        item.severity = item.severity.or(from_heading);
-        if origin != Origin::Line {
-            self.first.get_or_insert(at);
+    /// Takes a nested item into its parent. One that states a severity is an entry of its own; where its parent is
+    /// a mere title, that is none.
+    fn explains(&mut self, item: &ListItem, own: &OwnText<'_>) -> bool {
+        let Some(open) = self.open.as_ref().filter(|_| item.range.start < self.top.0) else { return false };
+        let head = head_length(own.text);
+        let Some(said) = Item::of(self.message, own.offset, &own.text[..head]) else { return true };
+        if said.severity.is_some() {
+            let bare = open.item.place.is_none() && !open.states_severity && open.origin == Origin::Item;
+            if bare && is_heading(&open.item.description) && !open.item.description.contains('\n') {
+                self.open = None;
+            }
+            return false;
         }
-        self.open = Some(Entry { item, praised: self.praised, origin });
+        self.detail(item, own);
+        if let Some(open) = self.open.as_mut().filter(|open| open.item.place.is_none()) {
+            open.item.place = said.place;
+        }
+        true
+    }
+
+    /// Adds an item to what is open, with its bullet.
+    fn detail(&mut self, item: &ListItem, own: &OwnText<'_>) {
+        let text = &self.message.text()[item.range.start..own.offset + own.text.len()];
+        let indent = "  ".repeat(item.depth.saturating_sub(1).min(DEEPEST));
+        self.append(&format!("{indent}{}", joined(text.lines())));
+    }
+
+    fn append(&mut self, text: &str) {
+        if let Some(open) = &mut self.open {
+            open.item.description.push('\n');
+            open.item.description.push_str(text);
+        }
+    }
+
+    fn entry(&mut self, item: &ListItem, own: &OwnText<'_>) {
+        let (head, rest) = own.text.split_at(head_length(own.text));
+        let Some(said) = Item::of(self.message, own.offset, head) else { return self.flush() };
+        self.flush();
+        self.open(item.range.start..item.end, said, Origin::Item);
+        if let Some(open) = &mut self.open {
+            open.ticked = own.ticked;
+        }
+        rest.lines().filter(|line| is_field(line)).for_each(|line| self.field(line));
+        let told = |text: &str| joined(text.lines().filter(|line| !is_field(line)));
+        let (all, more) = (told(own.text), told(rest));
+        let Some(open) = &mut self.open else { return };
+        if is_field(head) && !all.is_empty() {
+            open.item.description = all;
+        } else if !more.is_empty() {
+            open.item.description = format!("{} {more}", open.item.description);
+        }
+    }
+
+    fn open(&mut self, range: Range<usize>, mut item: Item, origin: Origin) {
+        let states_severity = item.severity.is_some();
+        item.severity = item.severity.or(self.announced());
+        if origin != Origin::Line {
+            self.first.get_or_insert(range.start);
+        }
+        let (aside, noted) = (self.aside != Aside::No, self.noted);
+        self.open = Some(Entry { item, range, noted, aside, ticked: None, states_severity, origin });
     }
 
     fn field(&mut self, line: &str) {
@@ -217,15 +357,7 @@ impl<'r, 'm> Reader<'r, 'm> {
             .and_then(|_| stated::severity(line))
         {
             open.item.severity = Some(severity);
-        }
-    }
-
-    /// An item that begins with its fields is described by the other lines.
-    fn describe(&mut self, text: &str) {
-        let told = text.lines().filter(|line| !is_field(line)).flat_map(str::split_whitespace);
-        let told = told.collect::<Vec<_>>().join(" ");
-        if let Some(open) = self.open.as_mut().filter(|_| !told.is_empty()) {
-            open.item.description = told;
+            open.states_severity = true;
         }
     }
 
@@ -238,7 +370,9 @@ impl<'r, 'm> Reader<'r, 'm> {
         if entry.item.place.is_none() && stated::says_nothing(&entry.item.description) {
             return;
         }
-        let only_title = |last: &Entry| last.origin == Origin::Heading && last.item.place.is_none();
+        let only_title = |last: &Entry| {
+            last.origin == Origin::Heading && last.item.place.is_none() && !last.states_severity
+        };
         if entry.origin == Origin::Item
             && entry.item.place.is_some()
             && self.entries.last().is_some_and(only_title)
@@ -251,14 +385,6 @@ impl<'r, 'm> Reader<'r, 'm> {
 
 fn style(line: &str) -> Style {
     if line.starts_with(['*', '_']) { Style::Bold } else { Style::Plain }
-}
-
-/// Whether a heading stands over what is good.
-fn praises(line: &str) -> bool {
-    const PRAISE: [&str; 9] =
-        ["strengths", "strength", "positives", "positive", "praise", "good", "well", "highlights", "works"];
-    line.split(|c: char| !c.is_alphanumeric())
-        .any(|word| PRAISE.iter().any(|one| one.eq_ignore_ascii_case(word)))
 }
 
 /// `**File:** a.rs:1`, `- Severity: Minor`: the name in lower case and the value.

@@ -7,17 +7,18 @@ use std::rc::Rc;
 
 use super::Ask;
 use super::binding::{self, Binding, Candidate, Doubts, MAX_CANDIDATES, Standing, too_many};
-use super::item::Item;
+use super::item::{self, Item};
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value, missing, wrong_type};
 use super::message::{Message, is_alone, trimmed};
-use super::{place, stated};
+use super::reader::{self, Entry};
+use super::{place, retraction, stated};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
      that says so";
 
-const CLEAN: [&str; 3] = ["NO ISSUES", "No issues found.", "Plan looks good to proceed."];
+const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan looks good to proceed."];
 
 /// The kind of a finding whose reviewer named none.
 const KIND: &str = "issue";
@@ -40,6 +41,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
     let lines = line_candidates(message, &taken, ask)?;
     found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
     found.extend(doubts.first);
+    retraction::add(&mut found, message, ask);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
 }
@@ -236,12 +238,18 @@ fn line_candidates(
 ) -> Result<Vec<Candidate>, Violation> {
     let mut lines = Lines::default();
     let text = message.text();
+    let is_free = |ranges: &[Range<usize>], line: &Range<usize>| {
+        let next = ranges.partition_point(|range| range.end <= line.start);
+        ranges.get(next).is_none_or(|range| line.end <= range.start)
+    };
+    // Lines that hold JSON answers are read as JSON.
+    let listed = lines.take_listed(message, |item| is_free(taken, item), ask);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
-        // Lines that hold JSON answers are read as JSON.
-        let next = taken.partition_point(|json| json.end <= start);
-        if taken.get(next).is_none_or(|json| end <= json.start) {
+        if !is_free(&listed, &(start..end)) {
+            lines.below_label = false;
+        } else if is_free(taken, &(start..end)) {
             lines.take(message, trimmed(text, start..end), ask);
         }
         start = end;
@@ -254,21 +262,60 @@ fn line_candidates(
 
 #[derive(Default)]
 struct Lines {
-    findings: Vec<Finding>,
+    findings: Vec<(usize, Finding)>,
     first: Option<usize>,
     binding: Binding,
     clean: Vec<Candidate>,
+    /// Whether the line before is a heading of a severity: what says then that there is nothing is about that one.
+    below_label: bool,
     /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
     vague: Vec<(usize, Finding)>,
 }
 
 impl Lines {
+    /// Takes the list items below headings of a severity, with or without a place. Returns where they stand.
+    fn take_listed(
+        &mut self,
+        message: &Message<'_>,
+        is_free: impl Fn(&Range<usize>) -> bool,
+        ask: &Ask,
+    ) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        // Only the severity headings of a review make its lists findings of this contract.
+        if !message.text().lines().any(|line| item::label(line.trim()).is_some()) {
+            return ranges;
+        }
+        for entry in reader::read(message, 0).0.into_iter().filter(Entry::is_announced) {
+            let start = entry.range.start;
+            if is_free(&(start..start + 1)) && !entry.is_aside() {
+                let range = trimmed(message.text(), entry.range.clone());
+                self.found(message, &range, entry.item.finding(KIND, ask), ask);
+                take(&mut ranges, entry.range);
+            }
+        }
+        ranges
+    }
+
+    fn found(&mut self, message: &Message<'_>, range: &Range<usize>, finding: Finding, ask: &Ask) {
+        let binding = binding::beside(message, range.start, range.end, ask);
+        if self.first.is_none() || binding.carries(ask) {
+            self.binding = binding;
+        }
+        self.first = Some(self.first.map_or(range.start, |first| first.min(range.start)));
+        self.findings.push((range.start, finding));
+    }
+
     fn take(&mut self, message: &Message<'_>, line: Range<usize>, ask: &Ask) {
         let text = &message.text()[line.clone()];
+        let below_label = self.below_label;
+        if !text.is_empty() {
+            self.below_label = item::label(text).is_some();
+        }
         if CLEAN.contains(&text) && message.outline().is_plain(&line) {
             let binding = binding::beside(message, line.start, line.end, ask);
             let answer = Ok(Rc::new(review(Vec::new(), ask)));
-            self.clean.push(Candidate { offset: line.start, binding, standing: Standing::Remark, answer });
+            let clean = Candidate { offset: line.start, binding, standing: Standing::Remark, answer };
+            self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = stated::severity(text)
             && message.outline().shown(line.start).is_none()
             && message.outline().shown(line.start + stated.start).is_none()
@@ -282,13 +329,8 @@ impl Lines {
         let opens = opens(&text[..stated.start]);
         let Some(item) = Item::of(message, line.start, text) else { return };
         if item.place.is_some() {
-            let binding = binding::beside(message, line.start, line.end, ask);
-            if self.first.is_none() || binding.carries(ask) {
-                self.binding = binding;
-            }
-            self.first.get_or_insert(line.start);
-            self.findings.push(item.finding(KIND, ask));
-        } else if opens && !counts_none(&text[stated.end..]) {
+            self.found(message, &line, item.finding(KIND, ask), ask);
+        } else if opens && !counts_none(&text[stated.end..]) && !is_over_list(message, &line) {
             self.vague.push((line.start, item.finding(KIND, ask)));
         }
     }
@@ -296,8 +338,9 @@ impl Lines {
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
         let mut found = self.clean;
         if let Some(offset) = self.first {
-            let vague = self.vague.into_iter().map(|(_, finding)| finding);
-            let review = review(self.findings.into_iter().chain(vague).collect(), ask);
+            let mut findings: Vec<_> = self.findings.into_iter().chain(self.vague).collect();
+            findings.sort_by_key(|(at, _)| *at);
+            let review = review(findings.into_iter().map(|(_, finding)| finding).collect(), ask);
             let standing = if review.verdict.approves() { Standing::Remark } else { Standing::Plain };
             let answer = Ok(Rc::new(review));
             found.push(Candidate { offset, binding: self.binding, standing, answer });
@@ -309,6 +352,15 @@ impl Lines {
         }
         found
     }
+}
+
+/// Whether a line is a heading of a severity over a list, or over a line that says there is nothing.
+fn is_over_list(message: &Message<'_>, line: &Range<usize>) -> bool {
+    let text = message.text();
+    let below = text.len() - text[line.end..].trim_start().len();
+    let next = &text[message.line_at(below)];
+    item::label(&text[line.clone()]).is_some()
+        && (message.outline().has_item_at(below) || stated::says_nothing(next))
 }
 
 fn placeless(offset: usize) -> Violation {

@@ -164,38 +164,98 @@ pub(super) fn kind(text: &str) -> Option<(&'static str, Range<usize>)> {
     })
 }
 
-/// What an item says, without the tags and the place it begins with: those are fields of their own. A
-/// place further on keeps its file only, so that the text stays the same when the code moves.
+/// What an item says, without the tags and the place it begins with: those are fields of their own. The rest of
+/// the text stays as the reviewer wrote it.
 pub(super) fn description(text: &str, tags: [Option<&Range<usize>>; 2], place: Option<&Place>) -> String {
-    let opening =
-        |c: char| c.is_whitespace() || matches!(c, '[' | '(' | '*' | '`' | '|' | ':' | '-' | '–' | '—' | ',');
     let skips = [tags[0], tags[1], place.map(|place| &place.range)];
-    let mut from = 0;
+    let mut lead = Lead::default();
     loop {
-        let next = text.len() - text[from..].trim_start_matches(opening).len();
+        let next = text.len() - text[lead.end..].trim_start_matches(opens).len();
         let Some(skip) = skips.iter().flatten().find(|skip| skip.start <= next && next < skip.end) else {
             break;
         };
-        let rest = &text[skip.end..];
-        from = text.len() - rest.trim_start_matches([']', ')', '*', '`', ':']).len();
+        lead.skip(text, skip.end);
     }
-    let said = match place {
-        Some(place) if place.range.start >= from => {
-            format!("{}{}{}", &text[from..place.range.start], place.file, &text[place.range.end..])
-        }
-        Some(_) | None => text[from..].to_owned(),
-    };
-    let bare = said.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '–' | '—' | '|' | ','));
-    let bare = if from > 0 { bare.trim_start_matches(['-', ' ']) } else { bare };
-    if bare.is_empty() { text.trim().to_owned() } else { balanced(bare) }
+    if lead.end == 0 {
+        return text.trim().to_owned();
+    }
+    let said = without_separator(&text[lead.end..]).trim();
+    let is_row = text.trim_start().starts_with('|');
+    let said = said.strip_suffix('|').filter(|_| is_row).map_or(said, str::trim_end);
+    if said.is_empty() { text.trim().to_owned() } else { lead.without_closing_bold(said) }
 }
 
-/// Without the bold mark that lost its other half.
-fn balanced(text: &str) -> String {
-    if text.matches("**").count() % 2 == 1 {
-        text.replacen("**", "", 1).trim().to_owned()
-    } else {
-        text.to_owned()
+fn opens(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '[' | '(' | '*' | '`' | '|' | ':' | '-' | '–' | '—' | ',')
+}
+
+/// Without the sign between a label or a place and what is said about it. A dash is one only before a blank:
+/// `-1 is returned` and `--force` begin with theirs.
+fn without_separator(text: &str) -> &str {
+    let text = text.trim_start();
+    let rest = text.strip_prefix([':', '–', '—', '|', ',']);
+    rest.or_else(|| text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_whitespace)))
+        .unwrap_or(text)
+}
+
+/// The labels and places a text begins with, and the marks that are still open behind them.
+#[derive(Default)]
+struct Lead {
+    end: usize,
+    brackets: usize,
+    parentheses: usize,
+    stars: usize,
+    ticks: usize,
+}
+
+impl Lead {
+    /// Takes the text up to `to`, and the marks that close behind it.
+    fn skip(&mut self, text: &str, to: usize) {
+        for c in text[self.end..to].chars() {
+            match c {
+                '[' => self.brackets += 1,
+                ']' => self.brackets = self.brackets.saturating_sub(1),
+                '(' => self.parentheses += 1,
+                ')' => self.parentheses = self.parentheses.saturating_sub(1),
+                '*' => self.stars += 1,
+                '`' => self.ticks = 1 - self.ticks,
+                _ => {}
+            }
+        }
+        // Two pairs of stars are bold type that is closed again.
+        self.stars %= 4;
+        self.end = to;
+        let mut labelled = false;
+        for c in text[to..].chars() {
+            let open = match c {
+                ']' => &mut self.brackets,
+                ')' => &mut self.parentheses,
+                '*' => &mut self.stars,
+                '`' => &mut self.ticks,
+                ':' if !labelled => {
+                    labelled = true;
+                    self.end += 1;
+                    continue;
+                }
+                _ => break,
+            };
+            if *open == 0 {
+                break;
+            }
+            *open -= 1;
+            self.end += 1;
+        }
+    }
+
+    /// The text without the end of the bold type that begins with the label: `**Critical — it burns** now`.
+    fn without_closing_bold(&self, text: &str) -> String {
+        let closes = |at: &usize| {
+            let before = text[..*at].chars().next_back();
+            let after = text[at + 2..].chars().next();
+            before.is_some_and(|c| !c.is_whitespace()) && after.is_none_or(|c| !c.is_alphanumeric())
+        };
+        let mark = text.match_indices("**").map(|(at, _)| at).find(closes).filter(|_| self.stars >= 2);
+        mark.map_or_else(|| text.to_owned(), |at| format!("{}{}", &text[..at], &text[at + 2..]))
     }
 }
 
@@ -283,22 +343,22 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(shown.join("\n"), @"
-    critical | Missing check
-    critical | `x` is never closed
-    minor | rename it
-    important | no test
-    minor | typo
-    critical | severity: high, no check
-    - | high latency under a low limit
-    - | HIGH_WATER and src/LOW/x.rs and HIGH-level
-    critical | it burns
-    critical | it burns
-    critical | SQL injection (`src/a.rs`)
-    critical | it burns
-    critical | it burns (high severity)
-    minor | rename
-    - | has no HIGH issue
-    minor | rename
-    ");
+        critical | Missing check
+        critical | `x` is never closed
+        minor | rename it
+        important | no test
+        minor | typo
+        critical | severity: high, no check
+        - | high latency under a low limit
+        - | HIGH_WATER and src/LOW/x.rs and HIGH-level
+        critical | it burns
+        critical | it burns
+        critical | SQL injection (`src/a.rs:10`)
+        critical | it burns
+        critical | it burns (high severity)
+        minor | rename
+        - | has no HIGH issue
+        minor | rename
+        ");
     }
 }

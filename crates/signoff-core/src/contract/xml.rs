@@ -5,8 +5,8 @@ use std::rc::Rc;
 use super::Ask;
 use super::binding::{Binding, Candidate, MAX_CANDIDATES, Standing, clip, too_many};
 use super::message::Message;
-use super::prefix;
 use super::xml_tree::{self, Attempt, Element, ISSUES};
+use super::{prefix, retraction};
 use crate::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode,
 };
@@ -49,6 +49,7 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         }
         found.extend(candidate(attempt, start, message, ask));
     }
+    retraction::add(&mut found, message, ask);
     Ok(found)
 }
 
@@ -82,7 +83,13 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
+    if review.verdict.approves() && retraction::is_in(&review.summary) {
+        return Err(retraction::violation(offset));
+    }
     check_strange(element, &review, offset)?;
+    if review.verdict == Verdict::ChangesRequested {
+        add_unlisted(element, &mut review.findings, ask);
+    }
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let message = "the verdict is ISSUES, but no <issue> is listed";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
@@ -118,6 +125,26 @@ fn unread(element: &Element) -> Option<String> {
         }
         unread(child)
     })
+}
+
+/// Adds a finding for everything that stands in the place of an issue without being an `<issue>`.
+fn add_unlisted(element: &Element, findings: &mut Vec<Finding>, ask: &Ask) {
+    let mut add = |severity: Severity, text: String| {
+        if !says_none(&text) {
+            findings.push(Finding::of(&ask.reviewer, "unstated", severity, text));
+        }
+    };
+    let of_issues = element.name == ISSUES;
+    if of_issues {
+        add(Severity::Critical, element.text.trim().to_owned());
+    }
+    for child in &element.children {
+        let lost = if of_issues { is_unlisted(child) } else { is_stray(child) };
+        if lost && child.descendants("issue").is_empty() {
+            add(Severity::from_word(child.attribute("severity")), child.all_text());
+        }
+    }
+    element.children.iter().for_each(|child| add_unlisted(child, findings, ask));
 }
 
 /// Whether a part of the list of issues says something without being an issue or a note.
@@ -189,9 +216,12 @@ fn finding(issue: &Element, ask: &Ask) -> Finding {
     let own = issue.text.trim();
     let requirement = issue.child_text("requirement");
     let suggestion = issue.child_text("fix");
-    let description = issue
-        .child_text("description")
-        .or_else(|| (!own.is_empty()).then(|| own.to_owned()))
+    let own = (!own.is_empty()).then(|| own.to_owned());
+    let description = match (issue.child_text("description"), own) {
+        (Some(description), Some(own)) => Some(format!("{description}\n{own}")),
+        (description, own) => description.or(own),
+    };
+    let description = description
         .or_else(|| requirement.clone())
         .or_else(|| suggestion.clone())
         .unwrap_or_else(|| "An issue without a description.".to_owned());

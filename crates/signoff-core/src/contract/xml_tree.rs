@@ -56,6 +56,13 @@ impl Element {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
+    /// The text of the element and of everything in it.
+    pub fn all_text(&self) -> String {
+        let inner = self.children.iter().map(Self::all_text);
+        let texts = std::iter::once(self.text.trim().to_owned()).chain(inner);
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
     /// Whether it is one of the elements an answer is made of.
     pub fn is_known(&self) -> bool {
         KNOWN.contains(&self.name.as_str())

@@ -137,7 +137,8 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
     }
-    if !standing.is_active() {
+    // A loop that asks a person is looked at all the same: what is found waits for it.
+    if !standing.is_active() && standing != Standing::Waiting {
         this.checkpoint.reviewed(&loop_id);
     }
     if standing.blocks() && !policy.keep_going {

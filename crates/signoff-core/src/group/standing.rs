@@ -25,6 +25,7 @@ impl Standing {
         match &this.stage {
             Stage::Queued => Self::Queued,
             Stage::Waiting { .. } => Self::Waiting,
+            Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => Self::Active,
             Stage::AwaitingLanding { .. } => Self::Ready,
             Stage::Landing { .. } => Self::Landing,
             Stage::Done(ending) => Self::Ended(ending.outcome.clone()),

@@ -18,7 +18,11 @@ struct Seat {
 /// Who reported an entry in this round, in the order of names.
 type Reports = BTreeMap<usize, Vec<(ReviewerName, Finding)>>;
 
-pub(super) fn record(ledger: &mut Ledger, round: &Round, reviews: &[Review]) -> RoundChange {
+pub(super) fn record(
+    ledger: &mut Ledger,
+    round: &Round,
+    (reviews, untold): (&[Review], &BTreeSet<FindingId>),
+) -> RoundChange {
     let seats = seats(reviews);
     let before: Vec<State> = ledger.entries.iter().map(|entry| entry.state).collect();
     let reports = place(ledger, &seats);
@@ -29,7 +33,9 @@ pub(super) fn record(ledger: &mut Ledger, round: &Round, reviews: &[Review]) -> 
         }
     }
     for (_, entry) in entries.iter_mut().enumerate().filter(|(index, _)| !reports.contains_key(index)) {
-        entry.stay_silent(round, &seats);
+        if !untold.contains(&entry.finding.id) {
+            entry.stay_silent(round, &seats);
+        }
     }
     change(entries, &before, &reports)
 }
@@ -164,7 +170,10 @@ impl Entry {
             state,
             by: DecidedBy::Reviewer(reviewer.clone()),
             commit: round.commit.clone(),
-            evidence: format!("{how} in cycle {} of pass {}", round.cycle, round.pass),
+            evidence: match round.checkpoint {
+                Some(number) => format!("{how} at checkpoint {number} of pass {}", round.pass),
+                None => format!("{how} in cycle {} of pass {}", round.cycle, round.pass),
+            },
         });
     }
 }

@@ -90,9 +90,17 @@ pub enum Event {
     Resumed {
         hold: Hold,
     },
-    /// A checkpoint review of this loop is in.
+    /// A checkpoint review of this loop started.
+    CheckpointBegan {
+        number: u32,
+    },
+    /// A checkpoint review of this loop is in. Each finding names the reviewer that reported it.
     CheckpointEnded {
         findings: Vec<Finding>,
+        /// The number of the review. Logs without it are older than checkpoint findings in the ledger: their
+        /// findings go to the next attempt and nowhere else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<u32>,
     },
     /// The group, or a person, lets this loop land.
     LandingGranted,
@@ -384,6 +392,7 @@ impl Event {
             | Self::ItemsPlanned { .. }
             | Self::BudgetReached
             | Self::Resumed { .. }
+            | Self::CheckpointBegan { .. }
             | Self::CheckpointEnded { .. }
             | Self::LandingGranted
             | Self::HeadMoved { .. }

@@ -2,7 +2,7 @@
 
 use super::outcome::{Again, Ending, Outcome, Reason};
 use super::state::{Asked, GateEnd, GateRecord, Loop, Panel, Question, Stage};
-use super::{Choice, Policy, judge, land, work};
+use super::{Choice, Policy, checkpoint, judge, land, work};
 use crate::policy::{ExhaustedAs, OnExhausted};
 use crate::workflow::{PhaseKind, Restarting};
 
@@ -54,6 +54,9 @@ pub fn record(this: &mut Loop, end: GateEnd) {
 
 /// All phases are behind it: what is it worth?
 pub fn sign_off(this: &mut Loop, policy: &Policy) {
+    if checkpoint::is_reopened(this, policy) {
+        return;
+    }
     let (outcome, reason) = worth(this, policy);
     land::conclude(this, outcome, reason, policy);
 }

@@ -4,6 +4,7 @@ use super::Policy;
 use super::event::{Job, JobKind};
 use super::state::{Fix, FixState, Loop, Order, Panel, Position, Slot, Stage};
 use crate::ids::{Commit, ReviewerName};
+use crate::review::Finding;
 use crate::workflow::{PhaseKind, Role};
 
 impl Loop {
@@ -44,11 +45,12 @@ impl Loop {
 
     fn fix_job(&self, fix: &Fix, (order, part): (Order, usize), policy: &Policy) -> JobKind {
         let judge = policy.phase(self.at.phase).and_then(|phase| phase.judge());
+        let told = |note: &&Finding| !fix.findings.contains(&note.id);
         JobKind::Fix {
             role: judge.map_or(Role::Fix, |judge| judge.fixer),
             findings: fix.findings.clone(),
             unread: fix.unread.clone(),
-            notes: self.notes.clone(),
+            notes: self.notes.iter().filter(told).cloned().collect(),
             side_by_side: order == Order::AtOnce,
             part,
         }

@@ -1,6 +1,6 @@
 //! Gates and checks: the panel, what became of each seat, and what they say together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::outcome::{Outcome, Reason};
 use super::state::{Asked, GateEnd, Loop, Panel, Scope, Seat, Slot, Stage};
@@ -93,7 +93,8 @@ pub fn open(this: &mut Loop, scope: Scope, policy: &Policy) {
         PhaseKind::Gate(judge) => {
             this.tally.reviews += 1;
             let seats = judge.gate.reviewers.iter().map(|name| (name.clone(), called(this))).collect();
-            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, seats })
+            let untold = BTreeSet::new();
+            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, seats, untold })
         }
         PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
         PhaseKind::Agent { .. } => return finish::enter(this, policy),
@@ -263,8 +264,9 @@ pub fn weigh(this: &mut Loop, heard: Heard, policy: &Policy) {
 /// Takes the panel's answers into the ledger.
 fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
     let answers = finish::panel(this).map(Panel::answers).unwrap_or_default();
+    let untold = finish::panel(this).map(|panel| panel.untold.clone()).unwrap_or_default();
     let round = round(this, policy);
-    this.ledger.record(&round, &answers);
+    this.ledger.record_beside(&round, &answers, &untold);
     answers
 }
 
@@ -276,6 +278,7 @@ pub fn round(this: &Loop, policy: &Policy) -> Round {
         item: per_item.then_some(this.at.item),
         cycle: this.tally.cycle,
         commit: Some(this.head.commit.clone()),
+        checkpoint: None,
     }
 }
 
@@ -345,7 +348,8 @@ pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
 }
 
 fn repeats(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
-    let times = blocking(this, policy).iter().map(|entry| entry.seen.len()).max().unwrap_or(0);
+    let reviews = |entry: &&Entry| entry.seen.iter().filter(|round| round.checkpoint.is_none()).count();
+    let times = blocking(this, policy).iter().map(reviews).max().unwrap_or(0);
     gate.max_same_finding.is_some_and(|bound| times >= bound as usize)
 }
 
@@ -366,6 +370,10 @@ pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, pol
             let findings = if findings.is_empty() { vec![unexplained_check()] } else { findings };
             let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
             this.ledger.record(&round, &[review]);
+            not_passed(this, Vec::new(), policy);
+        }
+        // A fix that takes the checks away leaves what they found open.
+        CheckReport::NothingToCheck if !blocking(this, policy).is_empty() => {
             not_passed(this, Vec::new(), policy);
         }
         CheckReport::NothingToCheck => {

@@ -11,8 +11,13 @@ use crate::workflow::{Landing, PhaseKind};
 /// The name under which the merge queue stands in the ledger.
 pub const LANDING: &str = "landing";
 
-/// The work is finished: it lands, waits for its group to land, or stays where it is.
+/// The work is finished: it lands, waits for its group to land, or stays where it is. While a checkpoint review is
+/// under way only a person's word goes past it.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
+    if this.checkpoint.is_some() && outcome.carries_on() && !matches!(outcome, Outcome::Accepted { .. }) {
+        this.stage = Stage::AwaitingLanding { outcome, reason };
+        return;
+    }
     this.stage = match policy.workflow.landing {
         Landing::Each if outcome.carries_on() => Stage::Landing { slot: this.new_slot(), outcome, reason },
         Landing::Group if outcome.carries_on() => Stage::AwaitingLanding { outcome, reason },
@@ -25,6 +30,7 @@ pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
 /// The group lets it land, or a person does after the end.
 pub fn granted(this: &mut Loop, policy: &Policy) {
     let (outcome, reason) = match &this.stage {
+        Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => return,
         Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
         Stage::Done(Ending { outcome, reason, .. }) if outcome.carries_on() && !this.landed => {
             (outcome.clone(), *reason)
@@ -94,6 +100,7 @@ fn round(this: &Loop, policy: &Policy) -> Round {
         item: None,
         cycle: this.tally.conflicts,
         commit: Some(this.head.commit.clone()),
+        checkpoint: None,
     }
 }
 

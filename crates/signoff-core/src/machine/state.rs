@@ -43,6 +43,10 @@ pub struct Loop {
     /// What a checkpoint review said, for the attempt that runs and for the one after it.
     pub notes: Vec<Finding>,
     pub next_notes: Vec<Finding>,
+    /// The number of the checkpoint review under way. Until its findings are in, the loop neither lands nor ends as
+    /// signed off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<u32>,
     pub(super) next_attempt: u64,
     pub(super) next_question: u64,
 }
@@ -194,6 +198,9 @@ pub struct Panel {
     pub commit: Commit,
     pub scope: Scope,
     pub seats: BTreeMap<ReviewerName, Seat>,
+    /// Findings that a checkpoint review brought after these reviewers were asked: their silence closes none of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub untold: BTreeSet<FindingId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -320,6 +327,7 @@ impl Default for Loop {
             landed: false,
             notes: Vec::new(),
             next_notes: Vec::new(),
+            checkpoint: None,
             next_attempt: 1,
             next_question: 1,
         }
@@ -341,6 +349,7 @@ impl Loop {
     /// The same, also where it is yet to land.
     pub fn signed_off_commit(&self) -> Option<&Commit> {
         match &self.stage {
+            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
             Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => {
                 self.approved_with(outcome)
             }

@@ -5,7 +5,6 @@ use super::state::{Asked, Head, Hold, Loop, Position, Researcher, Slot, Stage};
 use super::{Choice, Left, Policy, WorkReport, finish, fix, judge};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
-use crate::review::Finding;
 use crate::workflow::{PhaseKind, Role};
 
 /// The worktree is there.
@@ -114,18 +113,6 @@ pub fn slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> Slot {
     this.tally.iteration += 1;
     this.notes = std::mem::take(&mut this.next_notes);
     this.new_slot()
-}
-
-/// What a checkpoint review found goes into the next attempt; if that one waited for it, it starts now.
-pub fn checkpoint_ended(this: &mut Loop, findings: Vec<Finding>) {
-    this.tally.last_checkpoint = this.tally.iteration;
-    this.next_notes.extend(findings);
-    let waiting = this.slots().into_iter().filter(|slot| **slot == Slot::Held(Hold::Checkpoint)).count();
-    if waiting > 0 {
-        this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
-        this.notes = std::mem::take(&mut this.next_notes);
-        this.release(&Hold::Checkpoint);
-    }
 }
 
 /// An agent that changes the worktree ended by itself.

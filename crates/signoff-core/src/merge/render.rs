@@ -59,6 +59,11 @@ pub fn block(merged: &Merged, bar: Bar, action: Option<Action>) -> String {
     text::text(merged, bar, action)
 }
 
+/// The part of an artifact that shows an answer which could not be read; `whole` names the file that has all of it.
+pub fn unread_answer(reviewer: &ReviewerName, text: &str, whole: &str) -> String {
+    markdown::answer(reviewer.as_str(), text, whole)
+}
+
 /// A seat's verdict in the words of the XML contract, with the two it lacks.
 fn verdict_word(verdict: &Verdict) -> &'static str {
     match verdict {

@@ -107,7 +107,8 @@ impl Fold {
     /// What the review that was under way has found, once it is known.
     fn take_issues(&mut self, was: Position, cycle: u32, workflow: &Workflow) {
         let in_this_round = |round: &crate::ledger::Round| {
-            (round.pass, round.phase, round.cycle) == (was.pass, was.phase, cycle)
+            let at = (round.pass, round.phase, round.cycle);
+            round.checkpoint.is_none() && at == (was.pass, was.phase, cycle)
         };
         let reported = self.state.ledger.findings_for_fix(Bar::Low).into_iter();
         let reported = reported.filter(|entry| entry.seen.iter().any(in_this_round));

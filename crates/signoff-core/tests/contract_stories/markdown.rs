@@ -41,7 +41,7 @@ fn a_verdict_counts_alone_on_its_line() {
     as a list item
         ! no_verdict @0: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code
     half bold
-        ! no_verdict @0: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code
+        approved
     lower case
         ! no_verdict @0: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code
     needs discussion
@@ -112,7 +112,7 @@ fn items_with_a_place_become_findings_or_notes() {
     ];
     insta::assert_snapshot!(table(Contract::Markdown, &ask(Contract::Markdown), &answers), @r#"
     changes requested
-        changes_requested [critical changes] src/auth.ts:45 "Missing check" [critical changes] src/auth.ts:78 "no test" [minor changes] src/a.rs:3 "rename" [critical bug] src/b.rs:7 "off by one in the last round"
+        changes_requested [critical changes] src/auth.ts:45 "Missing check" [critical changes] src/auth.ts:78 "no test" [minor changes] src/a.rs:3 "rename" [critical bug] src/b.rs:7 "off by one in the last round" [critical changes] "the module as a whole is fine"
     approved
         approved [minor changes] src/a.rs:3 "rename" (note) src/auth.ts:45 "could be shorter"
     approved beside a critical one

@@ -81,7 +81,7 @@ fn issues_are_lists_with_or_without_headings() {
     tagged
         changes_requested [critical issue] src/a.rs:1 "it burns" [important issue] src/b.rs:2 "no test" [minor issue] "typo"
     under headings
-        changes_requested [critical issue] src/a.rs:1 "it burns" [important issue] src/b.rs:2 "no test" [important issue] "src/c.rs no docs"
+        changes_requested [critical issue] src/a.rs:1 "it burns\n- because of x" [important issue] src/b.rs:2 "no test" [important issue] "src/c.rs no docs"
     without blank lines
         changes_requested [critical issue] src/a.rs:1 "it burns" [important issue] src/b.rs:2 "no test" [minor issue] "typo"
     nested

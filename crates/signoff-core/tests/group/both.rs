@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use signoff_core::group::{self, RunEvent, RunOutcome, RunStage, Standing};
 use signoff_core::ids::LoopId;
+use signoff_core::ledger::Entry;
 use signoff_core::machine::{self, Event, Hold, Job, JobKind, Loop, Outcome, Stage, WorkReport};
 use signoff_core::view::RunView;
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, from_json, to_json};
@@ -46,6 +47,7 @@ proptest! {
             drive.happen(next.clone());
             checkpoints_come_when_due(&drive, &before, &next);
             both_machines_agree(&drive);
+            nothing_lands_with_a_blocking_finding(&drive);
             for recorded in &drive.log[shown..] {
                 view.apply(recorded);
             }
@@ -61,6 +63,20 @@ proptest! {
 fn both_machines_agree(drive: &Drive) {
     for (loop_id, this) in &drive.loops {
         assert_eq!(drive.run.loops.get(loop_id), Some(&Standing::of(this)), "{loop_id}");
+    }
+}
+
+/// Unless a person or the policy let it pass, and then it is not approved.
+fn nothing_lands_with_a_blocking_finding(drive: &Drive) {
+    for (loop_id, this) in &drive.loops {
+        let landing = if let Stage::Landing { outcome, .. } = &this.stage { Some(outcome) } else { None };
+        let done = if let Stage::Done(ending) = &this.stage { Some(&ending.outcome) } else { None };
+        let workflow = &drive.policy.workflow;
+        let gate = workflow.first_gate().and_then(|phase| phase.judge());
+        let (Some(Outcome::Approved { .. }), Some(judge)) = (landing.or(done), gate) else { continue };
+        let here = |entry: &&Entry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
+        let open: Vec<_> = this.ledger.open(judge.gate.fail_on).filter(here).collect();
+        assert!(open.is_empty(), "{loop_id} lands with {open:?} open");
     }
 }
 
@@ -95,7 +111,9 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
             let (before, after) = (&before[loop_id], &drive.loops[loop_id]);
             assert_eq!(after.tally.last_checkpoint, before.tally.iteration);
             let waited = u32::from(before.holds().contains(&Hold::Checkpoint));
-            assert_eq!(after.tally.iteration, before.tally.iteration + waited);
+            let reopened = matches!(before.stage, Stage::AwaitingLanding { .. });
+            let reopened = u32::from(reopened && matches!(after.stage, Stage::Fixing { .. }));
+            assert_eq!(after.tally.iteration, before.tally.iteration + waited + reopened);
             assert!(!after.holds().contains(&Hold::Checkpoint));
             let late = drive.run.loops.values().any(|standing| *standing == Standing::AtCheckpoint);
             let again = drive.run.checkpoint.waits_for(loop_id);

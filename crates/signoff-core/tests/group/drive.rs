@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::{self, Run, RunEffect, RunEvent, RunPolicy, RunStage, Standing};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Event, Loop, Outcome, Policy};
+use signoff_core::review::Finding;
 use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
 
 use crate::{say, world};
@@ -86,9 +87,7 @@ impl Drive {
             RunEffect::CancelLoop { loop_id } => one(loop_id, Event::Cancelled { by: by() }),
             RunEffect::ReviewCheckpoint { loops } => {
                 let out = loops.into_iter().filter(|loop_id| self.run.checkpoint.waits_for(loop_id));
-                let both =
-                    |loop_id: LoopId| [Told::LoopFirst, Told::RunFirst].map(|told| (loop_id.clone(), told));
-                out.flat_map(both).map(|(loop_id, told)| Next::Checkpoint(loop_id, told)).collect()
+                out.flat_map(|loop_id| self.looked_at(loop_id)).collect()
             }
             RunEffect::Block { by: blocking } => {
                 let event = if self.patience > 0 {
@@ -108,6 +107,14 @@ impl Drive {
         }
     }
 
+    /// A checkpoint review begins, then it ends.
+    fn looked_at(&self, loop_id: LoopId) -> Vec<Next> {
+        if self.loops[&loop_id].checkpoint.is_none() {
+            return vec![Next::Loop(loop_id, Event::CheckpointBegan { number: 1 })];
+        }
+        [Told::LoopFirst, Told::RunFirst].map(|told| Next::Checkpoint(loop_id.clone(), told)).to_vec()
+    }
+
     pub fn happen(&mut self, next: Next) {
         match next {
             Next::Run(event) => self.run_event(event),
@@ -118,12 +125,12 @@ impl Drive {
                 self.loop_event(&loop_id, event);
             }
             Next::Checkpoint(loop_id, told) => {
-                let findings = vec![say::finding("x.rs")];
+                let findings = vec![Finding { sources: vec!["general".into()], ..say::finding("w.rs") }];
                 let reviewed = RunEvent::CheckpointReviewed { loop_id: loop_id.clone() };
                 if told == Told::RunFirst {
                     self.run_event(reviewed.clone());
                 }
-                self.loop_event(&loop_id, Event::CheckpointEnded { findings });
+                self.loop_event(&loop_id, Event::CheckpointEnded { findings, number: Some(1) });
                 if told == Told::LoopFirst {
                     self.run_event(reviewed);
                 }

@@ -32,7 +32,7 @@ fn reviewed_after(effort: Effort) -> Vec<u32> {
         this = step(this, event, &policy).0;
         if this.holds().contains(&Hold::Checkpoint) {
             reviewed.push(this.tally.iteration);
-            this = step(this, Event::CheckpointEnded { findings: Vec::new() }, &policy).0;
+            this = step(this, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
         }
     }
     reviewed

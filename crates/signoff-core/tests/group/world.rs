@@ -102,7 +102,7 @@ pub fn granted(this: &Loop) -> Option<Event> {
         Stage::Queued => Some(Event::Started { head: say::head(0) }),
         Stage::AwaitingLanding { .. } => Some(Event::LandingGranted),
         Stage::Working { .. } | Stage::Fixing { .. } if this.holds().contains(&Hold::Checkpoint) => {
-            Some(Event::CheckpointEnded { findings: vec![say::finding("x.rs")] })
+            Some(Event::CheckpointEnded { findings: vec![say::finding("x.rs")], number: Some(1) })
         }
         Stage::Working { .. }
         | Stage::Researching { .. }

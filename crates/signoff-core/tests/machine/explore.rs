@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use signoff_core::ids::{AttemptId, Commit, QuestionId, ReviewerName};
+use signoff_core::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use signoff_core::machine::{
     CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
     Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
@@ -28,6 +28,8 @@ pub struct Node {
     pub patience: Patience,
     /// The commit each reviewer last approved, in a full review that could be read.
     pub approved: BTreeMap<ReviewerName, Commit>,
+    /// Findings that came while a panel was at work, with the number of that panel.
+    pub late: BTreeMap<FindingId, u32>,
     pub parent: Option<(usize, Event)>,
 }
 
@@ -52,7 +54,7 @@ impl Explored {
 
 /// Visits every state. `check` sees each step once.
 pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> Explored {
-    let first = Node { state: Loop::default(), patience, approved: BTreeMap::new(), parent: None };
+    let first = Node { state: Loop::default(), patience, approved: BTreeMap::new(), late: BTreeMap::new(), parent: None };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
@@ -67,7 +69,8 @@ pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> E
                 continue;
             }
             let approved = heard(node, &event);
-            let next = Node { state, patience, approved, parent: Some((index, event)) };
+            let late = late(node, &event, &state);
+            let next = Node { state, patience, approved, late, parent: Some((index, event)) };
             let target = *known.entry(key(&next)).or_insert_with(|| {
                 explored.nodes.push(next);
                 queue.push_back(explored.nodes.len() - 1);
@@ -188,22 +191,29 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
                 let misfits = refused.map(|choice| answered(question.id, choice)).chain([late]);
                 all.extend(misfits.map(|event| (event, Cost::Misfit)));
             }
-            Effect::Wait { hold: Hold::Checkpoint } => {
-                let note = say::finding("x.rs", Severity::Important);
-                all.extend(free(vec![
-                    Event::CheckpointEnded { findings: vec![] },
-                    Event::CheckpointEnded { findings: vec![note] },
-                ]));
-            }
+            Effect::Wait { hold: Hold::Checkpoint } => all.extend(free(looked_at())),
             Effect::Wait { hold } => all.push((Event::Resumed { hold }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
         }
     }
+    if this.checkpoint.is_some() {
+        all.extend(free(looked_at()));
+    }
     all.extend(always(this));
     all.extend(where_they_matter(policy));
     all.extend(misfits(this, policy).into_iter().map(|event| (event, Cost::Misfit)));
     all
+}
+
+/// What a checkpoint review can say: nothing, or something of the gate's reviewer.
+fn looked_at() -> Vec<Event> {
+    let finding = say::finding("w.rs", Severity::Important);
+    let findings = vec![signoff_core::review::Finding { sources: vec!["general".into()], ..finding }];
+    vec![
+        Event::CheckpointEnded { findings: vec![], number: Some(1) },
+        Event::CheckpointEnded { findings, number: Some(1) },
+    ]
 }
 
 fn next_head(this: &Loop) -> Head {
@@ -341,8 +351,7 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
 /// Facts that come at any time, in the workflows that know them.
 fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
     let workflow = &policy.workflow;
-    let findings = vec![say::finding("x.rs", Severity::Important)];
-    let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointEnded { findings });
+    let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointBegan { number: 1 });
     let per_item = workflow.phases.iter().any(|phase| phase.per_item);
     let items = per_item.then_some(Event::ItemsPlanned { count: 2 });
     checkpoint.into_iter().chain(items).map(|event| (event, Cost::Disturbance)).collect()
@@ -393,6 +402,15 @@ fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
         approved.insert(review.reviewer.clone(), panel.commit.clone());
     }
     approved
+}
+
+/// Which findings a checkpoint review brought, and before which panel was asked.
+fn late(node: &Node, event: &Event, after: &Loop) -> BTreeMap<FindingId, u32> {
+    let mut late = node.late.clone();
+    if let Event::CheckpointEnded { findings, .. } = event {
+        late.extend(findings.iter().map(|finding| (finding.id.clone(), after.tally.reviews)));
+    }
+    late
 }
 
 /// The reviewers whose approval the end of this workflow rests on.

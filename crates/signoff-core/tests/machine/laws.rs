@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::AttemptId;
+use signoff_core::ledger::State;
 use signoff_core::machine::{
     Effect, Event, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
 };
-use signoff_core::workflow::new_project;
+use signoff_core::review::Bar;
+use signoff_core::workflow::{PhaseKind, new_project};
 
 use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
 use crate::say;
@@ -58,6 +60,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
     let explored = explore(policy, patience, |step| {
         misfits_change_nothing(step);
         done_is_final(step);
+        findings_stay_until_somebody_closes_them(step);
         if step.after != &step.before.state {
             nothing_is_left_running(step);
             wishes_are_what_a_crash_would_resume(step, policy);
@@ -69,6 +72,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
         let why = || format!("after {:#?}", explored.path(index));
         no_state_is_stuck(node, policy, &why);
         approval_rests_on_reviews(node, policy, &why);
+        nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
     }
     every_repetition_ends(&explored);
     replaying_gives_the_same_state(&explored, policy);
@@ -83,7 +87,12 @@ fn done_is_final(step: &Taken) {
         || landed_by_person
         || matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
     if step.before.state.is_done() && !by_person {
-        assert_eq!(&step.before.state, step.after, "{:?} changed an ended loop", step.event);
+        // What a checkpoint review found is written down all the same.
+        let mut before = step.before.state.clone();
+        if let Event::CheckpointEnded { .. } = step.event {
+            before.ledger.clone_from(&step.after.ledger);
+        }
+        assert_eq!(&before, step.after, "{:?} changed an ended loop", step.event);
         assert!(step.effects.is_empty(), "{:?} made an ended loop ask for {:?}", step.event, step.effects);
     }
 }
@@ -176,6 +185,55 @@ fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> Str
     for reviewer in last_panel(policy) {
         let heard = node.approved.get(&reviewer);
         assert_eq!(heard, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());
+    }
+}
+
+/// Silence closes nothing, nor does a reviewer who was asked before the finding came.
+fn findings_stay_until_somebody_closes_them(step: &Taken) {
+    let (before, after) = (&step.before.state, step.after);
+    for entry in before.ledger.entries() {
+        let id = &entry.finding.id;
+        let now = after.ledger.get(id).unwrap_or_else(|| panic!("{id} is lost after {:?}", step.event));
+        let closed = entry.state == State::Open && now.state != State::Open;
+        if !closed {
+            continue;
+        }
+        let judged = matches!(
+            step.event,
+            Event::ReviewArrived { .. }
+                | Event::CheckEnded { .. }
+                | Event::LandingEnded { .. }
+                | Event::AttemptFailed { .. }
+                | Event::PersonAnswered { .. }
+                | Event::FindingDecided { .. }
+        );
+        assert!(judged, "{id} is closed by {:?}", step.event);
+        let untold = step.before.late.get(id).is_some_and(|panel| *panel == before.tally.reviews);
+        let panel = matches!(before.stage, Stage::Reviewing(_) | Stage::Waiting { .. });
+        assert!(!(untold && panel), "{id} is closed by reviewers who were asked before it came");
+    }
+}
+
+/// Of every gate and check, whatever pass and item it was found in. The merge queue's own findings are closed by
+/// landing.
+fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
+    let Some(Outcome::Approved { .. }) = outcome(this) else { return };
+    if this.checkpoint.is_some() {
+        return;
+    }
+    for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
+        let bar = match kind {
+            PhaseKind::Gate(judge) => judge.gate.fail_on,
+            PhaseKind::Check(_) => Bar::Low,
+            PhaseKind::Agent { .. } => continue,
+        };
+        let open: Vec<_> = this
+            .ledger
+            .open(bar)
+            .filter(|entry| entry.seen.iter().any(|round| round.phase == phase))
+            .map(|entry| &entry.finding.id)
+            .collect();
+        assert!(open.is_empty(), "approved with {open:?} open {}", why());
     }
 }
 

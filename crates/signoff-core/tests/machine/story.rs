@@ -245,7 +245,11 @@ impl Story {
 
     pub fn checkpoint(self, files: &[&str]) -> Self {
         let findings = files.iter().map(|file| from("general", file)).collect();
-        self.then("the checkpoint review is in", Event::CheckpointEnded { findings })
+        self.then("the checkpoint review is in", Event::CheckpointEnded { findings, number: Some(1) })
+    }
+
+    pub fn looked_at(self) -> Self {
+        self.then("a checkpoint review starts", Event::CheckpointBegan { number: 1 })
     }
 
     fn effect(&self, effect: &Effect) -> String {
@@ -301,7 +305,7 @@ fn noted(notes: &[Finding]) -> String {
     if files.is_empty() { String::new() } else { format!(" with notes on {}", files.join(" ")) }
 }
 
-fn from(source: &str, file: &str) -> Finding {
+pub fn from(source: &str, file: &str) -> Finding {
     Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
 }
 

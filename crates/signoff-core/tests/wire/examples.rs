@@ -87,7 +87,8 @@ fn after(event: &Event) -> Option<Event> {
         Event::RateLimited { .. } => Event::BudgetReached,
         Event::BudgetReached => Event::BudgetRefused { attempt },
         Event::BudgetRefused { .. } => Event::Resumed { hold: Hold::RateLimit { until: AT } },
-        Event::Resumed { .. } => Event::CheckpointEnded { findings: Vec::new() },
+        Event::Resumed { .. } => Event::CheckpointBegan { number: 2 },
+        Event::CheckpointBegan { .. } => Event::CheckpointEnded { findings: Vec::new(), number: Some(2) },
         Event::CheckpointEnded { .. } => Event::LandingGranted,
         Event::LandingGranted => Event::HeadMoved { head: head() },
         Event::HeadMoved { .. } => {

@@ -10,7 +10,7 @@ use signoff_core::config::Expected;
 use signoff_core::group::{self, RunEffect, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Outcome, Policy, Stage};
-use signoff_core::review::{Bar, Finding, Review, Severity, Verdict};
+use signoff_core::review::{Finding, Review, Severity, Verdict};
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact};
@@ -51,8 +51,10 @@ impl Dispatcher<'_> {
             else {
                 continue;
             };
-            let part = of.checkpoint(worked.checkpoints + 1);
+            let number = worked.checkpoints + 1;
+            let part = of.checkpoint(number);
             if let Some(workflow) = self.workflow(run, &of) {
+                self.loop_event(run, &of, Event::CheckpointBegan { number }, Vec::new())?;
                 self.part(run, part, workflow.checkpoint())?;
             }
         }
@@ -95,9 +97,9 @@ impl Dispatcher<'_> {
             return self.planned(run, &worked, outcome);
         }
         match loop_id.of_checkpoint() {
-            Some((of, _)) => {
+            Some((of, number)) => {
                 self.clear_away(&worked);
-                self.checkpoint_ended(run, &of, &worked)
+                self.checkpoint_ended(run, (&of, number), &worked)
             }
             None => self.run_event(run, RunEvent::FinalReviewEnded { outcome }, Vec::new()),
         }
@@ -153,15 +155,20 @@ impl Dispatcher<'_> {
         Ok(facts)
     }
 
-    /// What was seen of a loop at work goes into its next attempt.
-    fn checkpoint_ended(&mut self, run: RunId, of: &LoopId, worked: &Worked) -> Result<(), EngineError> {
+    /// What a checkpoint review found becomes findings of the loop.
+    fn checkpoint_ended(
+        &mut self,
+        run: RunId,
+        (of, number): (&LoopId, u32),
+        worked: &Worked,
+    ) -> Result<(), EngineError> {
         let reviews = || worked.last_round.iter().flat_map(|round| &round.reviews);
         let told = |review: &Review| LoopFact::CheckpointReviewed { review: Box::new(review.clone()) };
         let told = reviews().map(told).collect();
-        let open = worked.state.ledger.open(Bar::Low).map(|entry| entry.finding.clone());
-        let findings: Vec<Finding> = open.chain(reviews().filter_map(to_discuss)).collect();
+        let findings: Vec<Finding> = reviews().flat_map(found).collect();
+        let ended = Event::CheckpointEnded { findings, number: Some(number) };
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
-        self.loop_event_and(run, of, (Event::CheckpointEnded { findings }, told), vec![reviewed])
+        self.loop_event_and(run, of, (ended, told), vec![reviewed])
     }
 
     /// Brings all that the run came to onto the default branch.
@@ -272,6 +279,15 @@ fn hint(board: &Board) -> &'static str {
             "`signoff land` brings in what is approved; `signoff merge ID --force --reason TEXT` the rest"
         }
     }
+}
+
+/// The findings of one review, each under the name of its reviewer.
+fn found(review: &Review) -> Vec<Finding> {
+    if let Verdict::Inconclusive(_) = review.verdict {
+        return Vec::new();
+    }
+    let own = |finding: &Finding| Finding { sources: vec![review.reviewer.clone()], ..finding.clone() };
+    review.findings.iter().map(own).chain(to_discuss(review)).collect()
 }
 
 /// What a reviewer wants to talk about who names no finding. Nobody is asked at a checkpoint: who works on it is told.

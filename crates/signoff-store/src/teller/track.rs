@@ -104,10 +104,8 @@ impl Track {
         let record = &arrived.record;
         self.last_review = Some(record.id.clone());
         for (index, finding) in record.review.findings.iter().enumerate() {
-            if let Some(round) = arrived.round.clone() {
-                let reviewer = record.review.reviewer.clone();
-                self.loose.push(Loose { issue: self.issues.len(), reviewer, round });
-            }
+            let (reviewer, round) = (record.review.reviewer.clone(), arrived.round.clone());
+            self.loose.push(Loose { issue: self.issues.len(), reviewer, round });
             self.issues.push(IssueRecord {
                 id: format!("{}-{}", record.id, index + 1),
                 run: record.run,
@@ -180,11 +178,11 @@ impl Track {
     }
 }
 
-/// A round, whatever commit it was about.
-type Place = (u32, usize, u32);
+/// A round, whatever commit it was about, and whether it is a checkpoint's.
+type Place = (u32, usize, u32, bool);
 
 fn place(round: &Round) -> Place {
-    (round.pass, round.phase, round.cycle)
+    (round.pass, round.phase, round.cycle, round.checkpoint.is_some())
 }
 
 /// The round in which an entry was last reported.

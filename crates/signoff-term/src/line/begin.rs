@@ -61,10 +61,13 @@ fn text(step: &Step) -> Option<String> {
             begun.then(|| "Putting the fixes together...".to_owned())
         }
         Stage::AwaitingLanding { outcome, .. } => {
-            let begun = !matches!(step.before.stage, Stage::AwaitingLanding { .. });
+            let waited = matches!(step.before.stage, Stage::AwaitingLanding { .. });
+            let begun = !waited || step.before.checkpoint.is_some();
             let approved = outcome.is_approval();
             let word = if approved { "Signed off" } else { "Finished" };
-            begun.then(|| format!("{word}, lands with its group"))
+            let looked_at = step.after.checkpoint.is_some();
+            let until = if looked_at { "waiting for a checkpoint review" } else { "lands with its group" };
+            begun.then(|| format!("{word}, {until}"))
         }
         Stage::Landing { .. } => landing(step),
         Stage::Queued | Stage::Waiting { .. } | Stage::Done(_) => None,

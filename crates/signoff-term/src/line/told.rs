@@ -11,7 +11,7 @@ use signoff_core::view::LoopView;
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
-use super::{Line, begin, ending, person, place};
+use super::{Line, begin, checkpoint, ending, person, place};
 use crate::fit::{SENTENCE, count, cut};
 use crate::round::{Round, Ruling, Step, seat_of};
 use crate::words;
@@ -72,10 +72,9 @@ fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
         Event::RateLimited { plan, why, .. } => limited(step, *plan, why.as_ref()),
         Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
         Event::Resumed { hold } => resumed(step, *hold),
-        Event::CheckpointEnded { findings } if findings.is_empty() => Vec::new(),
-        Event::CheckpointEnded { findings } => {
-            let found = count(findings.len() as u64, "finding");
-            left(step, format!("Checkpoint review: {found}, for the next attempt"))
+        Event::CheckpointBegan { .. } => Vec::new(),
+        Event::CheckpointEnded { .. } => {
+            checkpoint::found(step).map_or_else(Vec::new, |text| left(step, text))
         }
         Event::HeadMoved { head } => {
             left(step, format!("Somebody committed to the branch: {}", cut(head.commit.as_str(), 40)))

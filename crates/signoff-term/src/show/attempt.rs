@@ -223,6 +223,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         | Event::ItemsPlanned { .. }
         | Event::BudgetReached
         | Event::Resumed { .. }
+        | Event::CheckpointBegan { .. }
         | Event::CheckpointEnded { .. }
         | Event::LandingGranted
         | Event::HeadMoved { .. }

@@ -216,8 +216,8 @@ impl LedgerLine {
         let bar = entry.seen.last().map_or(Bar::Low, |round| bar(policy, round.phase));
         let seen = entry.seen.iter().map(|round| Seen {
             pass: round.pass,
-            phase: phase(round.phase),
-            cycle: round.cycle,
+            phase: if round.checkpoint.is_some() { "checkpoint".to_owned() } else { phase(round.phase) },
+            cycle: round.checkpoint.unwrap_or(round.cycle),
             commit: round.commit.as_ref().map(ToString::to_string),
         });
         Self {

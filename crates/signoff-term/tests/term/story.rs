@@ -262,7 +262,7 @@ impl Story {
     pub fn looked_at(mut self, task: u64, review: Review) -> Self {
         let findings = review.findings.clone();
         self.record(Fact::Loop(id(task), LoopFact::CheckpointReviewed { review: Box::new(review) }));
-        let mut this = self.on(task).then(Event::CheckpointEnded { findings });
+        let mut this = self.on(task).then(Event::CheckpointEnded { findings, number: Some(1) });
         this.run(RunEvent::CheckpointReviewed { loop_id: id(task) });
         this
     }

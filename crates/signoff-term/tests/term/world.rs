@@ -52,7 +52,8 @@ fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
             choices.map(|choice| Event::PersonAnswered { question: question.id, choice, by: by() }).collect()
         }
         Effect::Wait { hold: Hold::Checkpoint } => {
-            vec![Event::CheckpointEnded { findings: vec![finding("general", Critical, "a.rs", "odd")] }]
+            let findings = vec![finding("general", Critical, "a.rs", "odd")];
+            vec![Event::CheckpointEnded { findings, number: Some(1) }]
         }
         Effect::Wait { hold } => vec![Event::Resumed { hold }],
         Effect::AwaitLanding => vec![Event::LandingGranted],

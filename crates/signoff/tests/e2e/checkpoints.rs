@@ -165,3 +165,66 @@ fn who_wants_to_discuss_work_in_progress_is_heard_in_the_next_attempt() {
     let prompt = &told.unwrap().prompt;
     assert!(prompt.contains("Is a table really what is meant here?"), "{prompt}");
 }
+
+const TABLE_IS_GONE: &str =
+    "- b.txt:1 [HIGH] the migration deletes the users table\n\n**Verdict: CHANGES_REQUESTED**\n";
+
+/// The second task completes while it is looked at, and is approved before the checkpoint's answer is in.
+#[test]
+fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
+    let project = Project::new(PROGRAM);
+    let file = |name: &str| project.state().with_file_name(name).display().to_string();
+    let (begun, looking, approved) = (file("begun"), file("looking"), file("approved"));
+    let touch = |path: &str| format!("touch '{path}'");
+    let completes = Rule::role("implement")
+        .task("2")
+        .shell(&touch(&begun))
+        .wait_for(&looking)
+        .write("b.txt", "drop table users\n")
+        .say("TASK_COMPLETE\n");
+    let looks = Rule::role("review").task("2").asked_for("at a checkpoint");
+    let looks = looks.shell(&touch(&looking)).wait_for(&approved).say(TABLE_IS_GONE);
+    let judges = Rule::role("review").task("2").cycle(1).shell(&touch(&approved)).say(APPROVED);
+    let fixes = Rule::role("fix").task("2").write("b.txt", "add a column\n").say("TASK_COMPLETE\n");
+    project.set_agent(|script| {
+        let script = planners(script).rule(completes).rule(looks).rule(judges).rule(fixes);
+        let first = Rule::role("implement").task("1").call(1).wait_for(&begun).append("a.txt", "a\n");
+        let second = Rule::role("implement").task("1").append("a.txt", "a\n").say("TASK_COMPLETE\n");
+        script.rule(first.say("ITERATION_DONE\n")).rule(second).rule(Rule::role("review").say(APPROVED))
+    });
+    project.configure("");
+    project.env.write("SPEC.md", "# A and B\n");
+    project.commit("Specify");
+    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "2"]);
+    assert_eq!(output.code, Some(0), "{output}");
+
+    let calls = project.calls();
+    let of_task = |role: &'static str| calls.of_role(role).filter(|call| call.start.task == "2");
+    let fixed = of_task("fix").next().expect("the fixer is called");
+    assert!(fixed.prompt.contains("the migration deletes the users table"), "{}", fixed.prompt);
+    let judged = of_task("review").last().expect("a second completion review");
+    assert!(judged.prompt.contains("the migration deletes the users table"), "{}", judged.prompt);
+    assert_eq!(project.git("show signoff/run-1:b.txt").trim(), "add a column");
+    let issues = "select i.loop_id, i.task_id is null, i.description, i.state from review_issues i \
+                  where i.description like 'the migration%'";
+    assert_eq!(query(&project, issues), "2|1|the migration deletes the users table|fixed");
+    assert_eq!(output.stdout.matches("Checkpoint review: 1 finding, which reopens the task").count(), 1, "{output}");
+    assert!(output.stdout.contains("Checkpoint review of #1, #2: 1 finding\n"), "{output}");
+    assert!(!output.stdout.contains("nothing found"), "{output}");
+}
+
+#[test]
+fn what_a_checkpoint_review_costs_is_on_its_task() {
+    let used = |rule: Rule| rule.usage(serde_json::json!({"cost_usd": 0.25}));
+    let looks = Rule::role("review").asked_for("at a checkpoint");
+    let project = project(|script| {
+        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        let script = slow(planners(script), "1", 2).rule(quick).rule(used(looks).say(APPROVED));
+        script.rule(Rule::role("review").say(APPROVED))
+    });
+    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let looked = query(&project, "select count(*) from loop_reviews where task_id is null and loop_id = '1'");
+    assert_eq!(looked, "1");
+    assert_eq!(query(&project, "select id, cost_usd from tasks order by id"), "1|0.25\n2|0");
+}

@@ -1,7 +1,8 @@
 //! A report for people: the review artifact, a comment on a pull request.
 //!
 //! It can be read back: the verdict line is ours, stands before anything an agent wrote, and nothing an
-//! agent wrote can look like one.
+//! agent wrote can look like one. It can be read as plain text too: what agents wrote is not escaped. A text
+//! that Markdown would make something of stands as code.
 
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
@@ -20,11 +21,11 @@ pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
 }
 
 fn seat(out: &mut String, seat: &SeatResult) {
-    out.push_str(&format!("- {} Review: {}", escaped(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
+    out.push_str(&format!("- {} Review: {}", inline(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
     if seat.confidence != Confidence::Unstated {
         out.push_str(&format!(" ({} confidence)", seat.confidence.word()));
     }
-    out.push_str(&reason(seat).map(|reason| format!(" - {}", escaped(&reason))).unwrap_or_default());
+    out.push_str(&reason(seat).map(|reason| format!(" - {}", inline(&reason))).unwrap_or_default());
     out.push('\n');
     paragraph(out, "- ".len(), "", &seat.summary);
 }
@@ -54,10 +55,10 @@ fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &I
     let finding = &issue.finding;
     let head = format!("{number}. ");
     let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", code(&place)));
-    let kind = Some(escaped(&finding.kind)).filter(|kind| !kind.is_empty()).map(|kind| format!(" ({kind})"));
+    let kind = Some(inline(&finding.kind)).filter(|kind| !kind.is_empty()).map(|kind| format!(" ({kind})"));
     out.push_str(&format!(
         "\n{head}[{}]{}{}\n",
-        escaped(&label(issue, bar)),
+        label_text(issue, bar),
         place.unwrap_or_default(),
         kind.unwrap_or_default(),
     ));
@@ -69,6 +70,11 @@ fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &I
     related(merged, issue).iter().for_each(|numbers| paragraph("Related: ", numbers));
 }
 
+/// The label, with names that Markdown would change as code.
+fn label_text(issue: &Issue, bar: Bar) -> String {
+    inline(&label(issue, bar))
+}
+
 fn conflicts(out: &mut String, merged: &Merged) {
     if merged.conflicts.is_empty() {
         return;
@@ -76,7 +82,7 @@ fn conflicts(out: &mut String, merged: &Merged) {
     out.push_str(&format!("\n## Conflicts ({}), not resolved\n\n", merged.conflicts.len()));
     for conflict in &merged.conflicts {
         let (a, b) = (conflict.a + 1, conflict.b + 1);
-        out.push_str(&format!("- {a} and {b}: {}\n", escaped(&conflict.about)));
+        out.push_str(&format!("- {a} and {b}: {}\n", inline(&conflict.about)));
     }
 }
 
@@ -88,36 +94,89 @@ fn notes(out: &mut String, merged: &Merged) {
     for sourced in &merged.minor {
         let note = &sourced.note;
         let place = location(note.file.as_deref(), note.line).map(|place| format!("{} - ", code(&place)));
-        let (place, source) = (place.unwrap_or_default(), escaped(sourced.source.as_str()));
-        out.push_str(&format!("- {place}{} ({source})\n", escaped(&one_line(&note.description))));
+        let (place, source) = (place.unwrap_or_default(), inline(sourced.source.as_str()));
+        out.push_str(&format!("- {place}{} ({source})\n", inline(&note.description)));
     }
 }
 
-/// One paragraph of a list item per paragraph of the text.
+/// A text of a list item: a paragraph for each of its own, or a block of code where Markdown would change it.
 fn paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
+    let text = visible(text);
+    let is_plain = |line: &str| escaped_line(line, true) == line;
+    if text.lines().map(str::trim).all(is_plain) {
+        plain_paragraph(out, indent, name, &text);
+    } else {
+        code_paragraph(out, indent, name, &text);
+    }
+}
+
+fn plain_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     let indent = " ".repeat(indent);
     let mut name = name;
     let mut after_blank = true;
-    for line in visible(text).lines().map(str::trim) {
+    for line in text.lines().map(str::trim) {
         if line.is_empty() {
             after_blank = true;
             continue;
         }
         let gap = if after_blank { "\n" } else { "" };
-        out.push_str(&format!("{gap}{indent}{name}{}\n", escaped_line(line, name.is_empty())));
+        out.push_str(&format!("{gap}{indent}{name}{line}\n"));
         (name, after_blank) = ("", false);
     }
 }
 
-/// A path as code where it is a plain one.
-fn code(place: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || " /._-:+@()".contains(c);
-    let place = one_line(place);
-    if place.chars().all(plain) { format!("`{place}`") } else { escaped(&place) }
+/// Behind four more columns every line is code, whatever it says.
+fn code_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
+    let (indent, deeper) = (" ".repeat(indent), " ".repeat(indent + 4));
+    if !name.is_empty() {
+        out.push_str(&format!("\n{indent}{}\n", name.trim_end()));
+    }
+    out.push('\n');
+    for line in text.trim_matches('\n').lines().map(str::trim_end) {
+        let line = if line.is_empty() { String::new() } else { format!("{deeper}{line}") };
+        out.push_str(&format!("{line}\n"));
+    }
 }
 
-fn escaped(text: &str) -> String {
-    escaped_line(&one_line(text), true)
+/// A path as code.
+fn code(place: &str) -> String {
+    span(&one_line(place))
+}
+
+/// Text of one line, as code where Markdown would change it.
+fn inline(text: &str) -> String {
+    let text = one_line(text);
+    if escaped_line(&text, true) == text { text } else { span(&text) }
+}
+
+/// A line as code, between more backticks than stand together in it.
+fn span(line: &str) -> String {
+    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let ticks = "`".repeat(longest + 1);
+    let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    if line.is_empty() { String::new() } else { format!("{ticks}{gap}{line}{gap}{ticks}") }
+}
+
+/// The answer of a reviewer that could not be read, in a fence of which no line can get out. The lines around it
+/// keep a machine-readable answer from being all the fence holds: that would be an answer.
+pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
+    const LONGEST: usize = 16 * 1024;
+    let text = visible(text);
+    let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let cut = if end < text.len() {
+        format!("[cut: the whole answer is in {}]\n", one_line(whole))
+    } else {
+        String::new()
+    };
+    let shown = &text[..end];
+    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let name = one_line(reviewer);
+    format!(
+        "\n## Answer of {}, not understood\n\n{fence}text\n--- answer of {name} ---\n{}\n{cut}--- end of the answer ---\n{fence}\n",
+        inline(reviewer),
+        shown.trim_end(),
+    )
 }
 
 /// Text of one line that Markdown shows as it is: no emphasis, link, HTML, code, heading or list. A word

@@ -1,10 +1,11 @@
 //! The loops preset.
 
-use signoff_core::machine::Policy;
+use signoff_core::ledger::State;
+use signoff_core::machine::{Event, Policy, Stage};
 use signoff_core::policy::Effort;
 
 use crate::say::reviewed;
-use crate::story::Story;
+use crate::story::{Story, from};
 
 fn effort(effort: Effort) -> Policy {
     let policy = reviewed("loops");
@@ -92,4 +93,101 @@ fn at_most_fifty_attempts() {
     }
     let told = story.told();
     insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"the agent is not done yet          → END stuck (attempts_exhausted), no verdict");
+}
+
+#[test]
+fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
+    let story = Story::of(effort(Effort::High)).goes_on().looked_at().checkpoint(&["a.rs"]).works();
+    let this = story.objects("general", &["b.rs"]).state;
+    let entry = this.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
+    let entry = entry.expect("a.rs is in the ledger");
+    assert_eq!((entry.state, entry.finding.sources.len()), (State::Open, 1));
+    assert_eq!((entry.seen[0].checkpoint, entry.seen[0].phase, entry.seen[0].cycle), (Some(1), 1, 0));
+    let Stage::Fixing { fixes, .. } = &this.stage else { panic!("{:?}", this.stage) };
+    assert!(fixes[0].findings.contains(&entry.finding.id), "{fixes:?}");
+}
+
+#[test]
+fn a_checkpoint_finding_that_comes_during_the_completion_review_keeps_the_gate_shut() {
+    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works();
+    let story = story.checkpoint(&["a.rs"]).approves("general").works().approves("general");
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    a checkpoint review starts         → –
+    the agent completes its work       → a3 review 1 of c2 by general [review]
+    the checkpoint review is in        → –
+    general approves                   → a4 fix 1 (a.rs) [review]
+    the agent completes its work       → a5 review 2 of c3 by general [review]
+    general approves                   → wait for the group
+    ");
+}
+
+#[test]
+fn a_checkpoint_finding_that_comes_after_the_completion_review_reopens_the_loop() {
+    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
+    let story = story.checkpoint(&["a.rs"]).works().approves("general");
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    a checkpoint review starts         → –
+    the agent completes its work       → a3 review 1 of c2 by general [review]
+    general approves                   → wait (checkpoint)
+    the checkpoint review is in        → a4 fix 1 (a.rs) [review]
+    the agent completes its work       → a5 review 2 of c3 by general [review]
+    general approves                   → wait for the group
+    ");
+}
+
+#[test]
+fn a_loop_that_is_signed_off_waits_for_the_checkpoint_review_under_way() {
+    let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
+    insta::assert_snapshot!(story.checkpoint(&[]).told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    a checkpoint review starts         → –
+    the agent completes its work       → a3 review 1 of c2 by general [review]
+    general approves                   → wait (checkpoint)
+    the checkpoint review is in        → wait for the group
+    ");
+}
+
+#[test]
+fn checkpoint_findings_that_come_again_and_again_are_bounded_by_the_fixes_of_the_gate() {
+    let mut story = Story::of(effort(Effort::Low)).works().approves("general");
+    for file in ["a.rs", "b.rs"] {
+        story = story.checkpoint(&[file]).works().approves("general");
+    }
+    insta::assert_snapshot!(story.checkpoint(&["c.rs"]).told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general approves                   → wait for the group
+    the checkpoint review is in        → a3 fix 1 (a.rs) [review]
+    the agent completes its work       → a4 review 2 of c2 by general [review]
+    general approves                   → wait for the group
+    the checkpoint review is in        → a5 fix 2 (b.rs) [review]
+    the agent completes its work       → a6 review 3 of c3 by general [review]
+    general approves                   → wait for the group
+    the checkpoint review is in        → END stuck (cycles_exhausted), CHANGES_REQUESTED
+    ");
+}
+
+#[test]
+fn checkpoint_findings_of_older_logs_change_no_ending() {
+    let story = Story::of(effort(Effort::High)).goes_on();
+    let story = story.then("an older checkpoint review is in", older("a.rs")).works();
+    let story = story.then("an older checkpoint review is in", older("b.rs")).approves("general");
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the agent is not done yet          → a2 implement [implement]
+    an older checkpoint review is in   → –
+    the agent completes its work       → a3 review 1 of c2 by general [review]
+    an older checkpoint review is in   → –
+    general approves                   → wait for the group
+    ");
+}
+
+fn older(file: &str) -> Event {
+    let body = serde_json::json!({"checkpoint_ended": {"findings": [from("general", file)]}});
+    serde_json::from_value(body).expect("older logs have no number")
 }

@@ -167,7 +167,7 @@ fn a_checkpoint_review_is_waited_for() {
         story = story.goes_on();
     }
     let findings = vec![finding("general", Critical, "a.rs:1", "the wrong file")];
-    let story = story.then(Event::CheckpointEnded { findings });
+    let story = story.then(Event::CheckpointEnded { findings, number: Some(1) });
     insta::assert_snapshot!(story.lines(), @"
     Planned 1 task in 1 group
     Group 1/1: #29 Add user authentication
