@@ -363,7 +363,8 @@ impl Settings {
         self.gate_origin(name, place.phase.gate_name(), key)?;
         let now = self.workflow(name).ok()?;
         let phases = now.before.iter().chain(&now.phases).chain(&now.after);
-        let phase = phases.filter(|phase| phase.judge().is_some()).find(|one| one.name == place.phase.name)?;
+        let phase =
+            phases.filter(|phase| phase.judge().is_some()).find(|one| one.name == place.phase.name)?;
         phase.judge().and_then(|policy| time(&policy.gate))
     }
 

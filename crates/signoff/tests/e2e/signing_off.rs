@@ -72,8 +72,18 @@ fn work_and_then_push_pushes_only_what_is_approved() {
         assert_eq!(first == "pushed", done, "{name}: {state}");
         assert_eq!(named == "pushed", done, "{name}: {state}");
     }
-    insta::assert_snapshot!(table, @"
-    ");
+    insta::assert_snapshot!(table, @r#"
+    approved: pushed; again pushed; named pushed; lenient pushed (approved "APPROVED" "approved")
+    review turned off: pushed; again pushed; named pushed; lenient pushed (unreviewed null null)
+    MAX_CYCLES_REACHED: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "MAX_CYCLES_REACHED" "exhausted")
+    NEEDS_DISCUSSION: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "NEEDS_DISCUSSION" "discussion")
+    unreadable reviews: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "MAX_CYCLES_REACHED" "exhausted")
+    reviewer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
+    implementer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
+    nothing changed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
+    fixer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
+    asks: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you null null)
+    "#);
 }
 
 #[test]
@@ -125,6 +135,17 @@ fn a_check_that_is_found_in_the_base_is_the_gate_where_no_reviewer_is() {
     );
     project.run(&["add", "Add login"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - `test` (`make test`) exited with 2. The end of its output: broken:1: it is broken make: *** [Makefi…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
     assert!(project.calls().of_role("review").next().is_none());
