@@ -317,7 +317,9 @@ fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
             matches!(row.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
         row.status == Status::Completed && !stopped
     };
-    let is_there = |id: &u64| tasks.iter().any(|row| row.id == *id && through(row));
+    // A run goes on past what was cancelled.
+    let passed = |row: &TaskRow| task.run_id.is_some() && row.status == Status::Cancelled;
+    let is_there = |id: &u64| tasks.iter().any(|row| row.id == *id && (through(row) || passed(row)));
     let held_up = |row: &TaskRow| {
         let busy = matches!(row.status, Status::Waiting | Status::InProgress | Status::Paused);
         row.run_id == task.run_id && busy

@@ -236,6 +236,12 @@ impl Round {
         unheard.or_else(found).or_else(still_open).or_else(summary)
     }
 
+    /// How many findings of this gate are open after it. Those of a landing are closed by the next one.
+    pub fn left_open(&self, step: &Step) -> usize {
+        let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == self.at.phase);
+        step.after.ledger.open(Bar::Low).filter(here).count()
+    }
+
     fn still_open<'a>(&self, step: &Step<'a>) -> Option<&'a Entry> {
         let here = |entry: &&Entry| entry.seen.iter().any(|round| round.phase == self.at.phase);
         step.after.ledger.findings_for_fix(self.bar).into_iter().find(here)

@@ -8,7 +8,7 @@ use super::value::{AgentKind, ReviewWorkspace, Text};
 use super::{ConfigError, Origin, Setting, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::Span;
+use crate::policy::{Gate, Span};
 use crate::review::ReviewerKind;
 use crate::task::{TaskSpec, TaskType};
 use crate::workflow::problem::{either, nearest};
@@ -183,8 +183,7 @@ impl Settings {
         let wanted = wanted.or_else(|| self.review_model(place.task)).or(in_role);
         let agent = self.in_turn(assigned.clone(), turn);
         let gate = place.phase.judge().map(|policy| &policy.gate);
-        let told = self.told(place, "review_timeout");
-        let said = gate.and_then(|gate| gate.review_timeout);
+        let (said, told) = self.reviewing_time(place);
         let own = settings.timeout.as_ref().map(|timeout| timeout.value);
         Ok(AssignedReviewer {
             name: name.clone(),
@@ -332,13 +331,47 @@ impl Settings {
         match &place.phase.kind {
             PhaseKind::Agent { timeout, .. } => (*timeout, self.told(place, "timeout")),
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
-                (policy.gate.fix_timeout, self.told(place, "fix_timeout"))
+                let now = self.said_now(place, "fix_timeout", |gate| gate.fix_timeout);
+                (now.or(policy.gate.fix_timeout), self.told(place, "fix_timeout"))
             }
         }
     }
 
+    /// The same of a review.
+    pub(super) fn reviewing_time(&self, place: Place<'_>) -> (Option<Span>, bool) {
+        let begun = place.phase.judge().and_then(|policy| policy.gate.review_timeout);
+        let now = self.said_now(place, "review_timeout", |gate| gate.review_timeout);
+        (now.or(begun), self.told(place, "review_timeout"))
+    }
+
+    /// How long the project's checks may take in a phase of their own, or at a gate.
+    pub fn checking_time(&self, place: Place<'_>) -> Span {
+        let (said, _) = self.reviewing_time(place);
+        said.unwrap_or(self.limits().attempt)
+    }
+
+    /// The time that the configuration gives a gate now. A task that was begun has the one of that day, and whoever was
+    /// told to give it longer wants it to take effect.
+    fn said_now(&self, place: Place<'_>, key: &str, time: fn(&Gate) -> Option<Span>) -> Option<Span> {
+        let kind = self.written.task_types.of(place.task.kind);
+        let of_type = match key {
+            "review_timeout" => &kind.review_timeout_minutes,
+            _ => &kind.improve_timeout_minutes,
+        };
+        if let Some(minutes) = of_type {
+            return Some(Span::minutes(minutes.value.0));
+        }
+        let name = &place.workflow.name;
+        self.gate_origin(name, place.phase.gate_name(), key)?;
+        let now = self.workflow(name).ok()?;
+        let phases = now.before.iter().chain(&now.phases).chain(&now.after);
+        let phase =
+            phases.filter(|phase| phase.judge().is_some()).find(|one| one.name == place.phase.name)?;
+        phase.judge().and_then(|policy| time(&policy.gate))
+    }
+
     /// Whether a person set a time of a phase, rather than the preset.
-    pub(super) fn told(&self, place: Place<'_>, key: &str) -> bool {
+    fn told(&self, place: Place<'_>, key: &str) -> bool {
         let kind = self.written.task_types.of(place.task.kind);
         let by_type = match key {
             "timeout" => kind.timeout_minutes.is_some(),

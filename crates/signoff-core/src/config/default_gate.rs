@@ -105,8 +105,7 @@ impl Settings {
             && !self.written.reviewers.0.contains_key(CHECKS)
             && !self.workflows.contains_key(&place.workflow.name);
         let known = place.workflow.reviewers.get(name).filter(|_| is_ours)?;
-        let said = place.phase.judge().and_then(|policy| policy.gate.review_timeout);
-        let (agent, told) = (checks_agent(), self.told(place, "review_timeout"));
+        let (agent, (said, told)) = (checks_agent(), self.reviewing_time(place));
         Some(AssignedReviewer {
             name: name.clone(),
             kind: known.kind,

@@ -51,6 +51,18 @@ fn a_reviewer_or_a_check_turns_review_on() {
     ];
     let table: Vec<String> = rows.iter().map(|(what, who)| format!("{what}: {who}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"
+    nothing: nobody
+    a reviewer: general
+    the role review: general
+    named reviewers: code
+    checks: checks
+    found checks: checks
+    a reviewer and found checks: general, checks
+    named reviewers and checks: code
+    checks that are named: code, checks
+    turned off: nobody
+    turned off for the type: nobody
+    turned on: general, checks
     ");
 }
 

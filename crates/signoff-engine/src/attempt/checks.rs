@@ -80,8 +80,8 @@ fn of_base(shop: &Workshop, task: &Assignment) -> Result<Vec<(String, String)>, 
 
 /// How long checks may take, and what they are told.
 fn terms(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> (Span, Vec<(String, Option<String>)>) {
-    let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let timeout = gate.unwrap_or(shop.settings.limits().attempt);
+    let attempt = shop.settings.limits().attempt;
+    let timeout = task.job_place().map_or(attempt, |place| shop.settings.checking_time(place));
     (timeout, environment::of(task, dir, &Told::default()))
 }
 

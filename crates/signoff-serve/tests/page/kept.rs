@@ -83,7 +83,7 @@ fn what_is_stuck_says_why_at_its_head() {
     let last = page.report.attempts.last_mut().expect("an attempt");
     (last.outcome, last.detail) = (Some("stuck"), Some("there is no such table".to_owned()));
     insta::assert_snapshot!(part(&page::task(&page, None), "#head .lead, #head .bad:not(.chip)"), @"
-    ✗ stuck the agent says it cannot go on (task_stuck)
+    ! stuck the agent says it cannot go on (task_stuck)
     there is no such table
     ");
 }

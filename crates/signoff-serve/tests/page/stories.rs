@@ -34,9 +34,9 @@ fn what_needs_somebody_comes_first() {
     # Overview
     ## Needs you 3
     - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
-    - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago Retry task 30 signoff show 30, then signoff retry 30
+    - ! stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago Retry task 30 signoff show 30, then signoff retry 30
     - signoff show 30, then signoff retry 30
-    - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago Retry task 28 signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
+    - ! completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago Retry task 28 signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
     - signoff show 28, then signoff improve 28 --review or signoff edit 28 --verdict APPROVED
     ## Running 2
     - → in progress #32 Rate limits for the login endpoint (cycle 2/3) 2 open $0.36 2h 00m
@@ -147,10 +147,10 @@ fn a_run_with_its_tasks() {
     - #31 Store sessions in Redis code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop
     ## Tasks
     - ✓ completed #27 Rename the package APPROVED (2 cycles) $0.36 12m 30s 1h ago
-    - ✓ completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago
+    - ! completed #28 Migrate the users table MAX_CYCLES_REACHED (2 cycles) $0.36 12m 30s 1h ago
     - ✓ completed #29 Add user authentication APPROVED (2 cycles) $0.36 12m 30s 1h ago
-    - ✗ stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago
-    - ? waiting #31 Store sessions in Redis (cycle 1/3) $0.36 2h 00m
+    - ! stuck #30 Send a mail after sign-up task_stuck $0.36 12m 30s 1h ago
+    - ! waiting #31 Store sessions in Redis (cycle 1/3) $0.36 2h 00m
     - → in progress #32 Rate limits for the login endpoint (cycle 2/3) 2 open $0.36 2h 00m
     - → in progress #33 Log out everywhere (implement) $0.36 2h 00m
     ");
@@ -160,7 +160,7 @@ fn a_run_with_its_tasks() {
 fn a_task_with_all_there_is_to_know() {
     insta::assert_snapshot!(part(&page::task(&sample::task(), None), "h1, h2, #head, summary h3, .changed, .review, figcaption"), @"
     #29 Add user authentication
-    ✓ completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Its agents are stopped. Its branch stays. Cancel task 29 Diff Report Run 3
+    ! completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Its agents are stopped. Its branch stays. Cancel task 29 Diff Report Run 3
     What was asked
     4 findings, 1 open
     open critical missing input validation: an empty password is accepted

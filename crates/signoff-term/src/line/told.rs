@@ -103,7 +103,7 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     };
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
-    let open = if ruling == Ruling::Approved { step.after.open_findings() } else { 0 };
+    let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
     let gist = format!("{}{gist}", words::open_findings(open as u64));
     let counted = place::iteration(step.before, step.policy).is_some();
     let word =

@@ -54,6 +54,7 @@ fn a_task_that_was_approved() {
       spec  changes_requested  20s  $0.12
       1. [critical] src/auth.rs:12 missing input validation
       2. [important] src/auth.rs:78 two logins race
+      note by code: src/auth.rs:30 a magic number
 
     Cycle 2 (review, c2): APPROVED
       code  approved  20s  $0.12
@@ -77,7 +78,7 @@ fn a_task_that_was_approved() {
       a7  review by spec  claude large  2026-01-29T10:05:00Z  20s  $0.12  reviewed: approved
 
     Notes:
-      a5  hint: `[agents.claude] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+      a5  hint: `[reviewers.spec] timeout` gives it longer; `signoff config` shows what holds
 
     Decisions:
       2026-01-29T10:03:30Z ann: dispute f-3848bab3b9 - there is a lock

@@ -4,8 +4,8 @@
 use signoff_testkit::Project;
 use signoff_testkit::script::{Rule, Script};
 
-use crate::PROGRAM;
 use crate::actors::{APPROVED, changes, developer};
+use crate::{PROGRAM, hold};
 
 /// A reviewer is configured, played by the scripted agent.
 const REVIEWER: &str = "[reviewers.general]\nagent = \"scripted\"\n";
@@ -72,8 +72,18 @@ fn work_and_then_push_pushes_only_what_is_approved() {
         assert_eq!(first == "pushed", done, "{name}: {state}");
         assert_eq!(named == "pushed", done, "{name}: {state}");
     }
-    insta::assert_snapshot!(table, @"
-    ");
+    insta::assert_snapshot!(table, @r#"
+    approved: pushed; again pushed; named pushed; lenient pushed (approved "APPROVED" "approved")
+    review turned off: pushed; again pushed; named pushed; lenient pushed (unreviewed null null)
+    MAX_CYCLES_REACHED: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "MAX_CYCLES_REACHED" "exhausted")
+    NEEDS_DISCUSSION: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "NEEDS_DISCUSSION" "discussion")
+    unreadable reviews: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "MAX_CYCLES_REACHED" "exhausted")
+    reviewer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
+    implementer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
+    nothing changed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
+    fixer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
+    asks: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you null null)
+    "#);
 }
 
 #[test]
@@ -125,6 +135,17 @@ fn a_check_that_is_found_in_the_base_is_the_gate_where_no_reviewer_is() {
     );
     project.run(&["add", "Add login"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
+    exit 0
+    --- stdout
+    Running task #1: Add login
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review: CHANGES_REQUESTED - `test` (`make test`) exited with 2. The end of its output: broken:1: it is broken make: *** [Makefi…
+      [2/3] Improving...
+      [2/3] Running review...
+      [2/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
     assert!(project.calls().of_role("review").next().is_none());
@@ -175,6 +196,21 @@ fn checks_work_in_a_copy_that_is_thrown_away() {
     assert_eq!(worked.code, Some(0), "{worked}");
     let listed = project.env.shell("find .signoff/worktrees -name made-by-the-check; ls .signoff/worktrees");
     assert!(!listed.stdout.contains("made-by-the-check") && !listed.stdout.contains("copy"), "{listed}");
+}
+
+/// A check that writes outside of its copy is kept from it.
+#[test]
+fn checks_are_held_by_the_sandbox() {
+    for way in hold::ways() {
+        let project = Project::with_agent(PROGRAM, developer);
+        project.env.write("Makefile", "test:\n\t@! touch ../../../trespass 2>/dev/null && touch mine\n");
+        project.configure("sandbox = true\n");
+        project.run(&["add", "Add login"]);
+        let worked = hold::work(&project, way);
+        assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
+        assert!(!project.env.work().join("trespass").exists(), "{way:?}");
+        assert!(hold::attempts(&project, "hold").contains(&format!("review {:?}", way.word())));
+    }
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn a_checkpoint_looks_at_all_that_are_at_work() {
       #4 [1/4] Waiting for a checkpoint review
     Checkpoint review of #4, #5...
       #4 Checkpoint review: Reviewer general failed: timed out; trying again
-        hint: `[agents.claude] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows what holds
       #4 [1/4] Checkpoint review: 2 findings, for the next attempt
       #4 [1/4] Implementing again (attempt 3)...
     Checkpoint review of #4, #5: 2 findings
@@ -212,7 +212,7 @@ fn a_blocked_group_is_told_again_until_it_is_resolved() {
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
       #5 [1/4] Gave up: still none
-    ✗ Task #5 is stuck: the agent says it cannot go on (task_stuck)
+    ! Task #5 is stuck: the agent says it cannot go on (task_stuck)
         Look at it: signoff show 5; go on: signoff retry 5
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5

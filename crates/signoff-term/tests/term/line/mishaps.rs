@@ -38,7 +38,7 @@ fn a_reviewer_that_times_out_ends_the_task() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[agents.claude] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows what holds
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 29; go on: signoff retry 29
     ");

@@ -246,7 +246,7 @@ fn findings_below_the_bar_do_not_stop_an_approval() {
           [1/3] Implementing...
           [1/3] Implementation complete
           [1/3] Running review...
-          [1/3] Review: APPROVED
+          [1/3] Review: APPROVED, 1 open finding
             Review Results:
               Spec Review: APPROVED (high confidence)
               Code Review: APPROVED (high confidence)
@@ -257,8 +257,8 @@ fn findings_below_the_bar_do_not_stop_an_approval() {
                  a typo
 
             Action: Proceed with notes
-        ✓ Task #29 completed (APPROVED after 1 cycle)
-    ");
+        ✓ Task #29 completed (APPROVED after 1 cycle, 1 open finding)
+        ");
 }
 
 #[test]
@@ -302,6 +302,6 @@ fn a_person_overrides() {
           [1/3] Review: CHANGES_REQUESTED - missing input validation
           [2/3] Improving...
           [2/3] Verdict set to APPROVED by ann - seen it
-        ✓ Task #29 completed (APPROVED by ann, not by a review)
-    ");
+        ✓ Task #29 completed (APPROVED by ann, not by a review, 1 open finding)
+        ");
 }
