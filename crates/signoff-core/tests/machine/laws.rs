@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::State;
 use signoff_core::machine::{
-    Effect, Event, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
+    Effect, Event, FinalWord, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
 };
 use signoff_core::review::Bar;
+use signoff_core::view::{Status, TaskState};
 use signoff_core::workflow::{PhaseKind, new_project};
 
 use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
@@ -73,6 +74,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
         no_state_is_stuck(node, policy, &why);
         approval_rests_on_reviews(node, policy, &why);
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
+        what_is_approved_and_waits_says_so(&node.state, &why);
     }
     every_repetition_ends(&explored);
     replaying_gives_the_same_state(&explored, policy);
@@ -234,6 +236,19 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
             .map(|entry| &entry.finding.id)
             .collect();
         assert!(open.is_empty(), "approved with {open:?} open {}", why());
+    }
+}
+
+/// In its tables, in its state and in the prompts of others, whether its group is blocked or not.
+fn what_is_approved_and_waits_says_so(this: &Loop, why: &dyn Fn() -> String) {
+    let Stage::AwaitingLanding { outcome, .. } = &this.stage else { return };
+    if !outcome.is_approval() || this.checkpoint.is_some() {
+        return;
+    }
+    assert_eq!(this.final_verdict(), Some(FinalWord::Approved), "{}", why());
+    assert_eq!(Status::for_others(this), Status::Completed, "{}", why());
+    for blocked in [true, false] {
+        assert_eq!(TaskState::of_loop(this, blocked), TaskState::Approved, "{}", why());
     }
 }
 
