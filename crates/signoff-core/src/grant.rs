@@ -52,8 +52,8 @@ pub enum Grant {
     Review { ask: Box<Ask>, calls: Vec<Arguments> },
     /// The tasks of a run, with those that were written so far.
     Tasks { written: Vec<PlannedTask> },
-    /// The groups of a run, with those that were added so far.
-    Groups { added: Vec<Vec<String>> },
+    /// The groups of a run, with the ids of its tasks and the groups that were added so far.
+    Groups { known: Vec<String>, added: Vec<Vec<String>> },
 }
 
 /// A call that may be made.
@@ -76,8 +76,9 @@ impl Grant {
         Self::Tasks { written: Vec::new() }
     }
 
-    pub fn groups() -> Self {
-        Self::Groups { added: Vec::new() }
+    /// Groups of these tasks.
+    pub fn groups(known: Vec<String>) -> Self {
+        Self::Groups { known, added: Vec::new() }
     }
 
     /// The one tool that may be called.
@@ -99,7 +100,7 @@ impl Grant {
         match self {
             Self::Review { ask, calls } => report((ask, calls), granted, arguments),
             Self::Tasks { written } => planned::write_task(written, arguments),
-            Self::Groups { added } => planned::add_group(added, arguments),
+            Self::Groups { known, added } => planned::add_group((known, added), arguments),
         }
     }
 }

@@ -162,12 +162,13 @@ fn a_task_that_is_written_again_takes_its_own_place() {
 fn a_task_is_in_one_group() {
     let tool = "add_plan_group";
     let told = story(
-        Grant::groups(),
+        Grant::groups(["a", "2", "b"].map(str::to_owned).to_vec()),
         [
             (tool, json!({ "tasks": ["a", 2] })),
             (tool, json!({ "tasks": ["a", "2"] })),
             (tool, json!({ "tasks": ["b", "a"] })),
             (tool, json!({ "tasks": ["b", "b"] })),
+            (tool, json!({ "tasks": ["b", "c"] })),
             (tool, json!({ "tasks": [] })),
             (tool, json!({ "tasks": "b" })),
             (tool, json!({})),
@@ -181,6 +182,7 @@ fn a_task_is_in_one_group() {
       {"groups":[["a","2"]]}
     refused: `tasks[1]`: task a is in group 1 already, and stays there. Nothing was recorded: call add_plan_group again with that put right
     refused: `tasks[1]`: task b is named twice. Nothing was recorded: call add_plan_group again with that put right
+    refused: `tasks[1]`: there is no task c; the tasks are a, 2, b. Nothing was recorded: call add_plan_group again with that put right
     refused: `tasks` is empty: at least one task id is required. Nothing was recorded: call add_plan_group again with that put right
     refused: `tasks` must be a list of task ids, not a string. Nothing was recorded: call add_plan_group again with that put right
     refused: `tasks` is missing: a list of task ids is required. Nothing was recorded: call add_plan_group again with that put right
@@ -232,7 +234,7 @@ fn grant() -> impl Strategy<Value = Grant> {
         Grant::review(ask(Some("7"), Some("7"))),
         Grant::review(ask(None, None)),
         Grant::tasks(),
-        Grant::groups(),
+        Grant::groups(["7", "a", "b"].map(str::to_owned).to_vec()),
     ])
 }
 
@@ -267,7 +269,7 @@ proptest! {
                         prop_assert!(read_tasks(&bytes).is_err());
                     }
                 }
-                Grant::Groups { added } => {
+                Grant::Groups { added, .. } => {
                     let tasks: Vec<Value> =
                         added.iter().flatten().map(|id| json!({ "id": id, "title": id })).collect();
                     let tasks = read_tasks(&serde_json::to_vec(&json!({ "tasks": tasks })).unwrap()).unwrap();

@@ -9,6 +9,7 @@ use signoff_core::review::Inconclusive;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::state_v4::State;
 use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::view::Status;
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Phase, Role};
 
@@ -97,9 +98,10 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
     pub name: String,
-    pub status: &'static str,
-    pub summary: String,
-    pub iteration: Option<u32>,
+    pub status: Status,
+    /// The title of its task.
+    pub title: String,
+    pub iteration: u32,
 }
 
 impl Assignment {

@@ -167,7 +167,7 @@ fn others(task: &Assignment) -> Vec<OtherLoop<'_>> {
 }
 
 fn other_loop(one: &Neighbour) -> OtherLoop<'_> {
-    OtherLoop { name: &one.name, status: one.status, summary: &one.summary, iteration: one.iteration }
+    OtherLoop { name: &one.name, status: one.status, title: &one.title, iteration: one.iteration }
 }
 
 fn implement(task: &Assignment, material: &Material, findings: &[&Finding]) -> String {

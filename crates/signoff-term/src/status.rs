@@ -67,6 +67,9 @@ pub(crate) fn asked(question: &QuestionRow) -> String {
 fn standing(task: &TaskRow) -> String {
     let status = task.status.word();
     match task.status {
+        Status::InProgress | Status::Blocked if task.state().is_approved() => {
+            "approved, waiting for its group".to_owned()
+        }
         Status::Pending => status.to_owned(),
         Status::Paused => {
             let parts: Vec<_> = [Some(place(task)), paused_for(task)]

@@ -1,6 +1,7 @@
 //! What planners report piece by piece.
 //!
-//! Whether the pieces make a whole is judged when the planner has ended, by the readers of its answers.
+//! Whether the pieces make a whole is judged when the planner has ended, by the readers of its answers. What can be
+//! seen from one piece is refused at once.
 
 use serde_json::{Value, json};
 
@@ -32,7 +33,10 @@ pub(super) fn write_task(written: &[PlannedTask], arguments: &Arguments) -> Resu
 }
 
 /// A group that is there already is not added twice: a client may send a call again whose answer it missed.
-pub(super) fn add_group(added: &[Vec<String>], arguments: &Arguments) -> Result<Accepted, Refusal> {
+pub(super) fn add_group(
+    (known, added): (&[String], &[Vec<String>]),
+    arguments: &Arguments,
+) -> Result<Accepted, Refusal> {
     let wrong = |message| Refusal::Malformed { tool: ReportTool::AddPlanGroup, message };
     let group =
         ids(arguments, "tasks").and_then(|ids| ids.ok_or_else(|| missing("tasks", LIST))).map_err(wrong)?;
@@ -40,18 +44,18 @@ pub(super) fn add_group(added: &[Vec<String>], arguments: &Arguments) -> Result<
     let told = match groups.iter().position(|one| *one == group) {
         Some(at) => format!("That is group {} already.", at + 1),
         None => {
-            check_group(&group, added).map_err(wrong)?;
+            check_group(&group, (known, added)).map_err(wrong)?;
             groups.push(group);
             format!("It is group {}.", groups.len())
         }
     };
     let report = json!({ "groups": groups });
-    Ok(Accepted { grant: Grant::Groups { added: groups }, report, told: Ok(told) })
+    Ok(Accepted { grant: Grant::Groups { known: known.to_vec(), added: groups }, report, told: Ok(told) })
 }
 
 const LIST: &str = "a list of task ids";
 
-fn check_group(group: &[String], added: &[Vec<String>]) -> Result<(), String> {
+fn check_group(group: &[String], (known, added): (&[String], &[Vec<String>])) -> Result<(), String> {
     if group.is_empty() {
         return Err("`tasks` is empty: at least one task id is required".to_owned());
     }
@@ -67,11 +71,22 @@ fn check_group(group: &[String], added: &[Vec<String>]) -> Result<(), String> {
                 other + 1
             ));
         }
+        if !known.contains(id) {
+            return Err(format!("`tasks[{at}]`: there is no task {}; {}", clip(id), listed(known)));
+        }
         if group[..at].contains(id) {
             return Err(format!("`tasks[{at}]`: task {} is named twice", clip(id)));
         }
     }
     Ok(())
+}
+
+/// The ids that there are, as far as one line holds them.
+fn listed(known: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let ids: Vec<String> = known.iter().take(SHOWN).map(|id| clip(id)).collect();
+    let more = if known.len() > SHOWN { format!(" and {} more", known.len() - SHOWN) } else { String::new() };
+    format!("the tasks are {}{more}", ids.join(", "))
 }
 
 fn task(arguments: &Arguments) -> Result<PlannedTask, String> {

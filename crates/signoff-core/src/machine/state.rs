@@ -427,26 +427,51 @@ impl Loop {
         self.tally.has_unclear && !self.tally.has_readable
     }
 
+    /// The outcome and reason of a loop that ended, or that is signed off and has only to land. While a checkpoint
+    /// review is under way nothing is.
+    fn worth(&self) -> Option<(&Outcome, Option<Reason>)> {
+        match &self.stage {
+            Stage::Done(ending) => Some((&ending.outcome, ending.reason)),
+            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
+            Stage::AwaitingLanding { outcome, reason } | Stage::Landing { outcome, reason, .. } => {
+                Some((outcome, *reason))
+            }
+            Stage::Queued
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Waiting { .. } => None,
+        }
+    }
+
+    /// Whether it is signed off and has only to land.
+    pub fn is_signed_off(&self) -> bool {
+        !self.is_done() && self.worth().is_some()
+    }
+
     /// The final verdict people see.
     pub fn final_verdict(&self) -> Option<FinalWord> {
-        let Stage::Done(ending) = &self.stage else { return None };
-        let by_person = ending.outcome.is_approval() || ending.reason == Some(Reason::EditedByPerson);
+        let (outcome, reason) = self.worth()?;
+        let by_person = outcome.is_approval() || reason == Some(Reason::EditedByPerson);
         if self.has_only_unclear_reviews() && !by_person {
             return None;
         }
-        match &ending.outcome {
+        match outcome {
             Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
             Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
-            Outcome::CompletedWithIssues => ending.reason.and_then(Reason::left_standing),
+            Outcome::CompletedWithIssues => reason.and_then(Reason::left_standing),
             // What a person set stands as it was set.
-            Outcome::Exhausted if ending.reason == Some(Reason::EditedByPerson) => {
+            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => {
                 Some(FinalWord::MaxCyclesReached)
             }
             Outcome::Exhausted if self.tally.reviews == 0 => None,
-            Outcome::Exhausted => ending.reason.and_then(Reason::left_standing),
+            Outcome::Exhausted => reason.and_then(Reason::left_standing),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
-                let edited = ending.reason == Some(Reason::EditedByPerson);
+                let edited = reason == Some(Reason::EditedByPerson);
                 (edited || self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::prompt::material::{one_line, one_short_line};
 use crate::prompt::text;
+use crate::view::Status;
 
 /// A summary is a line, not a report.
 const SUMMARY_CHARACTERS: usize = 200;
@@ -12,11 +13,10 @@ const LISTED: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherLoop<'a> {
     pub name: &'a str,
-    /// `completed`, `in_progress`, …
-    pub status: &'a str,
-    pub summary: &'a str,
-    /// For a loop still at work.
-    pub iteration: Option<u32>,
+    pub status: Status,
+    /// The title of its task.
+    pub title: &'a str,
+    pub iteration: u32,
 }
 
 /// One line for each other loop, or a sentence if there is none.
@@ -31,10 +31,32 @@ pub fn summary(loops: &[OtherLoop<'_>]) -> String {
     lines.join("\n")
 }
 
+/// `Implemented user authentication endpoints`, `Working on database migrations, iteration 3`.
 fn line(other: &OtherLoop<'_>) -> String {
-    let iteration = other.iteration.map(|n| format!(", iteration {n}")).unwrap_or_default();
-    let summary = one_short_line(other.summary, SUMMARY_CHARACTERS);
-    format!("- Loop {} ({}): {summary}{iteration}", one_line(other.name), one_line(other.status))
+    let title = one_short_line(other.title, SUMMARY_CHARACTERS);
+    let doing = match other.status {
+        Status::Completed => format!("Implemented {}", mid_sentence(&title)),
+        Status::InProgress => format!("Working on {}, iteration {}", mid_sentence(&title), other.iteration),
+        Status::Pending
+        | Status::Waiting
+        | Status::Paused
+        | Status::Failed
+        | Status::Stuck
+        | Status::Blocked
+        | Status::Cancelled => title,
+    };
+    format!("- Loop {} ({}): {doing}", one_line(other.name), other.status.word())
+}
+
+/// A title as it stands within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
+fn mid_sentence(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain([second]).chain(letters).collect()
+        }
+        (Some(_) | None, _) => title.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -45,15 +67,15 @@ mod tests {
     fn one_line_for_each() {
         let a = OtherLoop {
             name: "A",
-            status: "completed",
-            summary: "Implemented user authentication endpoints",
-            iteration: None,
+            status: Status::Completed,
+            title: "User authentication endpoints",
+            iteration: 2,
         };
         let c = OtherLoop {
             name: "C",
-            status: "in_progress",
-            summary: "Working on database migrations",
-            iteration: Some(3),
+            status: Status::InProgress,
+            title: "Database migrations",
+            iteration: 3,
         };
         insta::assert_snapshot!(summary(&[a, c]), @r"
         - Loop A (completed): Implemented user authentication endpoints
@@ -65,8 +87,8 @@ mod tests {
     #[test]
     fn a_summary_stays_on_its_line() {
         let long = format!("Adding\n## How to Report Results\n{}", "x".repeat(300));
-        let one = OtherLoop { name: "B", status: "in_progress", summary: &long, iteration: None };
+        let one = OtherLoop { name: "B", status: Status::Failed, title: &long, iteration: 1 };
         assert_eq!(summary(&[one; 60]).lines().count(), 51);
-        insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"- Loop B (in_progress): Adding ## How to Report Results (160 x)xxxxxxxx…");
+        insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"- Loop B (failed): Adding ## How to Report Results (160 x)xxxxxxxx…");
     }
 }

@@ -74,6 +74,11 @@ impl Status {
         }
     }
 
+    /// What other loops are told: one that has only to land is completed.
+    pub fn for_others(this: &Loop) -> Self {
+        if this.is_signed_off() { Self::Completed } else { Self::of(this, false) }
+    }
+
     fn ended(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Approved { .. }

@@ -131,7 +131,9 @@ impl TaskState {
     /// The state of a loop; `blocked` tells whether its group waits for a person.
     pub fn of_loop(this: &Loop, blocked: bool) -> Self {
         let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.word() } else { None };
-        Self::new(Status::of(this, blocked), outcome, activity(&this.stage))
+        let looked_at = this.checkpoint.is_some() && matches!(this.stage, Stage::AwaitingLanding { .. });
+        let activity = if looked_at { Self::Reviewing } else { activity(&this.stage) };
+        Self::new(Status::of(this, blocked), outcome, activity)
     }
 }
 

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use signoff_core::ids::AttemptId;
 use signoff_core::ledger::State;
 use signoff_core::machine::{
-    Effect, Event, Job, JobKind, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay, step,
+    Effect, Event, FinalWord, Job, JobKind, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay,
+    step,
 };
 use signoff_core::review::Bar;
+use signoff_core::view::{Status, TaskState};
 use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
 use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
@@ -75,6 +77,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
         an_empty_diff_is_never_judged_nor_landed(node, policy, &why);
         nothing_is_fixed_before_a_review_is_read(node, policy, &why);
+        what_is_approved_and_waits_says_so(&node.state, &why);
     }
     every_repetition_ends(&explored);
     replaying_gives_the_same_state(&explored, policy);
@@ -257,6 +260,19 @@ fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &
             let asked_for = !findings.is_empty() && unread.is_empty() || node.state.tally.has_readable;
             assert!(asked_for, "a fix of unreadable reviews alone {}", why());
         }
+    }
+}
+
+/// In its tables, in its state and in the prompts of others, whether its group is blocked or not.
+fn what_is_approved_and_waits_says_so(this: &Loop, why: &dyn Fn() -> String) {
+    let Stage::AwaitingLanding { outcome, .. } = &this.stage else { return };
+    if !outcome.is_approval() || this.checkpoint.is_some() {
+        return;
+    }
+    assert_eq!(this.final_verdict(), Some(FinalWord::Approved), "{}", why());
+    assert_eq!(Status::for_others(this), Status::Completed, "{}", why());
+    for blocked in [true, false] {
+        assert_eq!(TaskState::of_loop(this, blocked), TaskState::Approved, "{}", why());
     }
 }
 

@@ -7,6 +7,7 @@ use signoff_core::prompt::{
     Depth, DiffContext, LeftOut, LeftOutWhy, OtherLoop, ReviewContext, Subject, TaskBrief, Work,
 };
 use signoff_core::review::{Bar, Finding, ReviewerKind, Severity};
+use signoff_core::view::Status;
 
 pub const CONTRACTS: [(&str, Contract); 7] = [
     ("markdown", Contract::Markdown),
@@ -34,15 +35,15 @@ pub const PLAN: &str = "# Login Implementation Plan\n\n1. `begin_flow` redirects
 pub const OTHERS: [OtherLoop<'_>; 2] = [
     OtherLoop {
         name: "A",
-        status: "completed",
-        summary: "Implemented user authentication endpoints",
-        iteration: None,
+        status: Status::Completed,
+        title: "User authentication endpoints",
+        iteration: 2,
     },
     OtherLoop {
         name: "C",
-        status: "in_progress",
-        summary: "Working on database migrations",
-        iteration: Some(3),
+        status: Status::InProgress,
+        title: "Database migrations",
+        iteration: 3,
     },
 ];
 

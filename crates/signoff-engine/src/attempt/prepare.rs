@@ -25,7 +25,7 @@ use super::material::{
 use super::planted::planted;
 use super::{Unstarted, Workshop, checks, copied, directory, document, items, research};
 use crate::agent::{self, Duty};
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, Part};
 use crate::brief::{self, Material};
 use crate::error::EngineError;
 use crate::failpoint;
@@ -255,11 +255,17 @@ fn reviewer_grant(contract: Contract, ask: Ask) -> Option<Grant> {
 fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
     match role {
         Role::Enumerate if task.loop_id == LoopId::planning() => Some(Grant::tasks()),
-        Role::Plan if task.loop_id == LoopId::planning() => Some(Grant::groups()),
+        Role::Plan if task.loop_id == LoopId::planning() => Some(Grant::groups(planned_ids(task))),
         Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => {
             None
         }
     }
+}
+
+/// The ids of the tasks that are to be grouped.
+fn planned_ids(task: &Assignment) -> Vec<String> {
+    let Some(Part::Planning { tasks, .. }) = &task.part else { return Vec::new() };
+    tasks.iter().map(|task| task.id.clone()).collect()
 }
 
 /// What a reviewer is asked, as far as reading its answer depends on it.

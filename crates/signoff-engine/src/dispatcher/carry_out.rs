@@ -385,13 +385,11 @@ fn at_once(driven: &Driven) -> usize {
 /// The loops beside one, as agents are told of them.
 fn neighbours(board: &Board, this: &LoopId) -> Vec<Neighbour> {
     let neighbour = |(loop_id, worked): (&LoopId, &Worked)| {
-        let status = Status::of(&worked.state, false);
-        let at_work = status == Status::InProgress;
         Neighbour {
             name: loop_id.to_string(),
-            status: status.word(),
-            summary: worked.title.clone(),
-            iteration: at_work.then_some(worked.state.tally.iteration),
+            status: Status::for_others(&worked.state),
+            title: worked.title.clone(),
+            iteration: worked.state.tally.iteration,
         }
     };
     let looked_at = this.of_checkpoint().map(|(of, _)| of);

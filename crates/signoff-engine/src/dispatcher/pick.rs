@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::config::TaskFlags;
 use signoff_core::group::{self, Picking, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::Policy;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
+use signoff_core::workflow::Landing;
 use signoff_store::{Store, StoreError};
 
 use super::{Dispatcher, Driven};
@@ -128,7 +128,7 @@ impl Dispatcher<'_> {
             let (event, own) = match candidates.next() {
                 Some(Candidate::Queued(task)) => {
                     let spec = self.store.task_spec(task)?.ok_or(StoreError::NoTask(task))?;
-                    let own = self.taken(task, &spec, &policy.flags)?;
+                    let own = self.taken(task, &spec, policy)?;
                     specs.push((task, spec));
                     (RunEvent::TaskPicked { loop_id: loop_id(task) }, own)
                 }
@@ -144,9 +144,12 @@ impl Dispatcher<'_> {
         Ok((facts, specs))
     }
 
-    /// The facts that make a task ours.
-    fn taken(&self, task: TaskId, spec: &TaskSpec, flags: &TaskFlags) -> Result<Vec<Fact>, EngineError> {
-        let workflow = self.shop.settings.task_workflow(spec, flags)?;
+    /// The facts that make a task ours. In a run without groups a task is a group of its own, and waits for no other.
+    fn taken(&self, task: TaskId, spec: &TaskSpec, run: &RunPolicy) -> Result<Vec<Fact>, EngineError> {
+        let mut workflow = self.shop.settings.task_workflow(spec, &run.flags)?;
+        if workflow.landing == Landing::Group && run.landing != Landing::Group {
+            workflow.landing = run.landing;
+        }
         let policy = Policy { no_ask: self.drive.no_ask, ..Policy::of(workflow) };
         let branch = self.branch(task, spec)?;
         let own = |fact| Fact::Loop(loop_id(task), fact);

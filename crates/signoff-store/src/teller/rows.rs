@@ -112,7 +112,7 @@ impl Teller {
         Some(LoopRecord {
             run: self.run,
             task: view.task,
-            status: words::of_loop(&state.stage),
+            status: words::of_loop(state),
             review_status: words::of_reviews(state),
             last_review: track.last_review.clone(),
             title: view.title,

@@ -17,7 +17,11 @@ pub(super) fn of_run(stage: &RunStage) -> &'static str {
     }
 }
 
-pub(super) fn of_loop(stage: &Stage) -> &'static str {
+pub(super) fn of_loop(this: &Loop) -> &'static str {
+    if this.is_signed_off() { "completed" } else { of_stage(&this.stage) }
+}
+
+fn of_stage(stage: &Stage) -> &'static str {
     match stage {
         Stage::Queued => "pending",
         Stage::Fixing { .. } | Stage::Combining { .. } => "needs_revision",
@@ -27,7 +31,7 @@ pub(super) fn of_loop(stage: &Stage) -> &'static str {
         | Stage::Reviewing(_)
         | Stage::AwaitingLanding { .. }
         | Stage::Landing { .. } => "running",
-        Stage::Waiting { asked, .. } => of_loop(asked),
+        Stage::Waiting { asked, .. } => of_stage(asked),
         Stage::Done(ending) => match ending.outcome {
             Outcome::Approved { .. }
             | Outcome::Accepted { .. }

@@ -99,6 +99,9 @@ fn in_words(task: &TaskRow, driven: bool) -> Standing {
         }
         Status::Waiting => unfinished(format!("Waits for an answer: `signoff show {id}` tells the question")),
         Status::Paused => at_work(&format!("Paused{}", because(task))),
+        Status::InProgress if task.state().is_approved() => {
+            unfinished("Approved, waiting for its group".to_owned())
+        }
         Status::InProgress => at_work(&format!("Unfinished{}", place(task))),
         Status::Completed => completed(task),
         Status::Failed => Standing::new("broken", format!("Failed{}", because(task))),

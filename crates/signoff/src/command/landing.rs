@@ -197,7 +197,11 @@ pub fn records(bench: &Bench) -> Records<'_> {
 
 fn refused(row: &TaskRow) -> Failure {
     let task = row.id;
-    let message = format!("task {task} is not approved ({})", in_words(row).trim_end());
+    let message = if row.state().is_approved() && row.status != Status::Completed {
+        format!("task {task} is approved and lands with its group")
+    } else {
+        format!("task {task} is not approved ({})", in_words(row).trim_end())
+    };
     let first = match row.status {
         Status::Failed | Status::Stuck => format!("`signoff retry {task}` goes on with it"),
         Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {

@@ -3,6 +3,7 @@
 use signoff_core::command::Command;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::Stage;
+use signoff_core::view::Status;
 use signoff_engine::board::{Board, Worked};
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
@@ -55,7 +56,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 /// A person's word in place of an approval that is not there. It is recorded as theirs.
 fn accept(desk: &Desk, task: TaskId, reason: &str, console: &Console) -> Result<(), Failure> {
     let (row, _) = desk.seen(task)?;
-    if row.final_verdict.as_deref() == Some("APPROVED") {
+    if row.status == Status::Completed && row.final_verdict.as_deref() == Some("APPROVED") {
         return Ok(());
     }
     let (run, loop_id) = desk.loop_of(task)?;

@@ -4,7 +4,7 @@ use signoff_testkit::Project;
 use signoff_testkit::script::Rule;
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, FEATURE, changes, developer};
+use crate::actors::{APPROVED, FEATURE, changes, content, developer};
 
 fn project() -> Project {
     Project::with_agent(PROGRAM, |script| {
@@ -507,4 +507,28 @@ fn side_by_side_every_line_says_whose_it_is() {
     ✓ Task #1 completed (not reviewed)
     ✓ Task #2 completed (not reviewed)
     ");
+}
+
+/// Whatever way of working is configured: what `add` takes, `work` brings to an end. The long one has stories of its own.
+#[test]
+fn a_task_of_the_queue_ends_under_every_preset() {
+    for (preset, answer) in [
+        ("task", APPROVED),
+        ("slots", "{\"verdict\": \"pass\", \"followUpPrompt\": \"\"}\n"),
+        ("plan", ""),
+        ("loops", APPROVED),
+    ] {
+        let project = Project::with_agent(PROGRAM, |script| {
+            let works = Rule::role("implement").write(FEATURE, "login\n").say("Done.\nTASK_COMPLETE\n");
+            let script = script.rule(works);
+            if preset == "plan" { content(script) } else { script.rule(Rule::role("review").say(answer)) }
+        });
+        project.configure(&format!("preset = \"{preset}\"\n"));
+        project.run(&["add", "Log in", "-a"]);
+        let output = project.run(&["work"]);
+        assert_eq!(output.code, Some(0), "{preset}: {output}");
+        assert_eq!(status(&project, "1"), "completed \"approved\"", "{preset}: {output}");
+        let again = project.run(&["work"]);
+        assert_eq!(again.code, Some(0), "{preset}: {again}");
+    }
 }
