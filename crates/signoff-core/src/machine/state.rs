@@ -69,6 +69,9 @@ pub struct Tally {
     pub cycle: u32,
     /// Fixes so far; of this gate, pass and item.
     pub fixes: u32,
+    /// Restarts that each gate caused, over all passes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub restarts: BTreeMap<usize, u32>,
     /// Fixes that changed nothing, in a row.
     pub noop_fixes: u32,
     /// Reviews that wanted to discuss; of this cycle.

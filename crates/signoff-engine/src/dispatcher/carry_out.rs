@@ -1,5 +1,6 @@
 //! What follows from a recorded fact.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -327,12 +328,26 @@ impl Dispatcher<'_> {
             last_round: worked.last_round.clone(),
             others: neighbours(board, loop_id),
             at_once: self.runs.values().map(at_once).sum::<usize>().max(1),
+            in_same_tree: self.in_same_tree(run, loop_id, &worked.place.as_ref()?.worktree),
             stop_marker: board.run_policy().is_some_and(|policy| policy.stop_marker),
             items: worked.tasks.clone(),
             item_began: worked.item_began.clone(),
             researched: worked.researched.clone(),
             refused: worked.refused_again(),
         })
+    }
+
+    /// How many loops are at work in a worktree, this one included.
+    fn in_same_tree(&self, run: RunId, this: &LoopId, worktree: &str) -> usize {
+        let loops = self.runs.iter().flat_map(|(run, driven)| {
+            let at_work: BTreeSet<&LoopId> = driven.at_work.keys().map(|(loop_id, _)| loop_id).collect();
+            at_work.into_iter().map(move |loop_id| (*run, loop_id, driven.board.loops.get(loop_id)))
+        });
+        let others = loops.filter(|(other, loop_id, worked)| {
+            let place = worked.and_then(|worked| worked.place.as_ref());
+            (*other, *loop_id) != (run, this) && place.is_some_and(|place| place.worktree == worktree)
+        });
+        others.count() + 1
     }
 
     fn stop(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) {
