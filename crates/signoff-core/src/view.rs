@@ -29,7 +29,7 @@ use crate::heard::TroubleKind;
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
 use crate::machine::{self, FinalWord, Loop, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
 use crate::review::Usage;
-use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
 use crate::workflow::{Arrangement, Landing, Phase};
 
 /// A run as it stands.
@@ -47,6 +47,8 @@ pub struct RunView {
     /// How many questions were asked in this run: people see one row of numbers, whatever loop asks.
     asked: u64,
     loops: BTreeMap<LoopId, LoopFold>,
+    /// What the tracker calls the tasks that came from one.
+    tracked: BTreeMap<TaskId, String>,
     /// The last policy that a loop was given. Most loops of a run have the same one, and share it.
     given: Option<Arc<Policy>>,
 }
@@ -78,6 +80,9 @@ struct LoopFold {
 pub struct LoopView {
     pub id: LoopId,
     pub task: Option<TaskId>,
+    /// What the tracker calls the task it came from: `b-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracker_id: Option<String>,
     pub title: String,
     pub branch: String,
     pub base: Option<Commit>,
@@ -146,7 +151,11 @@ impl RunView {
         self.last_at = Some(recorded.at);
         self.seq = recorded.seq;
         match &recorded.fact {
-            Fact::Task(..) => {}
+            Fact::Task(task, TaskFact::Added { spec, .. }) => {
+                let tracked = spec.tracked.as_ref().map(|tracked| (*task, tracked.id.clone()));
+                self.tracked.extend(tracked);
+            }
+            Fact::Task(_, TaskFact::Withdrawn { .. }) => {}
             Fact::Run(fact) => self.run_fact(fact),
             Fact::Loop(loop_id, fact) => self.loop_fact(loop_id, fact, recorded.at),
         }
@@ -253,8 +262,10 @@ impl RunView {
         self.named(LoopView { usage, ..row })
     }
 
-    /// A loop that serves the run is called by what it does.
+    /// A loop that serves the run is called by what it does, one of a tracker's task also as the tracker calls it.
     fn named(&self, row: LoopView) -> LoopView {
+        let tracker_id = row.task.and_then(|task| self.tracked.get(&task).cloned());
+        let row = LoopView { tracker_id, ..row };
         let title = if row.id == LoopId::planning() {
             let of = self.specification.as_ref().map(|name| format!(" {name}"));
             format!("Planning{}", of.unwrap_or_default())
@@ -404,6 +415,7 @@ impl LoopFold {
         LoopView {
             id: loop_id.clone(),
             task: self.task,
+            tracker_id: None,
             title: self.title.clone(),
             branch: self.branch.clone(),
             base: self.base.clone(),

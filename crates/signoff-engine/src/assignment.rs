@@ -42,6 +42,8 @@ pub struct Assignment {
     pub others: Vec<Neighbour>,
     /// How many agents work on the repository now, this one included.
     pub at_once: usize,
+    /// How many loops are at work in its worktree now, this one included: their changes cannot be told apart.
+    pub in_same_tree: usize,
     /// Whether a writer may say that there are no more tasks.
     pub stop_marker: bool,
     /// The tasks of its plan, as they were read last; none where it is worked as a whole.

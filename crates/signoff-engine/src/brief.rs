@@ -6,7 +6,7 @@ use signoff_core::contract::{Ask, Contract};
 use signoff_core::ids::FindingId;
 use signoff_core::ledger::{Entry, Round, State};
 use signoff_core::machine::{JobKind, Scope, round};
-use signoff_core::merge::merge;
+use signoff_core::merge::{Action, merge, render};
 use signoff_core::prompt::{
     self, AnswerBy, DiffContext, Document, DocumentKind, EarlierCycle, EnumerateContext, Extent, FixContext,
     ImplementContext, LeftOut, OtherLoop, PlanContext, Rereview, ReviewContext, SecondTry, Subject,
@@ -206,12 +206,14 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
     let left_out = material.diff.as_deref().map(left_out).unwrap_or_default();
     let is_first = matches!(task.job.kind, JobKind::Fix { part: 0, .. });
     let rest = if shared && is_first { rest(task) } else { None };
+    let results = results(task, findings).filter(|_| !shared);
     prompt::fix(&FixContext {
         opening: material.opening.as_deref(),
         task: brief(task, &called),
         worktree: &task.place.worktree,
         instructions: &material.instructions,
         findings,
+        results: results.as_deref(),
         conflicts: &conflicts,
         follow_up: follow_up(task).filter(|_| !shared),
         unread_review: material.unread.as_deref(),
@@ -225,6 +227,16 @@ fn fix(task: &Assignment, material: &Material, findings: &[&Finding]) -> String 
         diff: material.diff.as_deref().map(|diff| context(task, diff, &left_out)),
         may_stop_picking: task.stop_marker,
     })
+}
+
+/// What the reviewers of the last round say together, where there were several and the findings are theirs.
+fn results(task: &Assignment, findings: &[&Finding]) -> Option<String> {
+    let round = task.last_round.as_ref().filter(|round| round.reviews.len() > 1)?;
+    let bar = task.gate()?.fail_on;
+    let merged = merge(&round.reviews, bar);
+    let theirs = |finding: &&Finding| merged.issues.iter().any(|issue| issue.finding.id == finding.id);
+    let action = Some(Action::FixAndRereview);
+    findings.iter().any(|finding| theirs(finding)).then(|| render::block(&merged, bar, action))
 }
 
 /// The files that findings are about, each once.
@@ -306,7 +318,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         task: brief(task, &called),
         worktree: &task.place.worktree,
         other_loops: &others,
-        agents_at_once: task.at_once,
+        agents_at_once: task.in_same_tree,
         diff: context(task, diff, &left_out),
         author_output: material.author_output.as_deref(),
         item: item(task, (&done, &later)),

@@ -253,7 +253,9 @@ impl LineRenderer {
             self.announced.insert(row.id.clone());
             self.heading = Some(row.id.clone());
         }
-        let name = if self.is_named(&row.id) { self.name(row) } else { String::new() };
+        // What came from a tracker is known by its id there: each of its lines has it.
+        let named = row.tracker_id.is_some() || self.is_named(&row.id);
+        let name = if named { self.name(row) } else { String::new() };
         written.extend(lines.iter().map(|line| line.written(&name)));
         written
     }
@@ -272,7 +274,9 @@ impl LineRenderer {
     /// What stands before a line that could be another's.
     fn name(&self, row: &LoopView) -> String {
         match (row.task, self.view.run) {
-            (Some(task), _) => format!("#{task} "),
+            (Some(task), _) => {
+                format!("#{task} {}", tracker_id(row).map(|id| format!("{id} ")).unwrap_or_default())
+            }
             (None, Some(run)) if row.id.serves_the_run() => format!("run {run} "),
             (None, _) => format!("{}: ", words::subject(row)),
         }
@@ -326,9 +330,13 @@ fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
 }
 
 /// `task #29: Add user authentication`.
+fn tracker_id(row: &LoopView) -> Option<String> {
+    row.tracker_id.as_ref().map(|id| cut(id, words::TRACKER_ID))
+}
+
 fn announcement(row: &LoopView) -> String {
     match row.task {
-        Some(task) => format!("task #{task}: {}", cut(&row.title, SENTENCE)),
+        Some(task) => format!("task #{task}{}: {}", words::bracketed_id(row), cut(&row.title, SENTENCE)),
         None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
         None => cut(&row.title, SENTENCE),
     }

@@ -150,7 +150,8 @@ pub(crate) fn counts(tasks: &Counts, unsettled: usize, driven: bool) -> String {
 
 /// `REVIEW   #29 Add user authentication  review 2/3  $0.36  00:41  Reading src/auth.rs`, in so many columns.
 pub fn line(row: &LoopView, now: Timestamp, width: usize) -> String {
-    let task = row.task.map_or_else(|| words::subject(row), |task| format!("#{task}"));
+    let id = row.tracker_id.as_ref().map(|id| format!(" {}", cut(id, TITLE))).unwrap_or_default();
+    let task = row.task.map_or_else(|| words::subject(row), |task| format!("#{task}{id}"));
     let title = row.task.map(|_| cut(&row.title, TITLE)).unwrap_or_default();
     let mut line = format!("{} {task} {title}", pad(&badge(row), 8)).trim_end().to_owned();
     let said = row.wait.as_ref().map_or_else(|| cut(&row.last_line, width), words::wait);

@@ -130,11 +130,19 @@ pub fn work_of(role: Role) -> &'static str {
 /// `Task #29`, or what a loop without a task is called.
 pub fn subject(row: &LoopView) -> String {
     match row.task {
-        Some(task) => format!("Task #{task}"),
+        Some(task) => format!("Task #{task}{}", bracketed_id(row)),
         None if row.title.is_empty() => capital(&row.id),
         None => cut(&row.title, 60),
     }
 }
+
+/// ` (b-1)` for a task of a tracker.
+pub fn bracketed_id(row: &LoopView) -> String {
+    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, TRACKER_ID))).unwrap_or_default()
+}
+
+/// How much is shown of a tracker's id.
+pub const TRACKER_ID: usize = 40;
 
 fn capital(id: &LoopId) -> String {
     let mut chars = id.as_str().chars();

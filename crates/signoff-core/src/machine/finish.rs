@@ -159,6 +159,18 @@ pub fn unclear(this: &mut Loop, policy: &Policy) {
     end(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview, again);
 }
 
+/// A gate has caused as many restarts as it may. One more is what a person's retry grants.
+pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
+    match judge_here(this, policy).map(|judge| (judge.gate.on_exhausted, judge.gate.exhausted_as)) {
+        Some((OnExhausted::Stop, word)) => {
+            end(this, exhausted_as(word), Reason::CyclesExhausted, Again::Restart);
+        }
+        Some((OnExhausted::Restart | OnExhausted::Proceed | OnExhausted::Ask, _)) | None => {
+            exhausted(this, Reason::CyclesExhausted, policy);
+        }
+    }
+}
+
 /// Goes on past a gate with its findings open.
 pub fn note(this: &mut Loop, reason: Reason, policy: &Policy) {
     record(this, GateEnd::Noted { reason });

@@ -366,12 +366,23 @@ pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
             finish::exhausted(this, Reason::SameFinding, policy)
         }
         OnFailure::MiniLoop => fix::begin(this, unread, policy),
-        OnFailure::Restart => finish::restart(this, policy),
+        OnFailure::Restart if may_restart(this, &judge.gate, policy) => {
+            *this.tally.restarts.entry(this.at.phase).or_default() += 1;
+            finish::restart(this, policy);
+        }
+        OnFailure::Restart => finish::restarts_exhausted(this, policy),
         OnFailure::Proceed => finish::note(this, Reason::FindingsNoted, policy),
         OnFailure::Stop => {
             finish::end(this, Outcome::Failed, Reason::GateFailed, super::Again::Fix);
         }
     }
+}
+
+/// Whether a gate whose failure begins the next pass may do so once more. Its bound counts restarts as that of another
+/// gate counts fixes.
+fn may_restart(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
+    let restarts = this.tally.restarts.get(&this.at.phase).copied().unwrap_or(0);
+    !policy.workflow.limits.bounds_restarts || gate.bound.fixes().is_none_or(|bound| restarts < bound)
 }
 
 fn repeats(this: &Loop, gate: &Gate, policy: &Policy) -> bool {

@@ -76,6 +76,9 @@ pub struct Tally {
     pub cycle: u32,
     /// Fixes so far; of this gate, pass and item.
     pub fixes: u32,
+    /// Restarts that each gate caused, over all passes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub restarts: BTreeMap<usize, u32>,
     /// Fixes that changed nothing, in a row.
     pub noop_fixes: u32,
     /// Reviews that wanted to discuss; of this cycle.
@@ -464,9 +467,7 @@ impl Loop {
             Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
             Outcome::CompletedWithIssues => reason.and_then(Reason::left_standing),
             // What a person set stands as it was set.
-            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => {
-                Some(FinalWord::MaxCyclesReached)
-            }
+            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => Some(FinalWord::MaxCyclesReached),
             Outcome::Exhausted if self.tally.reviews == 0 => None,
             Outcome::Exhausted => reason.and_then(Reason::left_standing),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),

@@ -117,6 +117,9 @@ pub struct Limits {
     /// Refusals of one job in a row by its agents' providers.
     #[serde(default = "rate_limits")]
     pub max_rate_limits: u32,
+    /// Whether the bound of a gate counts the restarts it causes. Runs that were begun before that was so go on without.
+    #[serde(default)]
+    pub bounds_restarts: bool,
 }
 
 /// What held before anybody could say otherwise.
@@ -127,7 +130,14 @@ fn rate_limits() -> u32 {
 impl Default for Limits {
     fn default() -> Self {
         let max_rate_limits = rate_limits();
-        Self { max_attempts: 50, max_passes: 10, max_recoveries: 5, max_conflicts: 3, max_rate_limits }
+        Self {
+            max_attempts: 50,
+            max_passes: 10,
+            max_recoveries: 5,
+            max_conflicts: 3,
+            max_rate_limits,
+            bounds_restarts: true,
+        }
     }
 }
 
@@ -135,12 +145,12 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
-    /// Logs were written before anybody counted refusals.
+    /// Logs were written before refusals and restarts were counted.
     #[test]
     fn an_older_log_is_read_with_the_bound_of_today() {
         let old = r#"{"max_attempts":7,"max_passes":10,"max_recoveries":5,"max_conflicts":3}"#;
         let limits: Limits = serde_json::from_str(old).unwrap();
-        assert_eq!(limits, Limits { max_attempts: 7, ..Limits::default() });
+        assert_eq!(limits, Limits { max_attempts: 7, bounds_restarts: false, ..Limits::default() });
     }
 
     #[test]

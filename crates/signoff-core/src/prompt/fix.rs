@@ -17,6 +17,8 @@ pub struct FixContext<'a> {
     /// The files at its root in which the project says how it is worked on.
     pub instructions: &'a [&'a str],
     pub findings: &'a [&'a Finding],
+    /// What several reviewers say together, as people are shown it.
+    pub results: Option<&'a str>,
     /// Findings of different reviewers that ask for opposite things.
     pub conflicts: &'a [(&'a Finding, &'a Finding)],
     /// The reviewer's follow-up prompt, where the contract has one.
@@ -79,6 +81,8 @@ fn history(pieces: &mut Pieces, context: &FixContext<'_>) {
 }
 
 fn wanted(pieces: &mut Pieces, context: &FixContext<'_>) {
+    let results = |results| text::ReviewResults { results: &fenced(results, "") }.fill();
+    pieces.add_some(context.results.map(results));
     if !context.findings.is_empty() {
         let count = context.findings.len().to_string();
         let findings = finding_list::numbered(context.findings);

@@ -152,6 +152,7 @@ templates! {
     NextAttempt = "next_attempt" { attempt }
     PreviousMessage = "previous_message" { message }
     FindingsToHeed = "findings_to_heed" { findings }
+    ReviewResults = "review_results" { results }
     FindingsToFix = "findings_to_fix" { count, findings }
     FollowUpToFix = "follow_up_to_fix" { follow_up }
     UnreadReview = "unread_review" { review }

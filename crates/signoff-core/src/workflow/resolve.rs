@@ -121,6 +121,7 @@ fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
         max_recoveries: words.max_recoveries.unwrap_or(known.max_recoveries),
         max_conflicts: words.max_conflicts.unwrap_or(known.max_conflicts),
         max_rate_limits: known.max_rate_limits,
+        bounds_restarts: known.bounds_restarts,
     })
 }
 

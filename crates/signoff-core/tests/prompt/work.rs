@@ -42,6 +42,15 @@ fn a_later_attempt_that_ends_with_a_marker() {
 }
 
 #[test]
+fn a_fixer_is_shown_what_several_reviewers_say_together() {
+    let finding = code_finding();
+    let results = "Review Results:\n  Spec Review: ISSUES (high confidence)\n";
+    let prompt = prompt::fix(&FixContext { findings: &[&finding], results: Some(results), ..fix() });
+    let (block, list) = (prompt.find(results).unwrap(), prompt.find("## Findings to Fix").unwrap());
+    assert!(block < list, "{prompt}");
+}
+
+#[test]
 fn one_item_of_a_plan() {
     let item = Item {
         number: 2,

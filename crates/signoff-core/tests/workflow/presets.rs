@@ -84,7 +84,7 @@ fn task_is_implement_then_one_reviewer_when_asked_for() {
             "arrangement": "queue",                     // `jobs` tasks at once
             "completion": "exit",
             "landing": "none",                          // it ends in the task's own branch
-            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
+            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20, "bounds_restarts": true,
             "attempts_exhausted_as": "failed", "checkpoint_interval": null, "modes": [],
         })
     );
@@ -124,7 +124,7 @@ fn slots_shows_the_author_s_output_and_fails_at_the_first_broken_answer() {
             "arrangement": "slots",
             "completion": "exit",
             "landing": "each",                          // into the run's branch
-            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
+            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20, "bounds_restarts": true,
             "attempts_exhausted_as": "failed", "checkpoint_interval": null, "modes": [],
         })
     );
@@ -172,7 +172,7 @@ fn plan_has_two_reviewers_at_once_and_asks_when_in_doubt() {
             "arrangement": "chain",                     // one task at a time
             "completion": "exit",
             "landing": "none",                          // one branch, task after task
-            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
+            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20, "bounds_restarts": true,
             "attempts_exhausted_as": "failed", "checkpoint_interval": null, "modes": [],
         })
     );
@@ -214,7 +214,7 @@ fn loops_gets_stuck_rather_than_failing_and_reviews_the_run_itself() {
             "completion": "marker",
             "landing": "group",                         // group by group into the run's branch
             "checkpoint_interval": 5,                   // effort medium
-            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
+            "max_attempts": 50, "max_passes": 10, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20, "bounds_restarts": true,
             "attempts_exhausted_as": "stuck", "modes": [],
         })
     );
@@ -274,7 +274,7 @@ fn phases_restarts_at_most_gates_and_loops_at_the_code_review() {
             "arrangement": "chain", "completion": "exit",
             "landing": "none",                          // one branch
             "max_passes": 10,
-            "max_attempts": 50, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20,
+            "max_attempts": 50, "max_recoveries": 5, "max_conflicts": 3, "max_rate_limits": 20, "bounds_restarts": true,
             "attempts_exhausted_as": "failed", "checkpoint_interval": null,
             "modes": ["full", "lite"], "tools_in": "full",
         })

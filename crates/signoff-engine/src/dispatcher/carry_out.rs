@@ -1,5 +1,6 @@
 //! What follows from a recorded fact.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -328,6 +329,7 @@ impl Dispatcher<'_> {
             last_round: worked.last_round.clone(),
             others: neighbours(board, loop_id),
             at_once: self.runs.values().map(at_once).sum::<usize>().max(1),
+            in_same_tree: self.in_same_tree(run, loop_id, &worked.place.as_ref()?.worktree),
             stop_marker: board.run_policy().is_some_and(|policy| policy.stop_marker),
             items: worked.tasks.clone(),
             item_began: worked.item_began.clone(),
@@ -335,6 +337,19 @@ impl Dispatcher<'_> {
             refused: worked.refused_again(),
             unreadable,
         })
+    }
+
+    /// How many loops are at work in a worktree, this one included.
+    fn in_same_tree(&self, run: RunId, this: &LoopId, worktree: &str) -> usize {
+        let loops = self.runs.iter().flat_map(|(run, driven)| {
+            let at_work: BTreeSet<&LoopId> = driven.at_work.keys().map(|(loop_id, _)| loop_id).collect();
+            at_work.into_iter().map(move |loop_id| (*run, loop_id, driven.board.loops.get(loop_id)))
+        });
+        let others = loops.filter(|(other, loop_id, worked)| {
+            let place = worked.and_then(|worked| worked.place.as_ref());
+            (*other, *loop_id) != (run, this) && place.is_some_and(|place| place.worktree == worktree)
+        });
+        others.count() + 1
     }
 
     fn stop(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) {
@@ -384,13 +399,11 @@ fn at_once(driven: &Driven) -> usize {
 
 /// The loops beside one, as agents are told of them.
 fn neighbours(board: &Board, this: &LoopId) -> Vec<Neighbour> {
-    let neighbour = |(loop_id, worked): (&LoopId, &Worked)| {
-        Neighbour {
-            name: loop_id.to_string(),
-            status: Status::for_others(&worked.state),
-            title: worked.title.clone(),
-            iteration: worked.state.tally.iteration,
-        }
+    let neighbour = |(loop_id, worked): (&LoopId, &Worked)| Neighbour {
+        name: loop_id.to_string(),
+        status: Status::for_others(&worked.state),
+        title: worked.title.clone(),
+        iteration: worked.state.tally.iteration,
     };
     let looked_at = this.of_checkpoint().map(|(of, _)| of);
     let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();

@@ -155,17 +155,18 @@ fn reviewing(step: &Step, panel: &Panel) -> Option<String> {
 
 fn fixing(step: &Step, fixes: &[Fix], order: Order) -> Option<String> {
     let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Out(_))).count();
+    let doing = if place::is_slot(step.policy) { "Fixing" } else { "Improving" };
     if matches!(step.before.stage, Stage::Fixing { .. }) {
         let ended = matches!(step.event, Event::WorkEnded { .. });
         if ended {
             // Those at once were told of together.
-            return (order == Order::InTurn && out > 0).then(|| "Improving...".to_owned());
+            return (order == Order::InTurn && out > 0).then(|| format!("{doing}..."));
         }
-        return is_another_try(step).then(|| "Improving again...".to_owned());
+        return is_another_try(step).then(|| format!("{doing} again..."));
     }
     Some(match order {
-        Order::AtOnce if out > 1 => format!("Improving ({out} fixes at once)..."),
-        Order::AtOnce | Order::InTurn => "Improving...".to_owned(),
+        Order::AtOnce if out > 1 => format!("{doing} ({out} fixes at once)..."),
+        Order::AtOnce | Order::InTurn => format!("{doing}..."),
     })
 }
 

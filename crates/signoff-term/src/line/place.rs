@@ -2,7 +2,7 @@
 
 use signoff_core::machine::{Loop, Policy, Stage};
 use signoff_core::view::PhasePlace;
-use signoff_core::workflow::{Phase, PhaseKind};
+use signoff_core::workflow::{Arrangement, Phase, PhaseKind};
 
 use super::Line;
 use crate::round::Step;
@@ -28,7 +28,8 @@ fn of(this: &Loop, policy: &Policy) -> String {
         return format!("{phase}: ");
     }
     let several = has_several_judges(policy);
-    let counter = counter(this, stage, policy, several).map(counted);
+    let counter =
+        fix_of_slot(this, stage, policy).or_else(|| counter(this, stage, policy, several).map(counted));
     let phase = policy.workflow.phases.get(this.at.phase);
     let name = phase.filter(|_| several).map(|phase| phase.name.clone());
     let item = phase.filter(|phase| phase.per_item && this.items > 1);
@@ -36,6 +37,21 @@ fn of(this: &Loop, policy: &Policy) -> String {
     let head = [name, counter].into_iter().flatten().collect::<Vec<_>>().join(" ");
     let parts: Vec<_> = [Some(head), item].into_iter().flatten().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { format!("[{}] ", parts.join(", ")) }
+}
+
+/// Whether a loop is worked in a slot.
+pub fn is_slot(policy: &Policy) -> bool {
+    policy.workflow.arrangement == Arrangement::Slots
+}
+
+/// `fix 1/5`: slots count their fixes, not their reviews.
+fn fix_of_slot(this: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
+    let fixes = matches!(stage, Stage::Fixing { .. } | Stage::Combining { .. }) && is_slot(policy);
+    let judge =
+        policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.judge()).filter(|_| fixes)?;
+    let fix = this.tally.fixes.max(1);
+    let bound = judge.gate.bound.fixes().map(|bound| format!("/{}", bound.max(fix)));
+    Some(format!("fix {fix}{}", bound.unwrap_or_default()))
 }
 
 fn counted((n, m): (u32, Option<u32>)) -> String {

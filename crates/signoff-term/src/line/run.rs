@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
-use signoff_core::ids::LoopId;
+use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::{Blocker, LoopView, Status, TaskState};
 use signoff_core::wire::{Recorded, RunFact};
 use signoff_core::workflow::{Arrangement, Landing};
@@ -181,10 +181,24 @@ impl LineRenderer {
             RunOutcome::Approved => {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
             }
-            RunOutcome::Attention => {
-                format!("    It is on {branch}; signoff land brings what is approved to the default branch")
-            }
-            RunOutcome::Failed | RunOutcome::Cancelled => format!("    What landed is on {branch}"),
+            RunOutcome::Attention => match self.unapproved_whole() {
+                Some(run) => format!(
+                    "    It is on {branch}; accept it: signoff edit run-{run} --verdict APPROVED --reason TEXT"
+                ),
+                None => {
+                    format!(
+                        "    It is on {branch}; signoff land brings what is approved to the default branch"
+                    )
+                }
+            },
+            RunOutcome::Failed => match self.unapproved_whole() {
+                Some(run) => format!(
+                    "    What landed is on {branch}; go on: signoff retry run-{run}; accept it: signoff edit run-{run} \
+                     --verdict APPROVED --reason TEXT"
+                ),
+                None => format!("    What landed is on {branch}"),
+            },
+            RunOutcome::Cancelled => format!("    What landed is on {branch}"),
         })
     }
 }
@@ -206,6 +220,14 @@ fn not_all_approved(tasks: &[&LoopView]) -> TaskState {
     match runs::together(tasks.iter().map(|row| row.state)) {
         TaskState::Unreviewed => TaskState::Unreviewed,
         _ => TaskState::NeedsYou,
+    }
+}
+
+impl LineRenderer {
+    /// The run, if it had a final review and that did not approve it.
+    fn unapproved_whole(&self) -> Option<RunId> {
+        let whole = self.view.loop_state(&LoopId::whole())?;
+        self.view.run.filter(|_| whole.approved_commit().is_none())
     }
 }
 

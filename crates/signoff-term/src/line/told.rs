@@ -1,5 +1,6 @@
 //! What a fact says about what came before it.
 
+use signoff_core::contract::Contract;
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::machine::{
     CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
@@ -97,8 +98,8 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
         (true, Ruling::Inconclusive) => "Checks: COULD NOT RUN".to_owned(),
         (true, Ruling::ChangesRequested | Ruling::NeedsDiscussion) => "Checks: FAILED".to_owned(),
         (false, ruling) => match round.scope {
-            Scope::Full => format!("Review: {}", ruling.word()),
-            Scope::Scoped => format!("Review of the fix: {}", ruling.word()),
+            Scope::Full => format!("Review: {}", verdict(step, ruling)),
+            Scope::Scoped => format!("Review of the fix: {}", verdict(step, ruling)),
         },
     };
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
@@ -114,6 +115,22 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
         lines.extend(block.lines().map(|line| Line::Below(line.to_owned())));
     }
     lines
+}
+
+/// The word of a ruling. In slots whose reviewers answer `pass` or `drift`, it is theirs.
+fn verdict(step: &Step, ruling: Ruling) -> &'static str {
+    let workflow = &step.policy.workflow;
+    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.judge());
+    let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
+    let drifts =
+        place::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    match ruling {
+        Ruling::Approved if drifts => "pass",
+        Ruling::ChangesRequested if drifts => "drift",
+        Ruling::Approved | Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => {
+            ruling.word()
+        }
+    }
 }
 
 /// The action that really follows, if it is one that the block has a word for.

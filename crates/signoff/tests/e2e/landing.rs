@@ -287,7 +287,7 @@ fn a_new_failure_of_a_check_that_fails_on_the_target_too_is_sent_back_alone() {
     assert_eq!(merged.stdout.matches("SENT BACK").count(), 1, "{merged}");
     let calls = project.calls();
     let fix = calls.of_role("fix").next().expect("a fix");
-    assert!(fix.prompt.contains("checks fail: bad") && !fix.prompt.contains("no name"), "{}", fix.prompt);
+    assert!(fix.prompt.contains("checks fail: bad\n") && fix.prompt.contains("1 in all"), "{}", fix.prompt);
 }
 
 #[test]

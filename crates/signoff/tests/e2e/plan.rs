@@ -235,6 +235,23 @@ fn what_both_say_is_shown_together_fixed_and_reviewed_by_both_again() {
         fix.contains("Missing OAuth flow implementation") && fix.contains("Errors are swallowed"),
         "{fix}"
     );
+    let block = "Review Results:
+  Spec Review: ISSUES (high confidence)
+  Code Review: ISSUES (high confidence)
+
+Issues to Fix (2):
+
+  1. [Spec Critical] auth.txt:45
+     Missing OAuth flow implementation
+     Requirement: \"Support OAuth 2.0 login\"
+
+  2. [Code Important] auth.txt:90
+     Errors are swallowed
+     Fix: Do it right
+
+Action: Fix issues and re-run reviews
+";
+    assert!(fix.contains(block), "{fix}");
 }
 
 #[test]

@@ -102,6 +102,42 @@ fn restarts_end_with_the_passes() {
     ");
 }
 
+/// What happens at the plan review when it objects once more than its bound on restarts allows.
+#[test]
+fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
+    let end = |bounds_restarts: bool, on_exhausted: OnExhausted| {
+        let mut policy = policy();
+        policy.workflow.limits.bounds_restarts = bounds_restarts;
+        for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+            judge.gate.bound = Bound::MaxFixes(1);
+            judge.gate.on_exhausted = on_exhausted;
+        }
+        let mut story = Story::of(policy);
+        for _ in 0..2 {
+            story = story.works().works().objects("plan", &["plan.md"]);
+        }
+        story
+    };
+    let last = |story: Story| {
+        let told = story.told();
+        let last = told.lines().last().unwrap_or_default();
+        last.split_once("→ ").map(|(_, effects)| effects.to_owned()).unwrap_or_default()
+    };
+    let ways = [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed];
+    let told: Vec<_> =
+        ways.iter().map(|way| format!("{:8} {}", crate::story::text(way), last(end(true, *way)))).collect();
+    insta::assert_snapshot!(told.join("\n"), @"
+    stop     END failed (cycles_exhausted), CHANGES_REQUESTED
+    ask      q1 exhausted: continue|proceed|stop|restart
+    restart  a7 brainstorm [brainstorm pass 3]
+    proceed  a7 implement [implement pass 2]
+    ");
+    // A person grants one more pass.
+    insta::assert_snapshot!(last(end(true, OnExhausted::Stop).retry()), @"a7 brainstorm [brainstorm pass 3]");
+    // Logs of before go on as they did.
+    insta::assert_snapshot!(last(end(false, OnExhausted::Stop)), @"a7 brainstorm [brainstorm pass 3]");
+}
+
 #[test]
 fn findings_in_three_files_are_fixed_side_by_side() {
     let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
