@@ -94,6 +94,7 @@ impl Demo {
             task: self.brief(),
             worktree: "worktree",
             findings,
+            results: None,
             conflicts: &[],
             follow_up: None,
             unread_review: None,
