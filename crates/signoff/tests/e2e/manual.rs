@@ -181,7 +181,7 @@ fn an_improvement_knows_the_last_review_and_the_guidance() {
 
     - General Review: ISSUES
 
-      \- auth.txt:1 missing input validation
+          - auth.txt:1 missing input validation
 
     ## Issues to Fix (1)
 
@@ -330,6 +330,10 @@ fn an_inconclusive_review_is_no_pass() {
     ✗ Task #2 failed: a review could not be understood (unclear_review)
         Look at it: signoff show 2; go on: signoff retry 2
     ");
+    let files = project.list(".signoff/reviews");
+    let artifact = files.iter().find(|name| name.contains("-task-2-") && name.ends_with(".md")).unwrap();
+    let artifact = project.read(&format!(".signoff/reviews/{artifact}"));
+    assert!(artifact.contains("--- answer of general ---\nLooks nice.\n"), "{artifact}");
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
     exit 1
     --- stdout

@@ -80,7 +80,7 @@ fn every_review_leaves_a_file_and_the_raw_answer_beside_it() {
 
     - General Review: ISSUES
 
-      \- auth.txt:1 missing input validation
+          - auth.txt:1 missing input validation
 
     ## Issues to Fix (1)
 
@@ -172,7 +172,7 @@ fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
 
     - General Review: ISSUES
 
-      \- auth.txt:1 add rate limiting
+          - auth.txt:1 add rate limiting
 
     ## Issues to Fix (1)
 
