@@ -148,7 +148,7 @@ pub fn parse_split<'a>(
         {
             return Err(violation);
         }
-        objection::unopposed_report(review, text, ask)
+        objection::unopposed_text(review, text, ask)
     })
 }
 

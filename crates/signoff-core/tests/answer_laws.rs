@@ -192,6 +192,8 @@ fn a_report_is_taken_back_by_a_later_report_or_by_text() {
             let answer = Answer { text: refusal.as_bytes(), tool: Some(passed) };
             assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}: {refusal}");
         }
+        let answer = Answer { text: b"I retract my approval, this loses money.", tool: Some(passed) };
+        assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}");
         let retracted: &[u8] = b"{\"passed\":true}\n{\"passed\":false,\"issues\":[{\"description\":\"no\"}]}";
         let answer = Answer { text: b"**Verdict: APPROVED**", tool: Some(retracted) };
         let review = parse(contract, answer, &ask(true)).unwrap();

@@ -5,7 +5,7 @@ use super::binding::{Candidate, Standing};
 use super::message::{self, Message};
 use super::outline::Shown;
 use super::reader::{self, Entry};
-use super::{Ask, json, json_text, markdown, prefix, severity, xml, xml_tree};
+use super::{Ask, json, json_text, markdown, prefix, retraction, severity, xml, xml_tree};
 use crate::review::{Review, Violation, ViolationCode};
 
 /// The review of a message; an approval only if nothing in the message objects.
@@ -16,13 +16,23 @@ pub(super) fn unopposed(review: Review, message: &Message<'_>, ask: &Ask) -> Res
     objection(message, ask).map_or(Ok(review), Err)
 }
 
-/// The review of a tool report; an approval only if nothing in the text beside it objects.
-pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
+/// The same for a text that may be no answer itself.
+pub(super) fn unopposed_text(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
     if !review.verdict.approves() {
         return Ok(review);
     }
     message::check_size(text)?;
     unopposed(review, &Message::new(&String::from_utf8_lossy(text)), ask)
+}
+
+/// The review of a tool report; an approval only if the text beside it neither objects nor takes it back.
+pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
+    let review = unopposed_text(review, text, ask)?;
+    let text = String::from_utf8_lossy(text);
+    match retraction::first_after(&Message::new(&text), 0).filter(|_| review.verdict.approves()) {
+        Some(offset) => Err(retraction::violation(offset)),
+        None => Ok(review),
+    }
 }
 
 fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {

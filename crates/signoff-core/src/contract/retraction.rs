@@ -130,7 +130,8 @@ pub(super) fn is_in(text: &str) -> bool {
     sentences(text).any(|sentence| withdraws(&words(&text[sentence])))
 }
 
-fn first_after(message: &Message<'_>, from: usize) -> Option<usize> {
+/// The first sentence from `from` on that takes an approval back, and is said.
+pub(super) fn first_after(message: &Message<'_>, from: usize) -> Option<usize> {
     let text = &message.text()[from..];
     let is_said = |at: usize| matches!(message.outline().shown(from + at), None | Some(Shown::Html));
     sentences(text)
