@@ -43,7 +43,7 @@ impl Story {
         self
     }
 
-    /// An event that nobody needs to read about.
+    /// An event without a line of its own.
     fn happens(&mut self, event: Event) -> Vec<Effect> {
         self.events.push(event.clone());
         let (state, effects) = step(self.state.clone(), event, &self.policy);

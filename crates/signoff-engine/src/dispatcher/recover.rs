@@ -17,6 +17,7 @@ impl Dispatcher<'_> {
         let loops: Vec<LoopId> = self.runs[&run].board.loops.keys().cloned().collect();
         for loop_id in &loops {
             self.govern(run, loop_id)?;
+            self.record_base(run, loop_id)?;
             // What follows from such a commit is wished for when it is recorded; nothing else was under way.
             if !self.notice_foreign_commits(run, loop_id)? {
                 self.recover_loop(run, loop_id)?;
@@ -51,6 +52,16 @@ impl Dispatcher<'_> {
         }
         let policy = Policy { no_ask: self.drive.no_ask, ..policy.clone() };
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(policy) })])
+    }
+
+    /// Logs of older programs do not tell the tree of the base. An unfinished loop needs it: an empty diff is no approval.
+    fn record_base(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let Some(worked) = self.runs[&run].board.loops.get(loop_id) else { return Ok(()) };
+        let unfinished = worked.state.base.is_none() && !worked.state.is_done();
+        let place = worked.place.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
+        let tree = place.and_then(|place| self.shop.repository.tree_of(&place.base).ok());
+        let Some(tree) = tree else { return Ok(()) };
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Moved(Event::BaseSet { tree }))])
     }
 
     /// Somebody may have committed to the branch while nobody worked on it. An approval is of the head, so the

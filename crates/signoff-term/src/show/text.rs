@@ -153,7 +153,7 @@ fn finding(line: &LedgerLine) -> Vec<String> {
     lines
 }
 
-/// What a fixer says, which nobody has to believe.
+/// What a fixer claims; it decides nothing.
 fn claim(claim: &ClaimLine) -> String {
     let evidence = match cut(&claim.evidence, SENTENCE) {
         text if text.is_empty() => String::new(),

@@ -33,6 +33,12 @@ pub struct Args {
 /// The loop that is to go on.
 fn retried(desk: &Desk, task: TaskId) -> Result<(RunId, LoopId), Failure> {
     let row = desk.task(task)?;
+    if row.kind == TaskType::Review && row.reason.as_deref() == Some("nothing_to_review") {
+        return Err(Failure::usage(format!(
+            "there is nothing to retry: task {task} has no change to review"
+        ))
+        .hint(format!("commit to its branch, then `signoff review {task}`")));
+    }
     if row.kind == TaskType::Review && row.reason.as_deref() == Some("gate_failed") {
         return Err(Failure::usage(format!("there is nothing to retry: review {task} is done")).hint(
             format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again"),

@@ -26,7 +26,7 @@ use crate::preflight;
 ///
 /// Without a task it looks at the current branch with its uncommitted changes, and leaves them as they are.
 /// With a task it writes the task's next review, from which `signoff improve` goes on. The exit code is 1 if
-/// something at or above --fail-on was found, or if the review is inconclusive.
+/// something at or above --fail-on was found, or if the review is inconclusive; 3 if there is no change to review.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff review --base main --format sarif > review.sarif\n  signoff review 29"
@@ -121,7 +121,15 @@ fn tell(
             "Not every reviewer was understood: what they said is in {said}; type the same again to ask them again"
         ));
     }
+    if has_nothing(&worked) {
+        console.note("Nothing to review: there is no change against its base");
+        return Ok(Exit::Attention);
+    }
     Ok(if passed(&worked) { Exit::Done } else { Exit::Failed })
+}
+
+fn has_nothing(worked: &Worked) -> bool {
+    matches!(&worked.state.stage, Stage::Done(ending) if ending.outcome == Outcome::NothingToReview)
 }
 
 fn is_inconclusive(worked: &Worked) -> bool {

@@ -55,6 +55,7 @@ mod merge_reviews;
 mod mini_loops;
 #[cfg(test)]
 mod misbehaving;
+mod nothing_to_review;
 #[cfg(test)]
 mod notify;
 mod older_database;

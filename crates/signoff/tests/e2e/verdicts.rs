@@ -499,3 +499,60 @@ fn a_run_ends_as_what_was_retried_ends() {
         "{retried}"
     );
 }
+
+#[test]
+fn a_second_try_tells_the_reviewer_what_could_not_be_read() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").call(1).say("It is a mess.\n\nI would not merge this.\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add feature Y", "-a"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let calls = project.calls();
+    let prompts: Vec<_> = calls.of_role("review").map(|call| call.prompt.clone()).collect();
+    assert_eq!(prompts.len(), 2);
+    assert!(!prompts[0].contains("Your Last Answer Could Not Be Read"), "{}", prompts[0]);
+    for words in ["## Your Last Answer Could Not Be Read", "there is no line", "I would not merge this."] {
+        assert!(prompts[1].contains(words), "{words} is not in\n{}", prompts[1]);
+    }
+}
+
+#[test]
+fn reviews_that_nobody_can_read_start_no_fix() {
+    let project = with_review("I do not know.\n");
+    let output = project.run(&["work", "--strict"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(verdict(&project, "1"), r#""completed" null "exhausted" "unclear_review""#);
+    assert_eq!(project.calls().of_role("review").count(), 2);
+    assert_eq!(project.calls().of_role("fix").count(), 0);
+}
+
+#[test]
+fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
+    let project = with_review(&changes("not checked"));
+    project.run(&["add", "Learn the id", "-a", "--max-cycles", "1"]);
+    project.run(&["work", "2"]);
+    let finding = |task: &str| project.run(&["show", task, "--json"]).json()["findings"][0].clone();
+    let id = finding("2")["id"].as_str().unwrap_or_default().to_owned();
+    let account = format!("I looked at it.\n\n- `{id}` refuted: line 1 is checked by the caller\n");
+    project.set_agent(|script| {
+        script
+            .rule(Rule::role("fix").append(FEATURE, "fixed\n").say(&account))
+            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("review").cycle(1).say(&changes("not checked")))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["work", "1"]);
+    let claim = &finding("1")["claims"][0];
+    assert_eq!(claim["claim"], "refuted");
+    assert_eq!(claim["evidence"], "line 1 is checked by the caller");
+    // Only the reviewer closed it.
+    assert_eq!(finding("1")["decisions"][0]["by_kind"], "reviewer");
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("says refuted: line 1 is checked by the caller"), "{shown}");
+    let calls = project.calls();
+    let prompt = calls.of_role("review").last().map(|call| call.prompt.clone()).unwrap_or_default();
+    let line = format!("- {id} refuted: line 1 is checked by the caller");
+    assert!(prompt.contains("## What the Fixer Says") && prompt.contains(&line), "{prompt}");
+}

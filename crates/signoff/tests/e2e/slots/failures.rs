@@ -219,6 +219,20 @@ fn an_agent_may_say_that_there_is_no_more() {
 }
 
 #[test]
+fn an_agent_that_finds_no_work_and_changes_nothing_ends_normally() {
+    let project = tracked(&["One", "Two"], |script| {
+        script.rule(Rule::role("implement").say("no_beads_available\n")).rule(Rule::role("review").say(PASS))
+    });
+    let output = project.run(&["run", "beads", "-j", "1", "--review"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.contains("No work left"), "{output}");
+    assert_eq!(project.calls().of_role("review").count(), 0);
+    assert_eq!(beads(&project, "open"), ["b-1", "b-2"]);
+    let task = &project.run(&["show", "1", "--json"]).json()["task"];
+    assert_eq!((task["status"].as_str(), task["reason"].as_str()), (Some("cancelled"), Some("no_work_left")));
+}
+
+#[test]
 fn a_reviewer_that_quotes_the_marker_stops_nothing() {
     let project = tracked(&["One", "Two"], |script| {
         script.rule(works()).rule(Rule::role("review").say(&format!("no_beads_available\n{PASS}")))

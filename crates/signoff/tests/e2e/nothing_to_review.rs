@@ -1,0 +1,92 @@
+//! An empty diff is never an approval.
+
+use signoff_testkit::Project;
+use signoff_testkit::script::{Rule, Script};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes, developer};
+
+fn ended(project: &Project, task: &str) -> String {
+    let shown = project.run(&["show", task, "--json"]).json();
+    let task = &shown["task"];
+    format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
+}
+
+const NOTHING: &str = r#""completed" null "nothing_to_review" "nothing_to_review""#;
+
+fn content(script: Script) -> Script {
+    developer(script).rule(Rule::role("review").say(APPROVED))
+}
+
+#[test]
+fn a_review_task_without_a_target_asks_no_reviewer() {
+    let project = Project::with_agent(PROGRAM, content);
+    project.run(&["add", "Look at it", "--type", "review"]);
+    let output = project.run(&["work", "--strict"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert!(output.stdout.contains("nothing to review"), "{output}");
+    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(project.calls().all().len(), 0);
+    assert_eq!(project.run(&["retry", "1"]).code, Some(2));
+    assert_eq!(project.run(&["merge", "1"]).code, Some(1));
+    assert_eq!(project.run(&["stats", "--json"]).json()["tasks"]["approved"], 0);
+}
+
+#[test]
+fn a_review_of_a_clean_checkout_asks_no_reviewer() {
+    let project = Project::with_agent(PROGRAM, content);
+    for words in [&["review"][..], &["review", "--json"], &["review", "--base", "main"]] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(3), "{output}");
+        assert!(!output.to_string().contains("APPROVED"), "{output}");
+    }
+    assert_eq!(project.calls().all().len(), 0);
+    project.env.write("new.txt", "x\n");
+    assert_eq!(project.run(&["review"]).code, Some(0));
+}
+
+#[test]
+fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("fix").call(1).shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(Rule::role("review").call(1).say(&changes("not wanted")))
+            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.run(&["add", "Add login", "-a"]);
+    project.run(&["add", "Add logout", "-a", "--depends-on", "1"]);
+    let output = project.run(&["work", "--strict"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(ended(&project, "2"), r#""pending" null null null"#);
+    // Nobody merges it by accident.
+    assert_eq!(project.run(&["merge", "1"]).code, Some(1));
+    // A person goes on without it.
+    assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "not needed"]).code, Some(0));
+    project.run(&["work"]);
+    assert!(ended(&project, "2").contains("approved"), "{}", ended(&project, "2"));
+}
+
+#[test]
+fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
+    let tasks = r#"{"tasks": [
+        {"id": "a", "title": "A", "description": "Write a.", "depends_on": []},
+        {"id": "b", "title": "B", "description": "Write b.", "depends_on": ["a"]}]}"#;
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("enumerate").say(tasks))
+            .rule(Rule::role("plan").say(r#"{"groups": [["a"], ["b"]]}"#))
+            .rule(Rule::role("implement").task("1").call(1).say("Nothing to do.\nTASK_COMPLETE\n"))
+            .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"))
+            .rule(Rule::role("review").say(APPROVED))
+    });
+    project.env.write("SPEC.md", "# Two files\n");
+    project.commit("Specify");
+    let output = project.run(&["run", "SPEC.md"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(ended(&project, "2"), r#""pending" null null null"#);
+    let output = project.run(&["retry", "1"]);
+    assert!(ended(&project, "1").contains("approved"), "{output}");
+}
