@@ -50,7 +50,8 @@ pub struct AssignedReviewer {
     pub kind: ReviewerKind,
     pub contract: Contract,
     pub require_nonce: bool,
-    pub workspace: ReviewWorkspace,
+    /// None where nobody says: whoever is told to run tests has a copy.
+    pub workspace: Option<ReviewWorkspace>,
     /// The file that takes the place of the built-in prompt.
     pub prompt: Option<String>,
     pub agent: Agent,
@@ -193,7 +194,7 @@ impl Settings {
             require_nonce: settings
                 .require_nonce
                 .map_or_else(|| gate.is_some_and(|gate| gate.require_nonce), |set| set.value),
-            workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
+            workspace: settings.review_workspace.map_or(self.review_workspace(), |set| Some(set.value)),
             prompt: text(&settings.prompt),
             model: model(wanted, &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),
