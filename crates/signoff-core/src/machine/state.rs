@@ -440,9 +440,7 @@ impl Loop {
             Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
             Outcome::CompletedWithIssues => reason.and_then(Reason::left_standing),
             // What a person set stands as it was set.
-            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => {
-                Some(FinalWord::MaxCyclesReached)
-            }
+            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => Some(FinalWord::MaxCyclesReached),
             Outcome::Exhausted if self.tally.reviews == 0 => None,
             Outcome::Exhausted => reason.and_then(Reason::left_standing),
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),

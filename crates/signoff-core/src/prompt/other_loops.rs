@@ -71,12 +71,8 @@ mod tests {
             title: "User authentication endpoints",
             iteration: 2,
         };
-        let c = OtherLoop {
-            name: "C",
-            status: Status::InProgress,
-            title: "Database migrations",
-            iteration: 3,
-        };
+        let c =
+            OtherLoop { name: "C", status: Status::InProgress, title: "Database migrations", iteration: 3 };
         insta::assert_snapshot!(summary(&[a, c]), @r"
         - Loop A (completed): Implemented user authentication endpoints
         - Loop C (in_progress): Working on database migrations, iteration 3

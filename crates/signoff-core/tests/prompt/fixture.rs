@@ -33,18 +33,8 @@ pub const TASK: TaskBrief<'_> = TaskBrief {
 pub const PLAN: &str = "# Login Implementation Plan\n\n1. `begin_flow` redirects\n2. the session expires\n";
 
 pub const OTHERS: [OtherLoop<'_>; 2] = [
-    OtherLoop {
-        name: "A",
-        status: Status::Completed,
-        title: "User authentication endpoints",
-        iteration: 2,
-    },
-    OtherLoop {
-        name: "C",
-        status: Status::InProgress,
-        title: "Database migrations",
-        iteration: 3,
-    },
+    OtherLoop { name: "A", status: Status::Completed, title: "User authentication endpoints", iteration: 2 },
+    OtherLoop { name: "C", status: Status::InProgress, title: "Database migrations", iteration: 3 },
 ];
 
 pub const DIFF: DiffContext<'_> = DiffContext {

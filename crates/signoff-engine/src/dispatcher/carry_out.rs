@@ -382,13 +382,11 @@ fn at_once(driven: &Driven) -> usize {
 
 /// The loops beside one, as agents are told of them.
 fn neighbours(board: &Board, this: &LoopId) -> Vec<Neighbour> {
-    let neighbour = |(loop_id, worked): (&LoopId, &Worked)| {
-        Neighbour {
-            name: loop_id.to_string(),
-            status: Status::for_others(&worked.state),
-            title: worked.title.clone(),
-            iteration: worked.state.tally.iteration,
-        }
+    let neighbour = |(loop_id, worked): (&LoopId, &Worked)| Neighbour {
+        name: loop_id.to_string(),
+        status: Status::for_others(&worked.state),
+        title: worked.title.clone(),
+        iteration: worked.state.tally.iteration,
     };
     let looked_at = this.of_checkpoint().map(|(of, _)| of);
     let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();
