@@ -170,9 +170,9 @@ impl Settings {
         self.written.landing.value
     }
 
-    /// Where reviewers work that do not say so themselves.
-    pub fn review_workspace(&self) -> ReviewWorkspace {
-        self.written.review_workspace.value
+    /// Where reviewers work that do not say so themselves; none where nobody says.
+    pub fn review_workspace(&self) -> Option<ReviewWorkspace> {
+        self.written.review_workspace.as_ref().map(|set| set.value)
     }
 
     /// When agents go on in sessions that they had.

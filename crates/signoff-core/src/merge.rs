@@ -114,6 +114,8 @@ pub struct SeatResult {
     pub verdict: Verdict,
     pub confidence: Confidence,
     pub summary: String,
+    /// What the reviewer took to be asked for.
+    pub interpreted_intent: Option<String>,
 }
 
 /// A finding in its place of the merged order.
@@ -264,11 +266,13 @@ fn seats(reviews: &[Review]) -> Vec<SeatResult> {
             verdict: review.verdict.clone(),
             confidence: review.confidence,
             summary: review.summary.clone(),
+            interpreted_intent: review.interpreted_intent.clone(),
         })
         .collect();
     // Two reviews under one name must not make the result depend on which came first.
     seats.sort_by_cached_key(|seat| {
-        let rest = (seat.kind, format!("{:?}", seat.verdict), seat.confidence.word(), seat.summary.clone());
+        let said = (seat.summary.clone(), seat.interpreted_intent.clone());
+        let rest = (seat.kind, format!("{:?}", seat.verdict), seat.confidence.word(), said);
         (seat_rank(seat.kind), seat.reviewer.clone(), rest)
     });
     seats

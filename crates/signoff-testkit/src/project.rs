@@ -66,7 +66,9 @@ impl Project {
             (true, false) => "sandbox_writers = false\n",
             (true, true) => "",
         };
-        self.env.write("signoff.toml", format!("{sandbox}{more}\n{agent}"));
+        // Most stories are told of reviewers in the worktree itself.
+        let shared = if more.contains("review_workspace =") { "" } else { "review_workspace = \"shared\"\n" };
+        self.env.write("signoff.toml", format!("{sandbox}{shared}{more}\n{agent}"));
         self.commit("Configure");
     }
 

@@ -50,7 +50,8 @@ pub struct AssignedReviewer {
     pub kind: ReviewerKind,
     pub contract: Contract,
     pub require_nonce: bool,
-    pub workspace: ReviewWorkspace,
+    /// None where nobody says: whoever is told to run tests has a copy.
+    pub workspace: Option<ReviewWorkspace>,
     /// The file that takes the place of the built-in prompt.
     pub prompt: Option<String>,
     pub agent: Agent,
@@ -194,7 +195,7 @@ impl Settings {
                 .map(|set| set.value)
                 .or_else(|| gate.and_then(|gate| gate.require_nonce))
                 .unwrap_or_else(|| agent.kind.echoes_nonces() && known.contract != Contract::Tool),
-            workspace: settings.review_workspace.map_or(self.review_workspace(), |set| set.value),
+            workspace: settings.review_workspace.map_or(self.review_workspace(), |set| Some(set.value)),
             prompt: text(&settings.prompt),
             model: model(wanted, &assigned, &agent),
             timeout: own.unwrap_or_else(|| self.timeout(said, told, &agent)),

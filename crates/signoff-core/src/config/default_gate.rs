@@ -111,7 +111,7 @@ impl Settings {
             kind: known.kind,
             contract: known.contract,
             require_nonce: false,
-            workspace: ReviewWorkspace::Copy,
+            workspace: Some(ReviewWorkspace::Copy),
             prompt: None,
             model: None,
             timeout: self.timeout(said, told, &agent),

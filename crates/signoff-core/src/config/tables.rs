@@ -40,8 +40,9 @@ table! {
         no_ask: Setting<bool> = Setting::built_in(false),
         /// How signed-off work lands: with a merge commit, or with the same changes on top.
         landing: Setting<LandBy> = Setting::built_in(LandBy::Merge),
-        /// Where reviewers work: in the loop's worktree, or in a throw-away copy each.
-        review_workspace: Setting<ReviewWorkspace> = Setting::built_in(ReviewWorkspace::Shared),
+        /// Where reviewers work: in the loop's worktree, or in a throw-away copy each. Without it, those have a copy that
+        /// are told to run tests.
+        review_workspace: Option<Setting<ReviewWorkspace>> = None,
         /// When an agent goes on in the session it had: "fresh", never; "retry", where it was cut off; "fix", also when it
         /// fixes what it wrote.
         sessions: Setting<Resuming> = Setting::built_in(Resuming::Retry),

@@ -85,7 +85,7 @@ fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
          review_workspace = \"copy\"\nrequire_nonce = true\nprompt = \"ours.md\"\ncontract = \"auto\"\n"
     ));
     let assigned = Asked::of(&settings).reviewer("general").unwrap();
-    assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", ReviewWorkspace::Copy));
+    assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", Some(ReviewWorkspace::Copy)));
     assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
     assert_eq!(assigned.contract.word(), "auto");
 }

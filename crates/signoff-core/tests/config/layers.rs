@@ -29,7 +29,7 @@ fn without_any_file_the_built_in_values_hold() {
     assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &Store::Sqlite));
     assert_eq!((settings.no_ask(), settings.sandbox()), (false, Sandbox::On));
     assert_eq!(settings.landing(), LandBy::Merge);
-    assert_eq!(settings.review_workspace(), ReviewWorkspace::Shared);
+    assert_eq!(settings.review_workspace(), None);
     let limits = settings.limits();
     assert_eq!((limits.attempt, limits.silence), (Span::minutes(60), Span::minutes(10)));
     assert_eq!((limits.grace.seconds, limits.task.max_cost_micro_usd), (5, None));

@@ -71,7 +71,8 @@ fn every_kind_has_its_name_and_keys() {
     loop.budget_reached null
     loop.budget_refused {"attempt":4}
     loop.resumed {"hold":{"rate_limit":{"until":"1970-01-01T00:00:00Z"}}}
-    loop.checkpoint_ended {"findings":[]}
+    loop.checkpoint_began {"number":2}
+    loop.checkpoint_ended {"findings":[],"number":2}
     loop.landing_granted null
     loop.head_moved {"head":{"commit":"c1","tree":"t1"}}
     loop.person_answered {"question":1,"choice":"continue","by":"ann"}

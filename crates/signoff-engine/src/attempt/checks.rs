@@ -53,7 +53,7 @@ pub fn of_reviewer(
         return Ok(Err(Unstarted::Failed(none.to_owned())));
     }
     let terms = (reviewer.timeout, environment::of(task, &dir, &Told::default()));
-    let launch = match reviewer.workspace {
+    let launch = match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
         ReviewWorkspace::Shared => launch_of(shop, &dir, (Path::new(&task.place.worktree), &list), terms)?,
         ReviewWorkspace::Copy => {
             let (_, copy) = copied::make(shop, task, (&reviewer.name, commit))?;

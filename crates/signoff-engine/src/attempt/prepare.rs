@@ -11,6 +11,7 @@ use signoff_core::grant::Grant;
 use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
 use signoff_core::machine::{JobKind, Scope};
+use signoff_core::prompt::Depth;
 use signoff_core::review::Bar;
 use signoff_core::steering::files_with;
 use signoff_core::workflow::Role;
@@ -177,7 +178,8 @@ fn prepare_review(
         return Ok(Err(Unstarted::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
     }
     // A copy is made of the commit alone.
-    let shares = assigned.workspace == ReviewWorkspace::Shared;
+    let workspace = assigned.workspace.unwrap_or_else(|| workspace_for(task));
+    let shares = workspace == ReviewWorkspace::Shared;
     if let Some(file) = shares.then(|| planted(shop, task, &assigned.agent)).transpose()?.flatten() {
         let file = format!("`{file}`, which is new in the worktree");
         return Ok(Err(Unstarted::Failed(would_run(&assigned, &file))));
@@ -192,7 +194,7 @@ fn prepare_review(
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };
-    let copy = match assigned.workspace {
+    let copy = match workspace {
         ReviewWorkspace::Copy => Some(copied::make(shop, task, (name, commit))?),
         ReviewWorkspace::Shared => None,
     };
@@ -259,6 +261,17 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
         Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => {
             None
         }
+    }
+}
+
+/// A reviewer that is told to run tests needs a place where it can. Who judges a document runs nothing.
+fn workspace_for(task: &Assignment) -> ReviewWorkspace {
+    let planning = matches!(task.part, Some(Part::Planning { .. }));
+    let runs = task.gate().is_some_and(|gate| gate.depth >= Depth::Standard);
+    if runs && !planning && task.judged_document().is_none() {
+        ReviewWorkspace::Copy
+    } else {
+        ReviewWorkspace::Shared
     }
 }
 

@@ -93,6 +93,9 @@ fn cycle(cycle: &Cycle) -> String {
     for line in table(cycle.reviews.iter().map(review).collect()) {
         out.push_str(&format!("  {line}\n"));
     }
+    for line in cycle.reviews.iter().filter_map(intent) {
+        out.push_str(&format!("  {line}\n"));
+    }
     for (number, line) in (1..).zip(issues(&cycle.merged)) {
         out.push_str(&format!("  {number}. {line}\n"));
     }
@@ -106,6 +109,12 @@ fn cycle(cycle: &Cycle) -> String {
 fn noted(SourcedNote { source, note }: &SourcedNote) -> String {
     let place = place(note.file.as_deref(), note.line);
     format!("note by {}:{place} {}", cut(source.as_str(), 40), cut(&note.description, SENTENCE))
+}
+
+/// `intent by general: a login that keeps its session`, where the reviewer says what it took to be asked for.
+fn intent(review: &ReviewLine) -> Option<String> {
+    let intent = review.interpreted_intent.as_deref()?;
+    Some(format!("intent by {}: {}", cut(&review.reviewer, 40), cut(intent, SENTENCE)))
 }
 
 fn review(review: &ReviewLine) -> Vec<String> {

@@ -18,7 +18,6 @@ fn every_setting_is_shown_with_its_origin() {
     store = "sqlite"                                           # built in
     no_ask = false                                             # built in
     landing = "merge"                                          # built in
-    review_workspace = "shared"                                # built in
     sessions = "retry"                                         # built in
     sandbox = false                                            # ~/.config/signoff/config.toml:1
     sandbox_writers = true                                     # built in

@@ -312,3 +312,22 @@ fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
         assert_eq!(shown["ledger"][0]["file"], "f.txt", "{shown:#}");
     }
 }
+
+/// Nothing is said about it here: at the depth that reviews have by default, reviewers are told to run tests.
+#[test]
+fn a_reviewer_that_is_told_to_run_tests_has_a_copy_to_run_them_in() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let works = Rule::role("implement").write("auth.txt", "login\n").say("Done.\n");
+        let tests = Rule::role("review").shell("touch built.o && rm auth.txt");
+        script.rule(works).rule(tests.say("**Verdict: APPROVED**\n"))
+    });
+    project.configure("# review_workspace = as built in\n");
+    project.run(&["add", "Log in", "-a"]);
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let calls = project.calls();
+    let prompt = &calls.of_role("review").next().expect("a review").prompt;
+    assert!(prompt.contains("Actually RUN relevant tests and show output"), "{prompt}");
+    assert!(prompt.contains("-copy-"), "{prompt}");
+    assert!(!output.stdout.contains("built.o"), "{output}");
+}

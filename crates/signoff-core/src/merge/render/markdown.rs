@@ -27,6 +27,9 @@ fn seat(out: &mut String, seat: &SeatResult) {
     }
     out.push_str(&reason(seat).map(|reason| format!(" - {}", inline(&reason))).unwrap_or_default());
     out.push('\n');
+    seat.interpreted_intent
+        .iter()
+        .for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
     paragraph(out, "- ".len(), "", &seat.summary);
 }
 

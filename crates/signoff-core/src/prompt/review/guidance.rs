@@ -55,7 +55,7 @@ pub(super) fn sections(pieces: &mut Pieces, context: &ReviewContext<'_>) {
     if context.depth >= Depth::Standard && whole {
         pieces.add(intent_analysis(&context.subject));
     }
-    if context.depth >= Depth::Deep {
+    if context.depth >= Depth::Standard {
         pieces.add(iron_law(context));
     }
     if context.depth >= Depth::Comprehensive && whole {
