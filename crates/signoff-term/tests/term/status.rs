@@ -371,14 +371,14 @@ fn a_run_without_tasks_is_told_too() {
     ");
     insta::assert_snapshot!(both(&[], &[run(3, "failed", "done", (None, 2))], &[]), @"
     Needs attention:
-      ✗ run 3 SPEC␛[31m.md: failed
+      ✗ run 3 SPEC␛[31m.md: final review failed
           its reviews are .signoff/reviews/*-run-3-*
-          what landed is on signoff/run-3: signoff land
+          signoff retry run-3, or signoff edit run-3 --verdict APPROVED --reason TEXT
     ----
     Runs:
-      ✗ run 3 SPEC␛[31m.md: failed
+      ✗ run 3 SPEC␛[31m.md: final review failed
           its reviews are .signoff/reviews/*-run-3-*
-          what landed is on signoff/run-3: signoff land
+          signoff retry run-3, or signoff edit run-3 --verdict APPROVED --reason TEXT
     ");
     insta::assert_snapshot!(both(&[], &[run(3, "failed", "done", (None, 0))], &[]), @"
     Needs attention:
