@@ -236,6 +236,7 @@ pub fn failed(step: &Step, failure: &Failure, goes_on: bool) -> Vec<Line> {
             format!("Reviewer {name} failed: {how}{}", again(step, goes_on))
         }
         Stage::Checking { .. } => format!("Checks could not run: {how}"),
+        Stage::Fixing { .. } if place::is_slot(step.policy) => format!("Fix failed: {how}"),
         Stage::Fixing { .. } => format!("Improvement failed: {how}"),
         Stage::Combining { .. } => format!("The fixes could not be put together: {how}"),
         Stage::Landing { .. } => format!("Landing failed: {how}"),

@@ -22,12 +22,12 @@ fn a_reviewer_that_fails_fails_the_slot() {
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: INCONCLUSIVE - general: exit code 3
-    ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/3] Implementing...
+      #1 b-1 [1/3] Implementation complete
+      #1 b-1 [1/3] Running review...
+      #1 b-1 [1/3] Review: INCONCLUSIVE - general: exit code 3
+    ✗ Task #1 (b-1) failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 3
@@ -42,14 +42,14 @@ fn a_fixer_that_fails_fails_the_slot() {
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: CHANGES_REQUESTED - work.txt lacks a check
-      [2/3] Improving...
-      [2/3] Improvement failed: exit code 4
-    ✗ Task #1 failed: the fixer failed (fixer_failed)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/3] Implementing...
+      #1 b-1 [1/3] Implementation complete
+      #1 b-1 [1/3] Running review...
+      #1 b-1 [1/3] Review: drift - work.txt lacks a check
+      #1 b-1 [fix 1/2] Fixing...
+      #1 b-1 [fix 1/2] Fix failed: exit code 4
+    ✗ Task #1 (b-1) failed: the fixer failed (fixer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -63,12 +63,12 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
-    ✗ Task #1 failed: a review could not be understood (unclear_review)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/3] Implementing...
+      #1 b-1 [1/3] Implementation complete
+      #1 b-1 [1/3] Running review...
+      #1 b-1 [1/3] Review: INCONCLUSIVE - general: there is no JSON object with a `verdict` key
+    ✗ Task #1 (b-1) failed: a review could not be understood (unclear_review)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -82,10 +82,10 @@ fn an_implementer_that_fails_is_not_reviewed() {
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      [1/3] Implementing...
-      [1/3] Implementation failed: exit code 1
-    ✗ Task #1 failed: the implementer failed (implementer_failed)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/3] Implementing...
+      #1 b-1 [1/3] Implementation failed: exit code 1
+    ✗ Task #1 (b-1) failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 1
     ");
@@ -100,19 +100,19 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      [1/3] Implementing...
-      [1/3] Implementation complete
-      [1/3] Running review...
-      [1/3] Review: CHANGES_REQUESTED - work.txt lacks a check
-      [2/3] Improving...
-      [2/3] Running review...
-      [2/3] Review: CHANGES_REQUESTED - work.txt lacks a check
-      [3/3] Improving...
-      [3/3] Running review...
-      [3/3] Review: CHANGES_REQUESTED - work.txt lacks a check
-    Max review cycles (3) reached without approval
-    ✗ Task #1 failed: the review cycles are used up (cycles_exhausted)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/3] Implementing...
+      #1 b-1 [1/3] Implementation complete
+      #1 b-1 [1/3] Running review...
+      #1 b-1 [1/3] Review: drift - work.txt lacks a check
+      #1 b-1 [fix 1/2] Fixing...
+      #1 b-1 [2/3] Running review...
+      #1 b-1 [2/3] Review: drift - work.txt lacks a check
+      #1 b-1 [fix 2/2] Fixing...
+      #1 b-1 [3/3] Running review...
+      #1 b-1 [3/3] Review: drift - work.txt lacks a check
+    #1 b-1 Max review cycles (3) reached without approval
+    ✗ Task #1 (b-1) failed: the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -153,16 +153,16 @@ fn after_a_failure_nothing_new_is_begun() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 1
     --- stdout
-    Running task #1: One
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (not reviewed)
-    Running task #2: Two
-      Implementing...
-      Implementation failed: exit code 1
-    ✗ Task #2 failed: the implementer failed (implementer_failed)
+    Running task #1 (b-1): One
+      #1 b-1 Implementing...
+      #1 b-1 Implementation complete
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (not reviewed)
+    Running task #2 (b-2): Two
+      #2 b-2 Implementing...
+      #2 b-2 Implementation failed: exit code 1
+    ✗ Task #2 (b-2) failed: the implementer failed (implementer_failed)
         Look at it: signoff show 2; go on: signoff retry 2
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
         What landed is on signoff/run-1
@@ -203,14 +203,14 @@ fn an_agent_may_say_that_there_is_no_more() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
     exit 0
     --- stdout
-    Running task #1: One
-      [1/6] Implementing...
-      [1/6] Implementation complete
-      [1/6] Running review...
-      [1/6] Review: APPROVED
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (APPROVED after 1 cycle)
+    Running task #1 (b-1): One
+      #1 b-1 [1/6] Implementing...
+      #1 b-1 [1/6] Implementation complete
+      #1 b-1 [1/6] Running review...
+      #1 b-1 [1/6] Review: pass
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (APPROVED after 1 cycle)
     --- stderr
     An agent says that there are no more tasks: no new one is picked
     ");
@@ -257,7 +257,7 @@ fn a_run_that_is_approved_in_the_end_lands_as_was_wished() {
       [1/6] Implementing...
       [1/6] Implementation complete
       [1/6] Running review...
-      [1/6] Review: APPROVED
+      [1/6] Review: pass
       Landing...
       Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)

@@ -23,22 +23,22 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
     exit 0
     --- stdout
-    Running task #1: Add a greeting
-      [1/6] Implementing...
-      [1/6] Implementation complete
-      [1/6] Running review...
-      [1/6] Review: APPROVED
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (APPROVED after 1 cycle)
-    Running task #2: Add a farewell
-      [1/6] Implementing...
-      [1/6] Implementation complete
-      [1/6] Running review...
-      [1/6] Review: APPROVED
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #2 completed (APPROVED after 1 cycle)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/6] Implementing...
+      #1 b-1 [1/6] Implementation complete
+      #1 b-1 [1/6] Running review...
+      #1 b-1 [1/6] Review: pass
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (APPROVED after 1 cycle)
+    Running task #2 (b-2): Add a farewell
+      #2 b-2 [1/6] Implementing...
+      #2 b-2 [1/6] Implementation complete
+      #2 b-2 [1/6] Running review...
+      #2 b-2 [1/6] Review: pass
+      #2 b-2 Landing...
+      #2 b-2 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #2 (b-2) completed (APPROVED after 1 cycle)
     ✓ Run 1 is through, all approved: 2 tasks, 2 completed
         It is on signoff/run-1; signoff land brings it to the default branch
     ");
@@ -73,12 +73,12 @@ fn without_review_nobody_looks() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stdout
-    Running task #1: Add a greeting
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (not reviewed)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 Implementing...
+      #1 b-1 Implementation complete
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (not reviewed)
     ");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
@@ -111,17 +111,17 @@ fn what_drifts_is_fixed_and_reviewed_again() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "--review"])), @"
     exit 0
     --- stdout
-    Running task #1: Add a greeting
-      [1/6] Implementing...
-      [1/6] Implementation complete
-      [1/6] Running review...
-      [1/6] Review: CHANGES_REQUESTED - work.txt lacks a check
-      [2/6] Improving...
-      [2/6] Running review...
-      [2/6] Review: APPROVED
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (APPROVED after 2 cycles)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 [1/6] Implementing...
+      #1 b-1 [1/6] Implementation complete
+      #1 b-1 [1/6] Running review...
+      #1 b-1 [1/6] Review: drift - work.txt lacks a check
+      #1 b-1 [fix 1/5] Fixing...
+      #1 b-1 [2/6] Running review...
+      #1 b-1 [2/6] Review: pass
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (APPROVED after 2 cycles)
     ");
     let calls = project.calls();
     let again = &calls.of_role("review").nth(1).unwrap().prompt;
@@ -172,24 +172,24 @@ fn a_file_of_the_tracker_is_only_read() {
     insta::assert_snapshot!(said(&without_a_program(&project, "run beads -j 1")), @"
     exit 0
     --- stdout
-    Running task #1: Second
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (not reviewed)
-    Running task #2: First
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #2 completed (not reviewed)
-    Running task #3: Third
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #3 completed (not reviewed)
+    Running task #1 (b-2): Second
+      #1 b-2 Implementing...
+      #1 b-2 Implementation complete
+      #1 b-2 Landing...
+      #1 b-2 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-2) completed (not reviewed)
+    Running task #2 (b-1): First
+      #2 b-1 Implementing...
+      #2 b-1 Implementation complete
+      #2 b-1 Landing...
+      #2 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #2 (b-1) completed (not reviewed)
+    Running task #3 (b-3): Third
+      #3 b-3 Implementing...
+      #3 b-3 Implementation complete
+      #3 b-3 Landing...
+      #3 b-3 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #3 (b-3) completed (not reviewed)
     ✓ Run 1 is through, not all approved: 3 tasks, 3 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
@@ -262,12 +262,12 @@ fn a_bead_that_is_opened_again_becomes_a_new_task() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stdout
-    Running task #2: Add a greeting
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-2 as [COMMIT]
-    ✓ Task #2 completed (not reviewed)
+    Running task #2 (b-1): Add a greeting
+      #2 b-1 Implementing...
+      #2 b-1 Implementation complete
+      #2 b-1 Landing...
+      #2 b-1 Landed on signoff/run-2 as [COMMIT]
+    ✓ Task #2 (b-1) completed (not reviewed)
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
     assert_eq!(project.run(&["doctor"]).code, Some(0));
@@ -383,7 +383,7 @@ fn the_queue_fills_slots_too() {
       [1/6] Implementing...
       [1/6] Implementation complete
       [1/6] Running review...
-      [1/6] Review: APPROVED
+      [1/6] Review: pass
       Landing...
       Landed on signoff/run-1 as [COMMIT]
     ✓ Task #1 completed (APPROVED after 1 cycle)
@@ -552,12 +552,12 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 1
     --- stdout
-    Running task #1: Add a greeting
-      Implementing...
-      Implementation complete
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (not reviewed)
+    Running task #1 (b-1): Add a greeting
+      #1 b-1 Implementing...
+      #1 b-1 Implementation complete
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (not reviewed)
     --- stderr
     error: `bd close b-1` failed (exit 1): the disk is full
     hint: type `bd close b-1` yourself at the top of the main checkout; once it works, `signoff run --resume` goes on
