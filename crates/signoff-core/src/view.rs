@@ -246,7 +246,8 @@ impl RunView {
     /// A row under its name, with what its checkpoint reviews used.
     fn whole(&self, row: LoopView) -> LoopView {
         let looks = |loop_id: &LoopId| loop_id.of_checkpoint().is_some_and(|(of, _)| of == row.id);
-        let after = self.loops.range(&row.id..).take_while(|(id, _)| id.as_str().starts_with(row.id.as_str()));
+        let after =
+            self.loops.range(&row.id..).take_while(|(id, _)| id.as_str().starts_with(row.id.as_str()));
         let used = after.filter(|(loop_id, _)| looks(loop_id)).flat_map(|(_, fold)| fold.usage.values());
         let usage = used.fold(row.usage, |sum, one| sum.plus(*one));
         self.named(LoopView { usage, ..row })

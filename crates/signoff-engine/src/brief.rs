@@ -339,8 +339,7 @@ fn is_again(task: &Assignment) -> bool {
 /// Whether the gate was at work in another program before.
 fn was_begun_elsewhere(task: &Assignment) -> bool {
     let here = (task.job.pass, task.job.phase, 0);
-    let found =
-        |round: &Round| round.checkpoint.is_none() && (round.pass, round.phase, round.cycle) == here;
+    let found = |round: &Round| round.checkpoint.is_none() && (round.pass, round.phase, round.cycle) == here;
     task.state.ledger.entries().iter().any(|entry| entry.seen.iter().any(found))
 }
 

@@ -47,7 +47,9 @@ pub fn ended(this: &mut Loop, findings: Vec<Finding>, number: Option<u32>, polic
 
 /// A loop that was signed off is sent back where something blocks it. A person's word stands.
 fn go_on(this: &mut Loop, policy: &Policy) {
-    let (Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. }) = &this.stage else { return };
+    let (Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. }) = &this.stage else {
+        return;
+    };
     if !matches!(outcome, Outcome::Accepted { .. }) && is_sent_back(this, policy) {
         return;
     }

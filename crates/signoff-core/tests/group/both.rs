@@ -74,7 +74,8 @@ fn nothing_lands_with_a_blocking_finding(drive: &Drive) {
         let workflow = &drive.policy.workflow;
         let gate = workflow.first_gate().and_then(|phase| phase.judge());
         let (Some(Outcome::Approved { .. }), Some(judge)) = (landing.or(done), gate) else { continue };
-        let here = |entry: &&Entry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
+        let here =
+            |entry: &&Entry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
         let open: Vec<_> = this.ledger.open(judge.gate.fail_on).filter(here).collect();
         assert!(open.is_empty(), "{loop_id} lands with {open:?} open");
     }

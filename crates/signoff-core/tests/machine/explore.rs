@@ -54,7 +54,13 @@ impl Explored {
 
 /// Visits every state. `check` sees each step once.
 pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> Explored {
-    let first = Node { state: Loop::default(), patience, approved: BTreeMap::new(), late: BTreeMap::new(), parent: None };
+    let first = Node {
+        state: Loop::default(),
+        patience,
+        approved: BTreeMap::new(),
+        late: BTreeMap::new(),
+        parent: None,
+    };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);

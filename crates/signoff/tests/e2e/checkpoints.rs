@@ -208,7 +208,11 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
     let issues = "select i.loop_id, i.task_id is null, i.description, i.state from review_issues i \
                   where i.description like 'the migration%'";
     assert_eq!(query(&project, issues), "2|1|the migration deletes the users table|fixed");
-    assert_eq!(output.stdout.matches("Checkpoint review: 1 finding, which reopens the task").count(), 1, "{output}");
+    assert_eq!(
+        output.stdout.matches("Checkpoint review: 1 finding, which reopens the task").count(),
+        1,
+        "{output}"
+    );
     assert!(output.stdout.contains("Checkpoint review of #1, #2: 1 finding\n"), "{output}");
     assert!(!output.stdout.contains("nothing found"), "{output}");
 }
