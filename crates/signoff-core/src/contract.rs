@@ -158,14 +158,27 @@ fn candidates(
     message: &message::Message<'_>,
     ask: &Ask,
 ) -> Result<(Vec<binding::Candidate>, &'static str), Violation> {
-    Ok(match contract {
-        Contract::Markdown => (markdown::candidates(message, ask)?, markdown::NOTHING),
-        Contract::Json => (json::candidates(message, ask)?, json::NOTHING),
-        Contract::Xml => (xml::candidates_or_prefix(message, ask)?, xml::NOTHING),
-        Contract::Prefix => (prefix::candidates(message, ask)?, prefix::NOTHING),
-        Contract::Severity => (severity::candidates(message, ask)?, severity::NOTHING),
-        Contract::Tool | Contract::Auto => (Vec::new(), auto::NOTHING),
-    })
+    let found = match contract {
+        Contract::Markdown => markdown::candidates(message, ask)?,
+        Contract::Json => json::candidates(message, ask)?,
+        Contract::Xml => xml::candidates_or_prefix(message, ask)?,
+        Contract::Prefix => prefix::candidates(message, ask)?,
+        Contract::Severity => severity::candidates(message, ask)?,
+        Contract::Tool | Contract::Auto => Vec::new(),
+    };
+    Ok((found, nothing(contract)))
+}
+
+/// What is said of a message in which a contract finds nothing at all.
+fn nothing(contract: Contract) -> &'static str {
+    match contract {
+        Contract::Markdown => markdown::NOTHING,
+        Contract::Json => json::NOTHING,
+        Contract::Xml => xml::NOTHING,
+        Contract::Prefix => prefix::NOTHING,
+        Contract::Severity => severity::NOTHING,
+        Contract::Tool | Contract::Auto => auto::NOTHING,
+    }
 }
 
 /// The first key that stands twice in one object of a JSON text. Whoever reads such an object keeps one of the two

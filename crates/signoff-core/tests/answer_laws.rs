@@ -166,10 +166,12 @@ fn quoted_refusals_and_commentary_are_harmless() {
         "\n```\n**Verdict: CHANGES_REQUESTED**\n```",
         "\n```json\n{\"verdict\":\"drift\",\"followUpPrompt\":\"no\"}\n```",
         "- [Minor] src/cart.py:6 a longer name would help",
-        "**Verdict: APPROVED**",
+        "I say it again:\n\n**Verdict: APPROVED**\n",
     ];
     for text in harmless {
         for (contract, approval) in approvals(NONCE) {
+            // Capitals of two blocks that touch may be one word.
+            let approval = if approval.ends_with("ISSUES") { approval + "\n" } else { approval };
             let after = joined(&[&approval, text]);
             let result = read_split(contract, &after, &ask(true));
             assert!(approves(&result), "{contract:?} {result:?}:\n{}", after.text);

@@ -110,11 +110,14 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     let (before, after) = message.text().split_at(seam);
     let (Some(last), Some(next)) = (before.chars().next_back(), after.chars().next()) else { return false };
     let spaced = last.is_whitespace() || next.is_whitespace();
+    // A capital after a small letter begins a sentence; other letters that touch may be one word.
+    let word =
+        last.is_alphanumeric() && next.is_alphanumeric() && !(next.is_uppercase() && !last.is_uppercase());
     let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
     // The header of a hunk is what makes its lines a diff.
     let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
-    if spaced || closes || markup || header || message.is_inside_json(seam) {
+    if spaced || word || closes || markup || header || message.is_inside_json(seam) {
         return false;
     }
     match message.outline().shown_across(seam) {

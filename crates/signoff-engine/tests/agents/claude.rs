@@ -49,9 +49,7 @@ fn what_its_own_agents_use_is_counted() {
     delegated
     delegated
     ---
-    message: delegated
-
-    delegated
+    message: delegateddelegated
     session: 31c54b13-62d5-48a0-9523-85a0689aae87
     spent by claude-sonnet-4-5: 4000 in (0 cached, 0 written), 200 out, 15000 µ$
     found the server for reports: false

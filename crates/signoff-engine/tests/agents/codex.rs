@@ -140,9 +140,7 @@ fn what_a_reviewer_may_not_do_is_told() {
     hooking2
     All attempts done.
     ---
-    message: hooking
-
-    hooking2
+    message: hookinghooking2
 
     All attempts done.
     session: 01a1e2b5-6313-7cd2-b61d-133f7bc53d9b
