@@ -214,6 +214,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Pending, _) => format!("signoff work {id}"),
         (Status::InProgress, _) if scene.is_left(task) => go_on(task, scene),
         (Status::InProgress | Status::Waiting, _) => format!("signoff logs {id} -f"),
+        (Status::Completed, Some("exhausted")) if task.reason.as_deref() == Some("unclear_review") => {
+            format!("signoff show {id}, then signoff retry {id}")
+        }
         (Status::Completed, Some("exhausted")) => {
             format!(
                 "signoff show {id}, then signoff improve {id} --review or signoff edit {id} --verdict APPROVED"

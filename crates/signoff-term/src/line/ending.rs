@@ -165,6 +165,9 @@ fn next(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
             None
         }
         Outcome::CompletedWithIssues => Some(format!("Look at it: signoff show {task}")),
+        Outcome::Exhausted if ending.reason == Some(Reason::UnclearReview) => {
+            Some(format!("Look at it: signoff show {task}; ask again: signoff retry {task}"))
+        }
         Outcome::Exhausted => {
             Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
         }

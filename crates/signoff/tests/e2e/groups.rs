@@ -839,6 +839,7 @@ fn a_run_that_another_program_drives_is_told_of() {
         .task("1")
         .write("../../../../begun", "")
         .wait_for("../../../../go")
+        .write("task-1.txt", "work\n")
         .say("TASK_COMPLETE\n");
     let project = project(|script| content(developers(planners(script.rule(waits)))));
     let program = project.start(&["run", "SPEC.md"]);

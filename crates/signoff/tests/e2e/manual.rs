@@ -326,6 +326,7 @@ fn an_inconclusive_review_is_no_pass() {
     --- stderr
     Running task #2: Add user authentication
       [1/1] Running review...
+      [1/1] Review by general is unclear: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DIS…; trying again
       [1/1] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
     ✗ Task #2 failed: a review could not be understood (unclear_review)
         Look at it: signoff show 2; go on: signoff retry 2
@@ -346,6 +347,7 @@ fn an_inconclusive_review_is_no_pass() {
     ✗ Task #3 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 3; go on: signoff retry 3
     ");
+    project.env.write("new.txt", "not committed\n");
     insta::assert_snapshot!(project.run(&["review"]), @"
     exit 1
     --- stdout

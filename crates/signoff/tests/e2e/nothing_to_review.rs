@@ -59,7 +59,7 @@ fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(ended(&project, "1"), NOTHING);
-    assert_eq!(ended(&project, "2"), r#""pending" null null null"#);
+    assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
     // Nobody merges it by accident.
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
     // A person goes on without it.
@@ -86,7 +86,7 @@ fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(1), "{output}");
     assert_eq!(ended(&project, "1"), NOTHING);
-    assert_eq!(ended(&project, "2"), r#""pending" null null null"#);
+    assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
     let output = project.run(&["retry", "1"]);
     assert!(ended(&project, "1").contains("approved"), "{output}");
 }

@@ -69,10 +69,11 @@ fn a_discussion_stops_at_once() {
 }
 
 #[test]
-fn an_answer_without_a_verdict_requests_changes_and_goes_to_the_fixer_as_it_is() {
+fn an_answer_without_a_verdict_after_a_readable_one_goes_to_the_fixer_as_it_is() {
     let project = Project::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say("The passwords are stored in the clear!\n"))
+            .rule(Rule::role("review").cycle(1).say(&changes("more")))
+            .rule(Rule::role("review").cycle(2).say("The passwords are stored in the clear!\n"))
             .rule(Rule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
@@ -83,14 +84,18 @@ fn an_answer_without_a_verdict_requests_changes_and_goes_to_the_fixer_as_it_is()
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
-      [1/3] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
+      [1/3] Review: CHANGES_REQUESTED - more
       [2/3] Improving...
       [2/3] Running review...
-      [2/3] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 2 cycles)
+      [2/3] Review by general is unclear: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DIS…; trying again
+      [2/3] Review: INCONCLUSIVE - general: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict:…
+      [3/3] Improving...
+      [3/3] Running review...
+      [3/3] Review: APPROVED
+    ✓ Task #1 completed (APPROVED after 3 cycles)
     ");
     let calls = project.calls();
-    let fix = calls.of_role("fix").next().unwrap();
+    let fix = calls.of_role("fix").nth(1).unwrap();
     assert!(fix.prompt.contains("The passwords are stored in the clear!"), "{}", fix.prompt);
     let mut headings: Vec<&str> = fix.prompt.lines().filter(|line| line.starts_with("## ")).collect();
     headings.sort_unstable();
@@ -533,7 +538,7 @@ fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
     let project = with_review(&changes("not checked"));
     project.run(&["add", "Learn the id", "-a", "--max-cycles", "1"]);
     project.run(&["work", "2"]);
-    let finding = |task: &str| project.run(&["show", task, "--json"]).json()["findings"][0].clone();
+    let finding = |task: &str| project.run(&["show", task, "--json"]).json()["ledger"][0].clone();
     let id = finding("2")["id"].as_str().unwrap_or_default().to_owned();
     let account = format!("I looked at it.\n\n- `{id}` refuted: line 1 is checked by the caller\n");
     project.set_agent(|script| {
