@@ -48,8 +48,8 @@ fn help_lists_the_commands() {
       stats          Show what all runs tell: reviews, reasons, reviewers, costs
       replay         Show a run once more
       answer         Answer an open question
-      retry          Go on with a task that failed or stopped
-      edit           Set the final verdict of a task, without a review
+      retry          Go on with a task, or with the final review of a run, that failed or stopped
+      edit           Set the final verdict of a task, or of a run's final review, without a review
       dispute        Say that a finding is wrong
       cancel         Call a task off
       merge          Bring an approved task into the default branch
@@ -79,7 +79,8 @@ fn help_lists_the_commands() {
           --json-events  Print every recorded fact as a line of JSON
           --plain        No colours, nothing drawn over
           --no-ask       Stop instead of asking
-          --strict       Exit with 3 if something needs attention
+          --lenient      Exit with 0 instead of 3 if a person is needed
+          --strict       Accepted for older scripts; changes nothing
       -q, --quiet        Say nothing but the data
       -v, --verbose      Say more
 
@@ -90,8 +91,8 @@ fn help_lists_the_commands() {
       signoff show 1
 
     Without a command it says what needs attention and what runs.
-    Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage, 3 with --strict: something needs
-    attention, 130 interrupted.
+    Exit codes: 0 everything requested is approved, 1 something failed, 2 wrong usage,
+    3 a person is needed (0 with --lenient), 130 interrupted.
     "#);
 }
 
@@ -131,7 +132,7 @@ fn every_command_says_what_it_is_for_and_shows_an_example() {
 #[test]
 fn help_of_a_command_tells_its_own_options_from_those_of_all() {
     insta::assert_snapshot!(test_env().run(&["retry", "--help"]).stdout, @"
-    Go on with a task that failed or stopped
+    Go on with a task, or with the final review of a run, that failed or stopped
 
     It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews
     or attempts is granted one more.
@@ -140,7 +141,7 @@ fn help_of_a_command_tells_its_own_options_from_those_of_all() {
 
     Arguments:
       <ID>
-              The task
+              The task, or `run-N` for the final review of a run
 
     Options:
           --queue
@@ -162,8 +163,11 @@ fn help_of_a_command_tells_its_own_options_from_those_of_all() {
           --no-ask
               Stop instead of asking
 
+          --lenient
+              Exit with 0 instead of 3 if a person is needed
+
           --strict
-              Exit with 3 if something needs attention
+              Accepted for older scripts; changes nothing
 
       -q, --quiet
               Say nothing but the data

@@ -158,7 +158,7 @@ fn after_a_failure_nothing_new_is_begun() {
       Implementation complete
       Landing...
       Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     Running task #2: Two
       Implementing...
       Implementation failed: exit code 1
