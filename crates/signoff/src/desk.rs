@@ -243,8 +243,9 @@ pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
     if !settings.checks().is_empty() {
         return settings;
     }
-    let base = repository.default_branch().ok().and_then(|branch| repository.head_of(&branch).ok().flatten());
-    let found = base.and_then(|head| detect::checks_at(repository, &head.commit, detect::is_installed).ok());
+    let tip = |branch: String| Tips::of(repository.root()).of_branch(&branch, &persons_git());
+    let base = repository.default_branch().ok().and_then(tip).map(Commit::new);
+    let found = base.and_then(|base| detect::checks_at(repository, &base, detect::is_installed).ok());
     let found = found.unwrap_or_default().checks;
     settings.with_found_checks(found.into_iter().map(|one| (one.name, one.command)).collect())
 }

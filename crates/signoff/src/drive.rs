@@ -318,8 +318,10 @@ impl Came {
             all.iter().any(|row| of_run(row, run) && !self.is_moved(row.id) && failed(row))
         };
         let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
-        let mut runs = self.summary.runs.iter();
-        Ok(runs.find(|(run, stage)| stopped(stage) && at_issue(*run)).map(|(_, stage)| stage))
+        let runs = || self.summary.runs.iter().filter(|(run, _)| at_issue(*run)).map(|(_, stage)| stage);
+        // What the last look at a run left open needs a person, though each of its tasks is approved.
+        let noted = |stage: &&RunStage| matches!(stage, RunStage::Done(RunOutcome::Attention));
+        Ok(runs().find(|stage| stopped(stage)).or_else(|| runs().find(noted)))
     }
 
     /// Tells the exit code, and with `--json` what came of it.

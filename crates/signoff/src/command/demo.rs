@@ -45,7 +45,8 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         super::status::print(&*Bench::at(&place)?.store, console)?;
         console.note(&format!("Look around: cd {} && signoff show 1", place.display()));
     }
-    Ok(exit)
+    // The demo ends with a discussion, and shows just that.
+    Ok(if exit == Exit::Attention { Exit::Done } else { exit })
 }
 
 fn make_project(place: &Path) -> Result<(), Failure> {

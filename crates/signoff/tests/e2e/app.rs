@@ -79,7 +79,8 @@ fn help_lists_the_commands() {
           --json-events  Print every recorded fact as a line of JSON
           --plain        No colours, nothing drawn over
           --no-ask       Stop instead of asking
-          --strict       Exit with 3 if something needs attention
+          --lenient      Exit with 0 instead of 3 if a person is needed
+          --strict       Accepted for older scripts; changes nothing
       -q, --quiet        Say nothing but the data
       -v, --verbose      Say more
 
@@ -90,8 +91,8 @@ fn help_lists_the_commands() {
       signoff show 1
 
     Without a command it says what needs attention and what runs.
-    Exit codes: 0 nothing failed, 1 something failed, 2 wrong usage, 3 with --strict: something needs
-    attention, 130 interrupted.
+    Exit codes: 0 everything requested is approved, 1 something failed, 2 wrong usage,
+    3 a person is needed (0 with --lenient), 130 interrupted.
     "#);
 }
 
@@ -162,8 +163,11 @@ fn help_of_a_command_tells_its_own_options_from_those_of_all() {
           --no-ask
               Stop instead of asking
 
+          --lenient
+              Exit with 0 instead of 3 if a person is needed
+
           --strict
-              Exit with 3 if something needs attention
+              Accepted for older scripts; changes nothing
 
       -q, --quiet
               Say nothing but the data

@@ -132,7 +132,7 @@ fn starting_over_is_offered_where_there_is_an_earlier_phase() {
     terminal.wait_for("› 3 stop");
     terminal.send(key::ENTER);
     let end = terminal.finish();
-    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+    assert_eq!((end.code, end.sane), (Some(3), true), "{end}");
     assert_eq!(task(&project, "1"), "\"completed\" \"MAX_CYCLES_REACHED\"");
     assert_eq!(project.calls().all().iter().filter(|call| call.start.role == "implement").count(), 2);
 }
@@ -162,7 +162,7 @@ fn what_is_left_for_later_stays_open() {
     let end = terminal.finish();
     assert!(end.sane);
     insta::assert_snapshot!(end, @"
-    exit 0
+    exit 3
     Running task #1: Log in
       [1/1] Implementing...
       [1/1] Implementation complete
@@ -195,7 +195,7 @@ fn one_question_follows_the_other() {
     terminal.wait_for("› 1 continue");
     terminal.send(key::ENTER);
     let end = terminal.finish();
-    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+    assert_eq!((end.code, end.sane), (Some(3), true), "{end}");
     assert_eq!(task(&project, first), "\"waiting\" null");
     assert_eq!(task(&project, second), "\"completed\" \"APPROVED\"");
 }
@@ -240,11 +240,11 @@ fn whoever_ends_it_the_terminal_is_given_back() {
 fn nobody_is_asked_who_does_not_want_to_be() {
     for (script, code) in [
         ("signoff work --no-ask", 1),
-        ("signoff work --plain", 0),
-        ("signoff work --quiet", 0),
-        ("signoff work --json-events", 0),
-        ("signoff work < /dev/null", 0),
-        ("signoff work 2> /dev/null", 0),
+        ("signoff work --plain", 3),
+        ("signoff work --quiet", 3),
+        ("signoff work --json-events", 3),
+        ("signoff work < /dev/null", 3),
+        ("signoff work 2> /dev/null", 3),
         ("signoff work | cat", 0),
     ] {
         let project = project();
@@ -261,7 +261,7 @@ fn a_job_in_the_background_asks_nobody() {
     let project = project();
     let script = "set -m; signoff work & wait $!; echo \"it ended with $?\"";
     let end = project.env.shell_on_terminal(script).finish();
-    assert!(end.screen.contains("it ended with 0"), "{end}");
+    assert!(end.screen.contains("it ended with 3"), "{end}");
     assert_eq!((end.sane, task(&project, "1")), (true, "\"waiting\" null".to_owned()), "{end}");
 }
 
@@ -307,7 +307,7 @@ fn keys_pressed_before_it_asks_answer_nothing() {
     let ticked = terminal.wait_until("a second", |now| now.text() != screen.text());
     terminal.wait_until("another one", |now| now.text() != ticked.text());
     terminal.send(key::ESC);
-    assert_eq!(terminal.finish().code, Some(0));
+    assert_eq!(terminal.finish().code, Some(3));
     assert_eq!(task(&project, "1"), "\"waiting\" null");
 }
 
@@ -330,5 +330,5 @@ fn a_small_terminal_is_enough() {
     terminal.send(key::ESC);
     let_go("");
     let end = terminal.finish();
-    assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
+    assert_eq!((end.code, end.sane), (Some(3), true), "{end}");
 }

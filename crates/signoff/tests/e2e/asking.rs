@@ -63,25 +63,25 @@ fn late() -> Project {
 fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
     let project = late();
     insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Login
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Reviewer code failed: timed out; trying again
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows what holds
       [1/3] Review: INCONCLUSIVE - code: timed out
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.code] timeout` gives it longer; `signoff config` shows what holds
       [1/3] Question: code gave no usable review; the others did. Retry, proceed without, or stop?
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "code gave no usable review; the others did. Retry, proceed without, or stop?" ["retry","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-      ? 1. implement Login    waiting     (cycle 1/3)
+      ! 1. implement Login    waiting     (cycle 1/3)
 
     Questions:
       q1 task 1: code gave no usable review; the others did. Retry, proceed without, or stop?
@@ -130,7 +130,7 @@ fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
 fn a_missing_review_can_be_done_without_but_never_counts_as_approval() {
     let project = failing("code");
     assert_eq!(project.run(&["run", "plan.md", "--strict"]).code, Some(3));
-    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 3, "completed" null "completed_with_issues" "review_skipped""#);
 }
 
 /// One reviewer never answers well.
@@ -144,7 +144,7 @@ fn failing(reviewer: &str) -> Project {
 fn a_missing_review_can_stop_the_task() {
     let project = failing("code");
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
-    exit 0
+    exit 3
       [1/3] Review: INCONCLUSIVE - code: exit code 9
         Review Results:
           Spec Review: APPROVED (high confidence)
@@ -259,7 +259,7 @@ fn an_answer_nobody_understands_twice_is_a_question() {
         || project(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
     let project = unclear();
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
-    exit 0
+    exit 3
       [1/3] Review: INCONCLUSIVE - code: there is no review element, and the message does not start with APPROVED: or ISSUES:
         Review Results:
           Spec Review: INCONCLUSIVE - no_verdict: there is no review element, and the message does not start with APPROVED: or ISSUES: (at byte 0)
@@ -268,9 +268,9 @@ fn an_answer_nobody_understands_twice_is_a_question() {
         signoff answer 1 CHOICE    (retry, proceed, stop, restart)
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "The answer of code and spec could not be understood. Retry, proceed without it, or stop?" ["retry","proceed","stop","restart"]"#);
-    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "waiting" null null null"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 3, "waiting" null null null"#);
     insta::assert_snapshot!(question(&project), @r#""q2" "The answer of code and spec could not be understood. Retry, proceed without it, or stop?" ["retry","proceed","stop","restart"]"#);
-    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 3, "completed" null "completed_with_issues" "review_skipped""#);
     let project = unclear();
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
@@ -289,7 +289,7 @@ fn both_failing() -> Project {
 fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
     let project = both_failing();
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
-    exit 0
+    exit 3
       [1/3] Review: INCONCLUSIVE - code: exit code 9
         Review Results:
           Spec Review: INCONCLUSIVE - no answer: exit code 9
@@ -303,7 +303,7 @@ fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
 
     let project = both_failing();
     project.run(&["run", "plan.md"]);
-    insta::assert_snapshot!(answered(&project, "skip"), @r#"exit 0, "completed" null "completed_with_issues" "review_skipped""#);
+    insta::assert_snapshot!(answered(&project, "skip"), @r#"exit 3, "completed" null "completed_with_issues" "review_skipped""#);
 
     let project = both_failing();
     project.run(&["run", "plan.md"]);
@@ -323,7 +323,7 @@ fn endless() -> Project {
 fn after_three_reviews_a_person_decides() {
     let project = endless();
     let ran = project.run(&["run", "plan.md"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.code, Some(3), "{ran}");
     let last: Vec<_> = ran.stdout.lines().rev().take(3).collect();
     insta::assert_snapshot!(last.into_iter().rev().collect::<Vec<_>>().join("\n"), @"
            Fix: Do it right
@@ -331,10 +331,10 @@ fn after_three_reviews_a_person_decides() {
       signoff answer 1 CHOICE    (continue, proceed, stop, restart)
     ");
     insta::assert_snapshot!(question(&project), @r#""q1" "3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?" ["continue","proceed","stop","restart"]"#);
-    insta::assert_snapshot!(answered(&project, "continue"), @r#"exit 0, "waiting" null null null"#);
+    insta::assert_snapshot!(answered(&project, "continue"), @r#"exit 3, "waiting" null null null"#);
     assert_eq!(calls(&project, "code"), 4, "one more fix and review");
     insta::assert_snapshot!(question(&project), @r#""q2" "4 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?" ["continue","proceed","stop","restart"]"#);
-    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 0, "completed" "MAX_CYCLES_REACHED" "completed_with_issues" "cycles_exhausted""#);
+    insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 3, "completed" "MAX_CYCLES_REACHED" "completed_with_issues" "cycles_exhausted""#);
 
     let project = endless();
     project.run(&["run", "plan.md"]);
@@ -356,7 +356,7 @@ fn a_developer_who_fails_is_a_question() {
     project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(question(&project), @r#""q1" "The implementer failed. Retry or stop?" ["retry","stop"]"#);
-    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "waiting" null null null"#);
+    insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 3, "waiting" null null null"#);
     insta::assert_snapshot!(question(&project), @r#""q2" "The fixer failed. Retry or stop?" ["retry","stop","restart"]"#);
     insta::assert_snapshot!(answered(&project, "retry"), @r#"exit 0, "completed" "APPROVED" "approved" null"#);
     let roles: Vec<_> = project.calls().all().iter().map(|call| call.start.role.clone()).collect();
@@ -369,7 +369,7 @@ fn an_answer_that_does_not_fit_names_the_choices() {
     insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
     exit 2
     --- stderr
-    error: there is no open question
+    error: there is no open question 1
     hint: `signoff status` shows what each task waits for
     ");
     project.run(&["run", "plan.md"]);
@@ -395,7 +395,7 @@ fn an_answer_that_does_not_fit_names_the_choices() {
     insta::assert_snapshot!(project.run(&["answer", "q1", "proceed"]), @"
     exit 2
     --- stderr
-    error: there is no open question
+    error: there is no open question q1
     hint: `signoff status` shows what each task waits for
     ");
 }
@@ -483,11 +483,11 @@ fn an_answer_that_ends_the_task_says_how_it_ended() {
     exit 0
     --- stdout
     q1 answered: proceed
-    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 3 cycles): the review cycles are used up (cycles_exhausted)
+    ! Task #1 completed with issues (MAX_CYCLES_REACHED after 3 cycles): the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 1
     ");
     insta::assert_snapshot!(project.run(&["work"]), @r#"
-    exit 0
+    exit 3
     --- stderr
     Nothing to do: `signoff add "…"` adds a task
     "#);

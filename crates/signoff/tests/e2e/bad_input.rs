@@ -300,7 +300,7 @@ fn a_database_of_a_newer_signoff() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
     --- stderr
-    error: the database was written by a newer signoff (version 99, this one knows 6)
+    error: the database was written by a newer signoff (version 99, this one knows 7)
     hint: update signoff
     ");
     assert_eq!(project.run(&[]), project.run(&["work"]));
@@ -632,7 +632,7 @@ fn a_phase_of_checks_without_checks() {
       Implementation complete
       [1/3] Running checks...
       [1/3] Nothing to check: no checks are configured, and none were found
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     ");
 }
 
@@ -698,7 +698,7 @@ fn an_answer_to_nothing() {
     insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
     exit 2
     --- stderr
-    error: there is no open question
+    error: there is no open question 1
     hint: `signoff status` shows what each task waits for
     ");
 }
@@ -729,9 +729,9 @@ fn a_subdirectory_and_a_linked_worktree() {
     Running task #2: Second
       Implementing...
       Implementation complete
-    ✓ Task #2 completed (not reviewed)
+    ○ Task #2 completed (not reviewed)
       ✓ 1. implement Do it     completed  APPROVED (1 cycle)
-      ✓ 2. implement Second    completed  not reviewed
+      ○ 2. implement Second    completed  not reviewed
     --- stderr
     `signoff work` works it
     ");
@@ -799,14 +799,14 @@ fn titles_that_are_no_titles() {
     signoff/task-8-a-very-long-title-a-very-long-title-a
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ✓ 1. implement !?.,;:                                                          completed  not reviewed
-    ✓ 2. implement ../../etc/passwd                                                completed  not reviewed
-    ✓ 3. implement -rf                                                             completed  not reviewed
-    ✓ 4. implement 日本語のタスク                                                  completed  not reviewed
-    ✓ 5. implement a b                                                             completed  not reviewed
-    ✓ 6. implement x.lock                                                          completed  not reviewed
-    ✓ 7. implement @{                                                              completed  not reviewed
-    ✓ 8. implement a very long title a very long title a very long title a ver…    completed  not reviewed
+    ○ 1. implement !?.,;:                                                          completed  not reviewed
+    ○ 2. implement ../../etc/passwd                                                completed  not reviewed
+    ○ 3. implement -rf                                                             completed  not reviewed
+    ○ 4. implement 日本語のタスク                                                  completed  not reviewed
+    ○ 5. implement a b                                                             completed  not reviewed
+    ○ 6. implement x.lock                                                          completed  not reviewed
+    ○ 7. implement @{                                                              completed  not reviewed
+    ○ 8. implement a very long title a very long title a very long title a ver…    completed  not reviewed
     ");
 }
 

@@ -27,7 +27,7 @@ fn every_setting_is_shown_with_its_origin() {
     agents.claude.args = []                                    # built in
     agents.claude.pass = []                                    # built in
     gate.fail_on = "HIGH"                                      # signoff.toml:7
-    defaults.auto_review = false                               # built in
+    defaults.auto_review = true                                # built in
     defaults.max_review_cycles = 3                             # built in
     limits.attempt = "1h"                                      # built in
     limits.silence = "10m"                                     # built in

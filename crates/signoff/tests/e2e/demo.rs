@@ -54,12 +54,12 @@ fn the_whole_way_on_a_small_project() {
 
           1. [Spec Important] bye.sh:8
              It always says goodbye in English. The task asks for the visitor's language and does not say where that comes from: the environment, an option, or a list of names?
-    ✓ Task #2 completed (NEEDS_DISCUSSION after 1 cycle)
+    ! Task #2 completed (NEEDS_DISCUSSION after 1 cycle)
         Look at it: signoff show 2; then signoff retry 2, or signoff edit 2 --verdict APPROVED
-    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ! Run 1 is through, not all approved: 2 tasks, 2 completed
     $ signoff status
       ✓ 1. implement Add a greeting by name                   completed  APPROVED (2 cycles)
-      ✓ 2. implement Say goodbye in the visitor's language    completed  NEEDS_DISCUSSION (1 cycle)
+      ! 2. implement Say goodbye in the visitor's language    completed  NEEDS_DISCUSSION (1 cycle)
     --- stderr
     A project was made in greeting
     Look around: cd greeting && signoff show 1
@@ -71,7 +71,7 @@ fn the_whole_way_on_a_small_project() {
     ");
     insta::assert_snapshot!(look("signoff"), @"
     Needs attention:
-      ✓ 2. Say goodbye in the visitor's language: completed NEEDS_DISCUSSION (1 cycle)
+      ! 2. Say goodbye in the visitor's language: completed NEEDS_DISCUSSION (1 cycle)
           signoff show 2, then signoff retry 2 or signoff edit 2 --verdict APPROVED
 
     2 completed

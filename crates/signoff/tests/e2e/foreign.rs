@@ -47,7 +47,7 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     presets.phases.phase.4.model = "opus"                         # signoff.toml:3
     presets.phases.fail_on = "HIGH"                               # .claude/iterate-config.local.json:4
     presets.phases.max_fixes = "unlimited"                        # .claude/iterate-config.local.json:5
-    defaults.auto_review = false                                  # built in
+    defaults.auto_review = true                                   # built in
     defaults.max_review_cycles = 5                                # gza.yaml:3
     --- stderr
     warning: .claude/iterate-config.local.json:8: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]

@@ -305,16 +305,16 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
       [3/3] Improving...
       [3/3] Running review...
       [3/3] Review: CHANGES_REQUESTED - still wrong
-    Max review cycles (3) reached without approval
-    ✗ Task #2 is stuck: the review cycles are used up (cycles_exhausted)
+    Max fix attempts (2) reached without approval
+    ! Task #2 is stuck: the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 2; go on: signoff retry 2
     ▪ Run 1 is blocked by #2 (the review cycles are used up)
         signoff retry 2, signoff edit 2 --verdict APPROVED, or signoff cancel 2
         then: signoff run --resume 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-      ▪ 1. implement Log in       blocked     (cycle 1/3)
-      ✗ 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
+      ✓ 1. implement Log in       blocked     (cycle 1/3)
+      ! 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
       ▪ 3. implement Audit log    blocked     (implement)
 
     Runs:
@@ -387,7 +387,7 @@ fn a_whole_that_is_never_approved_fails_the_run() {
     insta::assert_snapshot!(project.run(&["run", "--resume", "1"]), @"
     exit 1
     --- stdout
-    Max review cycles (3) reached without approval
+    Max fix attempts (2) reached without approval
     ✗ Final review failed: the review cycles are used up (cycles_exhausted)
     --- stderr
     error: run 1 is over: it failed in its final review
@@ -748,12 +748,12 @@ fn each_answer_about_a_part_reaches_its_run() {
         ("enumerate_review", "proceed", 0, "completed", 1),
         ("enumerate_review", "stop", 1, "failed", 1),
         ("final_review", "fix", 0, "completed", 1),
-        ("final_review", "proceed", 0, "completed", 1),
+        ("final_review", "proceed", 3, "completed", 1),
         ("final_review", "stop", 1, "failed", 1),
     ] {
         let project = project(|script| content(developers(planners(script.rule(wavers(phase))))));
         let asked = project.run(&["run", "SPEC.md"]);
-        assert_eq!(asked.code, Some(0), "{phase} {choice}: {asked}");
+        assert_eq!(asked.code, Some(3), "{phase} {choice}: {asked}");
         let answered = project.run(&["answer", "q1", choice, "--json"]);
         assert_eq!(answered.code, Some(0), "{phase} {choice}: {answered}");
         assert!(answered.json()["task_id"].is_null(), "{answered}");

@@ -31,7 +31,7 @@ pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
         "signoff.toml",
         format!(
             "{sandbox}\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", {shell:?}]\n\
-             [reviewers.general]\nkind = \"general\"\ncontract = \"markdown\"\n"
+             [defaults]\nauto_review = false\n[reviewers.general]\nkind = \"general\"\ncontract = \"markdown\"\n"
         ),
     );
     project.env.write(".gitignore", "target/\n.signoff/\n");

@@ -85,7 +85,7 @@ fn a_new_project_gets_its_files() {
 
     # The gate: who has to sign off, and what happens until they do.
     [gate]
-    reviewers = ["spec", "code"]         # both at once, on the same commit
+    reviewers = ["spec", "code", "checks"] # all at once, on the same commit; checks: the commands below
     fail_on = "MEDIUM"                   # the least severity that has to be fixed: LOW, MEDIUM, HIGH, NONE
     max_cycles = 3                       # reviews; one less are fixes
     on_unclear = ["retry", "ask"]        # an answer that cannot be read
@@ -149,7 +149,7 @@ fn a_new_project_gets_its_files() {
     reviewers.code.agent = "codex"                                # signoff.toml:39
     reviewers.spec.kind = "spec"                                  # signoff.toml:34
     reviewers.spec.agent = "claude"                               # signoff.toml:35
-    gate.reviewers = ["spec", "code"]                             # signoff.toml:49
+    gate.reviewers = ["spec", "code", "checks"]                   # signoff.toml:49
     gate.fail_on = "MEDIUM"                                       # signoff.toml:50
     gate.max_cycles = 3                                           # signoff.toml:51
     gate.on_unclear = ["retry", "ask"]                            # signoff.toml:52
@@ -161,7 +161,7 @@ fn a_new_project_gets_its_files() {
     limits.silence = "10m"                                        # signoff.toml:73
     checks.test = "cargo test"                                    # signoff.toml:69
     presets.task.gates.review.enabled = true                      # signoff.toml:45
-    presets.task.gates.review.reviewers = ["spec", "code"]        # signoff.toml:49
+    presets.task.gates.review.reviewers = ["spec", "code", "checks"]  # signoff.toml:49
     presets.task.gates.review.fail_on = "MEDIUM"                  # signoff.toml:50
     presets.task.gates.review.max_cycles = 3                      # signoff.toml:51
     presets.task.gates.review.on_unclear = ["retry", "ask"]       # signoff.toml:52

@@ -201,15 +201,15 @@ fn what_is_committed_after_an_approval_voids_it() {
     let standing = || project.run(&["status"]).stdout;
     assert_eq!(standing(), "  ✓ 1. implement T    completed  APPROVED (1 cycle)\n");
     project.env.shell("cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m later");
-    let void = "  ✓ 1. implement T    completed  not approved  changed_after_review\n";
+    let void = "  ! 1. implement T    completed  not approved  changed_after_review\n";
     assert_eq!(standing(), void);
     project.git("pack-refs --all");
     assert_eq!(standing(), void, "refs may be packed");
     insta::assert_snapshot!(project.run(&["--strict"]), @"
-    exit 3
+    exit 0
     --- stdout
     Needs attention:
-      ✓ 1. T: completed not approved changed_after_review
+      ! 1. T: completed not approved changed_after_review
           signoff diff 1, then signoff review 1
 
     1 completed

@@ -324,6 +324,7 @@ fn twice_stops_the_landing_of_a_run_and_it_lands_when_it_goes_on() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: APPROVED (high confidence)
+          Checks Review: APPROVED (high confidence)
 
         Action: Proceed
     ✓ Task #1 completed (APPROVED after 1 cycle)

@@ -485,7 +485,7 @@ fn a_person_says_proceed() {
       Phase 8/9: Final Review: APPROVED
       Phase 9/9: Codex Final...
       Phase 9/9: Codex Final: APPROVED
-    ✓ Task #1 completed with issues (MAX_CYCLES_REACHED after 5 reviews in 1 iteration): the review cycles are used up (cycles_exhausted)
+    ! Task #1 completed with issues (MAX_CYCLES_REACHED after 5 reviews in 1 iteration): the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 1
     ");
 }

@@ -177,7 +177,7 @@ fn markers_that_nobody_takes_out_never_land() {
     Resuming task #2: Greet two
       Landing...
       Landing: SENT BACK - conflict in greeting.txt
-    ✗ Task #2 is stuck: the conflict could not be resolved (conflict_unresolved)
+    ! Task #2 is stuck: the conflict could not be resolved (conflict_unresolved)
         Look at it: signoff show 2; go on: signoff retry 2
     --- stderr
     error: task 2 is not approved (stuck CHANGES_REQUESTED (4 cycles) conflict_unresolved)
@@ -186,7 +186,7 @@ fn markers_that_nobody_takes_out_never_land() {
     assert_eq!(project.read("greeting.txt"), "hello one\n");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Greet one    completed  APPROVED (1 cycle)
-    ✗ 2. implement Greet two    stuck      CHANGES_REQUESTED (4 cycles)  conflict_unresolved
+    ! 2. implement Greet two    stuck      CHANGES_REQUESTED (4 cycles)  conflict_unresolved
     ");
     insta::assert_snapshot!(project.run(&["land"]), @"
     exit 0
@@ -395,7 +395,7 @@ fn only_what_is_approved_lands() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Greet one    completed  APPROVED (by a person)
-    ✓ 2. implement Greet two    completed  not approved  changed_after_review
+    ! 2. implement Greet two    completed  not approved  changed_after_review
     ");
     assert_eq!(project.read("part-1.txt"), "part 1\nfix\nfix\n");
 }

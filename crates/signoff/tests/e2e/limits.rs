@@ -338,7 +338,7 @@ fn who_told_how_long_goes_on_when_that_is_over() {
       Rate limited (Rate limit reached. Please retry in 1s.): waiting
       Going on: the wait is over
       Implementation complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     --- stderr
     warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
     ");
@@ -366,7 +366,7 @@ fn who_falls_in_does_not_wait_and_nothing_has_failed() {
       Implementing...
       Rate limited (API Error: Request rejected (429) · scripted 429): another agent takes over
       Implementation complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     --- stderr
     warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
     warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it

@@ -320,7 +320,7 @@ fn a_bare_call_says_what_needs_attention() {
     Needs attention:
       ✗ 2. Failing: failed CHANGES_REQUESTED (1 cycle) reviewer_failed
           signoff show 2, then signoff retry 2
-      ✓ 1. Bounded: completed MAX_CYCLES_REACHED (1 cycle)
+      ! 1. Bounded: completed MAX_CYCLES_REACHED (1 cycle)
           signoff show 1, then signoff improve 1 --review or signoff edit 1 --verdict APPROVED
 
     1 pending, 2 completed, 1 failed
@@ -396,13 +396,13 @@ fn quiet_says_nothing_but_the_data() {
     Running task #1: One
       Implementing...
       Implementation complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     ");
     insta::assert_snapshot!(project.run(&["-q", "work"]), @"exit 0");
     insta::assert_snapshot!(project.run(&["-q", "status"]), @"
     exit 0
     --- stdout
-      ✓ 1. implement One    completed  not reviewed
+      ○ 1. implement One    completed  not reviewed
     ");
 }
 

@@ -29,9 +29,9 @@ fn work_without_review_only_implements() {
     Running task #1: Add user authentication
       Implementing...
       Implementation complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add user authentication    completed  not reviewed");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ○ 1. implement Add user authentication    completed  not reviewed");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
     assert_eq!(
         project.run(&["show", "1", "--json"]).json()["task"]["final_verdict"],
@@ -59,7 +59,7 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Running task #2: Add user authentication
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✓ Task #2 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ! Task #2 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
         Look at it: signoff show 2
     ");
     insta::assert_snapshot!(project.run(&["improve", "1"]), @"
@@ -68,7 +68,7 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Running task #3: Add user authentication
       Improving...
       Improvement complete
-    ✓ Task #3 completed (not reviewed)
+    ○ Task #3 completed (not reviewed)
     ");
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
     exit 1
@@ -86,7 +86,7 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Running task #4: Add user authentication
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✓ Task #4 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ! Task #4 completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
         Look at it: signoff show 4
     ");
     insta::assert_snapshot!(project.run(&["improve", "1", "--review", "use the parser we have"]), @"
@@ -100,9 +100,9 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     ✓ Task #5 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ✓ 1. implement Add user authentication    completed  not reviewed
+    ○ 1. implement Add user authentication    completed  not reviewed
     ✓ 2. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
-    ✓ 3. improve   Add user authentication    completed  not reviewed
+    ○ 3. improve   Add user authentication    completed  not reviewed
     ✓ 4. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
     ✓ 5. improve   Add user authentication    completed  APPROVED (1 cycle)
     ");
@@ -223,7 +223,7 @@ fn improving_goes_on_after_the_cycles_were_used_up() {
     ✓ Task #2 completed (APPROVED after 1 cycle)
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ✓ 1. implement Add user authentication    completed  MAX_CYCLES_REACHED (3 cycles)
+    ! 1. implement Add user authentication    completed  MAX_CYCLES_REACHED (3 cycles)
     ✓ 2. improve   Add user authentication    completed  APPROVED (1 cycle)
     ");
     insta::assert_snapshot!(project.subjects(BRANCH), @"

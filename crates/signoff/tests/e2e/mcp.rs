@@ -160,7 +160,7 @@ fn without_the_tool_the_final_message_counts_where_any_answer_will_do() {
       [3/3] Running review...
       [3/3] Review: INCONCLUSIVE - general: the reviewer did not report its result
     Max review cycles (3) reached without approval
-    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+    ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
         Look at it: signoff show 1; go on: signoff improve 1 --review
     ");
 }

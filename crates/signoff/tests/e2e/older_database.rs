@@ -28,12 +28,12 @@ fn finished_work_is_reported_as_before() {
     exit 0
     --- stdout
       ✓  1. implement approve later     completed  APPROVED (2 cycles)
-      ✓  2. implement never good        completed  MAX_CYCLES_REACHED (3 cycles)
+      !  2. implement never good        completed  MAX_CYCLES_REACHED (3 cycles)
       ✗  3. implement breaks            failed     implementer_failed
       ✗  4. implement nothing at all    failed     implementer_failed
-      ✓  5. implement talk              completed  NEEDS_DISCUSSION (1 cycle)
+      !  5. implement talk              completed  NEEDS_DISCUSSION (1 cycle)
       ✓  6. implement overruled         completed  APPROVED (by a person)
-      ✓  7. implement quiet             completed  not reviewed
+      ○  7. implement quiet             completed  not reviewed
       ✓  8. implement Write a.txt       completed  APPROVED (1 cycle)
       ✓  9. implement Write b.txt       completed  APPROVED (1 cycle)
       ✓ 10. review    look at it        completed  APPROVED (1 cycle)

@@ -110,7 +110,7 @@ fn a_plan_is_what_its_agent_says() {
     Running task #1: Plan the thing
       Planning...
       Plan complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     ");
     let show = project.run(&["show", "1", "--json"]).json();
     let kept = show["artifacts"][0].as_str().unwrap();
@@ -342,7 +342,7 @@ fn a_task_that_fails_keeps_no_other_from_being_worked() {
     Running task #3: Three
       Implementing...
       Implementation complete
-    ✓ Task #3 completed (not reviewed)
+    ○ Task #3 completed (not reviewed)
     ✗ Run 1 failed: 3 tasks, 1 completed, 2 failed
     ");
     assert_eq!(status(&project, "3"), "completed null");
@@ -389,7 +389,7 @@ fn a_running_task_can_be_called_off() {
     --- stdout
     Running task #1: One
       Implementing...
-    – Task #1 cancelled
+    - Task #1 cancelled
     ");
     assert!(project.env.work().join(".signoff/worktrees/task-1").exists(), "its worktree stays");
     assert_eq!(project.git("rev-parse --verify -q signoff/task-1-one").trim().len(), 40);
@@ -492,7 +492,7 @@ fn side_by_side_every_line_says_whose_it_is() {
     let mut lines: Vec<&str> = worked.stdout.lines().collect();
     insta::assert_snapshot!(lines[lines.len() - 3..].join("\n"), @"
       #1 Implementation complete
-    ✓ Task #1 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
     ");
     lines.sort_unstable();
@@ -504,8 +504,8 @@ fn side_by_side_every_line_says_whose_it_is() {
     Running task #1: One
     Running task #2: Two
     ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
-    ✓ Task #1 completed (not reviewed)
-    ✓ Task #2 completed (not reviewed)
+    ○ Task #1 completed (not reviewed)
+    ○ Task #2 completed (not reviewed)
     ");
 }
 

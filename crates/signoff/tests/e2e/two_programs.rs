@@ -133,9 +133,9 @@ fn a_task_is_called_off_while_it_is_worked() {
     --- stdout
     Running task #1: Part 1
       [1/3] Implementing...
-    – Task #1 cancelled
+    - Task #1 cancelled
     ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  – 1. implement Part 1    cancelled");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  - 1. implement Part 1    cancelled");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: did not end");
 }
 

@@ -38,10 +38,10 @@ fn the_cycles_may_be_used_up() {
       [3/3] Running review...
       [3/3] Review: CHANGES_REQUESTED - still wrong
     Max review cycles (3) reached without approval
-    ✓ Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
+    ! Task #1 completed (MAX_CYCLES_REACHED after 3 cycles)
         Look at it: signoff show 1; go on: signoff improve 1 --review
     ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  MAX_CYCLES_REACHED (3 cycles)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "MAX_CYCLES_REACHED" "exhausted" "cycles_exhausted""#);
     project.run(&["add", "Add feature Z", "-a", "--max-cycles", "1"]);
     assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
@@ -58,10 +58,10 @@ fn a_discussion_stops_at_once() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: NEEDS_DISCUSSION - Should this be public?
-    ✓ Task #1 completed (NEEDS_DISCUSSION after 1 cycle)
+    ! Task #1 completed (NEEDS_DISCUSSION after 1 cycle)
         Look at it: signoff show 1; then signoff retry 1, or signoff edit 1 --verdict APPROVED
     ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  NEEDS_DISCUSSION (1 cycle)");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  NEEDS_DISCUSSION (1 cycle)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "NEEDS_DISCUSSION" "discussion" "discussion""#);
     assert_eq!(project.calls().of_role("fix").count(), 0);
     project.run(&["add", "Add feature Z", "-a"]);

@@ -76,13 +76,13 @@ fn what_somebody_else_has_is_left_to_them() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
     --- stdout
-    – Task #1 (b-1) cancelled
+    - Task #1 (b-1) cancelled
     Running task #2 (b-2): Two
       #2 b-2 Implementing...
       #2 b-2 Implementation complete
       #2 b-2 Landing...
       #2 b-2 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #2 (b-2) completed (not reviewed)
+    ○ Task #2 (b-2) completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 1 cancelled, 1 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
@@ -90,8 +90,8 @@ fn what_somebody_else_has_is_left_to_them() {
     ");
     assert_eq!(beads(&project, "closed"), ["b-2"]);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    – 1. implement One    cancelled
-    ✓ 2. implement Two    completed  not reviewed
+    - 1. implement One    cancelled
+    ○ 2. implement Two    completed  not reviewed
     ");
 }
 
@@ -132,8 +132,8 @@ fn a_run_of_which_others_have_all_is_not_through() {
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
     --- stdout
-    – Task #1 (b-1) cancelled
-    – Task #2 (b-2) cancelled
+    - Task #1 (b-1) cancelled
+    - Task #2 (b-2) cancelled
     – Run 1 is over, nothing is done: 2 tasks, 2 cancelled
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
@@ -199,8 +199,8 @@ fn a_cancelled_task_gives_its_bead_back() {
     project.set_agent(well);
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    – 1. implement One    cancelled
-    ✓ 2. implement One    completed  not reviewed
+    - 1. implement One    cancelled
+    ○ 2. implement One    completed  not reviewed
     ");
 }
 
@@ -253,7 +253,7 @@ fn a_run_that_was_killed_is_named_before_the_next_one() {
       #2 b-2 Implementation complete
       #2 b-2 Landing...
       #2 b-2 Landed on signoff/run-2 as [COMMIT]
-    ✓ Task #2 (b-2) completed (not reviewed)
+    ○ Task #2 (b-2) completed (not reviewed)
     --- stderr
     Run 1 was left with 1 unfinished task: `signoff run --resume 1` goes on with it
     ");

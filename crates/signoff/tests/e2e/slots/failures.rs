@@ -158,7 +158,7 @@ fn after_a_failure_nothing_new_is_begun() {
       #1 b-1 Implementation complete
       #1 b-1 Landing...
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 (b-1) completed (not reviewed)
+    ○ Task #1 (b-1) completed (not reviewed)
     Running task #2 (b-2): Two
       #2 b-2 Implementing...
       #2 b-2 Implementation failed: exit code 1

@@ -78,7 +78,7 @@ fn without_review_nobody_looks() {
       #1 b-1 Implementation complete
       #1 b-1 Landing...
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 (b-1) completed (not reviewed)
+    ○ Task #1 (b-1) completed (not reviewed)
     ");
     insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
@@ -177,19 +177,19 @@ fn a_file_of_the_tracker_is_only_read() {
       #1 b-2 Implementation complete
       #1 b-2 Landing...
       #1 b-2 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 (b-2) completed (not reviewed)
+    ○ Task #1 (b-2) completed (not reviewed)
     Running task #2 (b-1): First
       #2 b-1 Implementing...
       #2 b-1 Implementation complete
       #2 b-1 Landing...
       #2 b-1 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #2 (b-1) completed (not reviewed)
+    ○ Task #2 (b-1) completed (not reviewed)
     Running task #3 (b-3): Third
       #3 b-3 Implementing...
       #3 b-3 Implementation complete
       #3 b-3 Landing...
       #3 b-3 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #3 (b-3) completed (not reviewed)
+    ○ Task #3 (b-3) completed (not reviewed)
     ✓ Run 1 is through, not all approved: 3 tasks, 3 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
@@ -267,7 +267,7 @@ fn a_bead_that_is_opened_again_becomes_a_new_task() {
       #2 b-1 Implementation complete
       #2 b-1 Landing...
       #2 b-1 Landed on signoff/run-2 as [COMMIT]
-    ✓ Task #2 (b-1) completed (not reviewed)
+    ○ Task #2 (b-1) completed (not reviewed)
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
     assert_eq!(project.run(&["doctor"]).code, Some(0));
@@ -392,7 +392,7 @@ fn the_queue_fills_slots_too() {
       Implementation complete
       Landing...
       Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #2 completed (not reviewed)
+    ○ Task #2 completed (not reviewed)
     ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     ");
@@ -557,7 +557,7 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
       #1 b-1 Implementation complete
       #1 b-1 Landing...
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 (b-1) completed (not reviewed)
+    ○ Task #1 (b-1) completed (not reviewed)
     --- stderr
     error: `bd close b-1` failed (exit 1): the disk is full
     hint: type `bd close b-1` yourself at the top of the main checkout; once it works, `signoff run --resume` goes on
