@@ -236,7 +236,7 @@ fn results(task: &Assignment, findings: &[&Finding]) -> Option<String> {
     let merged = merge(&round.reviews, bar);
     let theirs = |finding: &&Finding| merged.issues.iter().any(|issue| issue.finding.id == finding.id);
     let action = Some(Action::FixAndRereview);
-    findings.iter().any(|finding| theirs(finding)).then(|| render::block(&merged, bar, action))
+    findings.iter().any(theirs).then(|| render::block(&merged, bar, action))
 }
 
 /// The files that findings are about, each once.

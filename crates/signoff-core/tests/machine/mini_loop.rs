@@ -283,9 +283,10 @@ fn ends_after_restarts(iteration: &mut Iteration, row: &str) {
     let judge = iteration.story.policy.workflow.phases[iteration.phase].judge().expect("a gate");
     let on_exhausted = judge.gate.on_exhausted;
     while iteration.goes_on() {}
-    let ending = match &iteration.state().stage {
-        Stage::Done(ending) => Some((ending.outcome.clone(), ending.reason)),
-        _ => None,
+    let ending = if let Stage::Done(ending) = &iteration.state().stage {
+        Some((ending.outcome.clone(), ending.reason))
+    } else {
+        None
     };
     let expected = match on_exhausted {
         OnExhausted::Stop => Some((Outcome::Failed, Some(Reason::CyclesExhausted))),

@@ -318,7 +318,7 @@ fn wait_aloud<T>(
 
 /// Prints what is noted while something lands.
 fn tell_notes(console: &Console) -> impl Fn(Told) + Send + Sync {
-    let console = console.clone();
+    let console = *console;
     move |told| match told {
         Told::Note(note) => console.note(&note),
         Told::Stoppable(_) | Told::Waits => {}
