@@ -225,14 +225,14 @@ fn a_group_of_two_waits_for_the_one_that_is_stuck() {
         started               | a SPAWN in_progress implement 0/4 0¢ s6 || b SPAWN in_progress implement 0/4 0¢ s8
         loop_moved            | a SPAWN in_progress implement 0/4 0¢ s6 || b SPAWN in_progress implement 0/4 0¢ s8
         work_ended            | a SPAWN in_progress review 1/4 0¢ s10 || b SPAWN in_progress implement 0/4 0¢ s8
-        review_arrived        | a WAIT in_progress - 1/4 0¢ s11 || b SPAWN in_progress implement 0/4 0¢ s8
-        loop_moved            | a WAIT in_progress - 1/4 0¢ s11 || b SPAWN in_progress implement 0/4 0¢ s8
-        work_ended            | a WAIT in_progress - 1/4 0¢ s11 || b STUCK stuck implement 0/4 0¢ s13
-        loop_moved            | a WAIT blocked - 1/4 0¢ s11 || b STUCK stuck implement 0/4 0¢ s13
-        cancelled             | a WAIT blocked - 1/4 0¢ s11 || b DONE cancelled implement 0/4 0¢ s15
-        loop_moved            | a WAIT in_progress - 1/4 0¢ s11 || b DONE cancelled implement 0/4 0¢ s15
-        landing_granted       | a LAND in_progress - 1/4 0¢ s17 || b DONE cancelled implement 0/4 0¢ s15
-        loop_moved            | a LAND in_progress - 1/4 0¢ s17 || b DONE cancelled implement 0/4 0¢ s15
+        review_arrived        | a WAIT in_progress - 1/4 0¢ s11 APPROVED || b SPAWN in_progress implement 0/4 0¢ s8
+        loop_moved            | a WAIT in_progress - 1/4 0¢ s11 APPROVED || b SPAWN in_progress implement 0/4 0¢ s8
+        work_ended            | a WAIT in_progress - 1/4 0¢ s11 APPROVED || b STUCK stuck implement 0/4 0¢ s13
+        loop_moved            | a WAIT blocked - 1/4 0¢ s11 APPROVED || b STUCK stuck implement 0/4 0¢ s13
+        cancelled             | a WAIT blocked - 1/4 0¢ s11 APPROVED || b DONE cancelled implement 0/4 0¢ s15
+        loop_moved            | a WAIT in_progress - 1/4 0¢ s11 APPROVED || b DONE cancelled implement 0/4 0¢ s15
+        landing_granted       | a LAND in_progress - 1/4 0¢ s17 APPROVED || b DONE cancelled implement 0/4 0¢ s15
+        loop_moved            | a LAND in_progress - 1/4 0¢ s17 APPROVED || b DONE cancelled implement 0/4 0¢ s15
         landing_ended         | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15
         loop_moved            | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15
         final_review_ended    | a DONE completed - 1/4 0¢ s19 APPROVED || b DONE cancelled implement 0/4 0¢ s15

@@ -2,6 +2,7 @@
 
 use signoff_core::hold::Hold;
 use signoff_engine::confine::Power;
+use signoff_testkit::script::Rule;
 use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
