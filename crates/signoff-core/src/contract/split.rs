@@ -117,7 +117,8 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
     // The header of a hunk is what makes its lines a diff.
     let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
-    if spaced || word || closes || markup || header || message.is_inside_json(seam) {
+    let opens = matches!(last, '[' | '(' | '{' | '<' | '\\' | '@' | '#' | '|' | '+');
+    if spaced || word || opens || closes || markup || header || message.is_inside_json(seam) {
         return false;
     }
     match message.outline().shown_across(seam) {
