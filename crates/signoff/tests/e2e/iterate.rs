@@ -417,7 +417,7 @@ fn asking(answer: &str) -> (Project, String) {
         content(script)
     });
     let asked = project.run(&BEGIN);
-    assert_eq!(asked.code, Some(0), "{asked}");
+    assert_eq!(asked.code, Some(3), "{asked}");
     assert_eq!(project.run(&["answer", "1", answer]).code, Some(0));
     let status = project.run(&["status"]).stdout;
     (project, format!("{}\n{status}", asked.stdout))

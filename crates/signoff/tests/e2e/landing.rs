@@ -220,13 +220,12 @@ fn a_conflict_in_a_file_whose_name_is_no_text_is_one_like_any_other() {
 }
 
 /// A check that fails when both parts are there and nobody has said how they go together.
-const TOGETHER: &str =
-    "[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
+const TOGETHER: &str = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
 
 #[test]
 fn what_is_red_although_nothing_landed_is_just_red() {
     let fixes = Rule::role("fix").write("tested.txt", "so\n").say("Fixed.\n");
-    let checks = "[checks]\ntest = \"test ! -f part-1.txt || test -f tested.txt\"\n";
+    let checks = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"test ! -f part-1.txt || test -f tested.txt\"\n";
     let project = queued(|script| apart(script).rule(fixes), "");
     project.configure(checks);
     project.commit("Check");
@@ -242,7 +241,10 @@ fn checks_that_print_nothing_but_zeros_fail_all_the_same() {
     let project = approved(|script| apart(script).rule(Rule::role("fix").exit(3)), "");
     let zeros = "test ! -f part-1.txt || { head -c 262144 /dev/zero; exit 1; }";
     let check = |number| format!("zeros-{number} = \"{zeros}\"\n");
-    project.configure(&format!("[checks]\n{}", (1..=8).map(check).collect::<String>()));
+    project.configure(&format!(
+        "[gate]\nreviewers = [\"general\"]\n[checks]\n{}",
+        (1..=8).map(check).collect::<String>()
+    ));
     let merged = project.run(&["merge", "1"]);
     assert_eq!(merged.code, Some(1), "{merged}");
     assert!(merged.stdout.contains("checks fail: `zeros-1`"), "{merged}");
