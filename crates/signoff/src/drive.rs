@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{RunId, TaskId};
+use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, Status, TaskRow};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
 use signoff_engine::attempt::{self, Once, Readings, Workshop};
+use signoff_engine::board::Board;
 use signoff_engine::dispatcher::{Dispatcher, Drive, Input, Interrupt, Summary, ready};
 use signoff_engine::error::EngineError;
 use signoff_engine::git::Uncommitted;
@@ -319,9 +320,22 @@ impl Came {
         };
         let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
         let runs = || self.summary.runs.iter().filter(|(run, _)| at_issue(*run)).map(|(_, stage)| stage);
-        // What the last look at a run left open needs a person, though each of its tasks is approved.
-        let noted = |stage: &&RunStage| matches!(stage, RunStage::Done(RunOutcome::Attention));
-        Ok(runs().find(|stage| stopped(stage)).or_else(|| runs().find(noted)))
+        if let Some(stage) = runs().find(|stage| stopped(stage)) {
+            return Ok(Some(stage));
+        }
+        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
+            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run)? {
+                return Ok(Some(stage));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the final review of a run ended without approving it: that needs a person, though each task is approved.
+    fn final_review_left_open(&self, run: RunId) -> Result<bool, Failure> {
+        let board = Board::of(run, &self.store.log(run)?);
+        let whole = board.loops.get(&LoopId::whole());
+        Ok(whole.is_some_and(|whole| whole.state.approved_commit().is_none()))
     }
 
     /// Tells the exit code, and with `--json` what came of it.

@@ -43,6 +43,8 @@ pub(super) struct Outline {
     /// Outermost ones only: ordered and disjoint.
     spans: Vec<Span>,
     comments: Vec<Range<usize>>,
+    /// Definitions of links, which Markdown does not show.
+    definitions: Vec<Range<usize>>,
     hunks: Hunks,
     /// What HTML elements quote, strike or show as code, over blocks too.
     quotations: Vec<Quotation>,
@@ -70,7 +72,12 @@ impl Outline {
             outline: Self { hunks: Hunks::of(text), elements: elements(text), ..Self::default() },
             ..Builder::default()
         };
-        for (event, range) in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).into_offset_iter() {
+        let parser = Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH);
+        let definitions =
+            parser.reference_definitions().iter().map(|(_, definition)| definition.span.clone());
+        builder.outline.definitions = definitions.collect();
+        builder.outline.definitions.sort_by_key(|span| span.start);
+        for (event, range) in parser.into_offset_iter() {
             builder.take(event, range);
         }
         let Builder { mut outline, tags, .. } = builder;
@@ -155,8 +162,9 @@ impl Outline {
         let comment = covering(&self.comments, offset).is_some_and(within).then_some(Shown::Comment);
         let element = covering(&self.elements, offset).is_some_and(within).then_some(Shown::Element);
         let hunk = self.hunks.cover(offset).then_some(Shown::Diff);
+        let definition = covering(&self.definitions, offset).is_some_and(within).then_some(Shown::Link);
         let span = || self.span(offset).filter(|span| within(&span.range)).map(|span| span.shown);
-        quotation.or(hunk).or(comment).or(element).or_else(span)
+        quotation.or(hunk).or(comment).or(element).or(definition).or_else(span)
     }
 
     /// Whether a machine-readable answer is quoted from elsewhere; `end` is none where it breaks off.

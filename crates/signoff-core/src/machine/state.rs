@@ -9,7 +9,7 @@ use super::event::{Choice, FinalWord};
 use super::limit::Limited;
 use super::outcome::{Ending, Outcome, Reason};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
-use crate::ledger::Ledger;
+use crate::ledger::{Entry, Ledger};
 use crate::policy::Rung;
 use crate::review::{Bar, Finding, Review};
 
@@ -348,9 +348,13 @@ impl Default for Loop {
 }
 
 impl Loop {
-    /// How many findings are open, whatever their severity.
+    /// How many findings are open, whatever their severity. A conflict of the merge queue that the approved commit resolves
+    /// is not counted; the next landing closes it.
     pub fn open_findings(&self) -> usize {
-        self.ledger.open(Bar::Low).count()
+        let resolved = self.signed_off_commit().is_some();
+        let of_queue = |source: &ReviewerName| source.as_str() == super::land::LANDING;
+        let counts = |entry: &&Entry| !(resolved && entry.finding.sources.iter().all(of_queue));
+        self.ledger.open(Bar::Low).filter(counts).count()
     }
 
     /// The commit that reviewers or a person approved, where that is how it ended.

@@ -155,7 +155,9 @@ impl LineRenderer {
                 (TaskState::Cancelled, "is over, nothing is done".to_owned())
             }
             RunOutcome::Approved => (TaskState::Approved, all_approved(&tasks)),
-            RunOutcome::Attention => (not_all_approved(&tasks), "is through, not all approved".to_owned()),
+            RunOutcome::Attention => {
+                (self.not_all_approved(&tasks), "is through, not all approved".to_owned())
+            }
             RunOutcome::Failed => (TaskState::Failed, "failed".to_owned()),
             RunOutcome::Cancelled => (TaskState::Cancelled, "cancelled".to_owned()),
         };
@@ -215,15 +217,16 @@ fn all_approved(tasks: &[&LoopView]) -> String {
     }
 }
 
-/// Work without a review is no reason to look, if that was wanted for all that is not approved.
-fn not_all_approved(tasks: &[&LoopView]) -> TaskState {
-    match runs::together(tasks.iter().map(|row| row.state)) {
-        TaskState::Unreviewed => TaskState::Unreviewed,
-        _ => TaskState::NeedsYou,
-    }
-}
-
 impl LineRenderer {
+    /// The state of a run that is through and not approved as a whole. Work that was called off, or that was not to be
+    /// reviewed, is no reason to look.
+    fn not_all_approved(&self, tasks: &[&LoopView]) -> TaskState {
+        if self.unapproved_whole().is_some() {
+            return TaskState::NeedsYou;
+        }
+        runs::together(tasks.iter().map(|row| row.state))
+    }
+
     /// The run, if it had a final review and that did not approve it.
     fn unapproved_whole(&self) -> Option<RunId> {
         let whole = self.view.loop_state(&LoopId::whole())?;

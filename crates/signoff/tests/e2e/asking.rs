@@ -273,7 +273,7 @@ fn an_answer_nobody_understands_twice_is_a_question() {
     insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 3, "completed" null "completed_with_issues" "review_skipped""#);
     let project = unclear();
     project.run(&["run", "plan.md"]);
-    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
+    insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" null "failed" "stopped_by_person""#);
 }
 
 /// Both reviewers fail twice.

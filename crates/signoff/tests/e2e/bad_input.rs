@@ -483,9 +483,6 @@ fn a_full_database() {
     let output = project.env.run_with(&["work"], &[("SIGNOFF_TEST_MAX_PAGES", "1")]);
     insta::assert_snapshot!(output, @"
     exit 1
-    --- stdout
-    Running task #1: Do it
-      [1/3] Implementing...
     --- stderr
     error: the disk is full
     hint: make room and type the same again: nothing was lost
@@ -666,7 +663,7 @@ fn settings_that_cannot_be_followed() {
     exit 2
     --- stderr
     error: `store` names a PostgreSQL database, which is not supported yet: expected "sqlite"
-      --> signoff.toml:2
+      --> signoff.toml:3
     hint: mend the file, then look at it with `signoff config`
     "#);
     let from_outside = project.env.run_with(&["add", "x"], &[("SIGNOFF_STORE", "postgres://db")]);

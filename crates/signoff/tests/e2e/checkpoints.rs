@@ -178,6 +178,7 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
     let touch = |path: &str| format!("touch '{path}'");
     let completes = Rule::role("implement")
         .task("2")
+        .write("draft.txt", "draft\n")
         .shell(&touch(&begun))
         .wait_for(&looking)
         .write("b.txt", "drop table users\n")

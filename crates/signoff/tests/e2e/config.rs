@@ -13,54 +13,54 @@ fn every_setting_is_shown_with_its_origin() {
     insta::assert_snapshot!(env.shell("cd below && SIGNOFF_PRESET=task SIGNOFF_TASK_ID=7 signoff config --show"), @r#"
     exit 0
     --- stdout
-    preset = "task"                                            # SIGNOFF_PRESET
-    jobs = 2                                                   # signoff.toml:1
-    store = "sqlite"                                           # built in
-    no_ask = false                                             # built in
-    landing = "merge"                                          # built in
-    sessions = "retry"                                         # built in
-    sandbox = false                                            # ~/.config/signoff/config.toml:1
-    sandbox_writers = true                                     # built in
-    sandbox_write = ["caches"]                                 # built in
-    sandbox_network = "open"                                   # built in
-    agents.claude.model = "opus"                               # signoff.toml:4
-    agents.claude.args = []                                    # built in
-    agents.claude.pass = []                                    # built in
-    gate.fail_on = "HIGH"                                      # signoff.toml:7
-    defaults.auto_review = true                                # built in
-    defaults.max_review_cycles = 3                             # built in
-    limits.attempt = "1h"                                      # built in
-    limits.silence = "10m"                                     # built in
-    limits.grace = "5s"                                        # built in
-    limits.backoff = "30s"                                     # built in
-    limits.backoff_max = "15m"                                 # built in
-    limits.max_rate_limits = 20                                # built in
-    worktree.copy = []                                         # built in
-    worktree.directory = ".signoff/worktrees"                  # built in
-    notify.done = []                                           # built in
-    notify.stuck = ["bell"]                                    # built in
-    notify.question = ["bell"]                                 # built in
-    notify.budget = ["bell"]                                   # built in
-    presets.task.gates.review.enabled = false                  # preset task
-    presets.task.gates.review.reviewers = ["general"]          # preset task
-    presets.task.gates.review.fail_on = "HIGH"                 # signoff.toml:7
-    presets.task.gates.review.on_failure = "mini-loop"         # preset task
-    presets.task.gates.review.max_cycles = 3                   # preset task
-    presets.task.gates.review.on_exhausted = "stop"            # preset task
-    presets.task.gates.review.exhausted_as = "attention"       # preset task
-    presets.task.gates.review.on_unclear = "request-changes"   # preset task
-    presets.task.gates.review.on_reviewer_failure = "fail"     # preset task
-    presets.task.gates.review.on_fixer_failure = "fail"        # preset task
-    presets.task.gates.review.on_implementer_failure = "fail"  # preset task
-    presets.task.gates.review.on_discussion = "stop"           # preset task
-    presets.task.gates.review.author_output = false            # preset task
-    presets.task.gates.review.parallel_fixes = false           # preset task
-    presets.task.gates.review.review_timeout = "10m"           # preset task
-    presets.task.gates.review.fix_timeout = "30m"              # preset task
-    presets.task.gates.review.rereview = "full"                # preset task
-    presets.task.gates.review.depth = "standard"               # preset task
-    presets.task.gates.review.max_same_finding = 0             # preset task
-    presets.task.gates.review.max_noop_fixes = 0               # preset task
+    preset = "task"                                               # SIGNOFF_PRESET
+    jobs = 2                                                      # signoff.toml:1
+    store = "sqlite"                                              # built in
+    no_ask = false                                                # built in
+    landing = "merge"                                             # built in
+    sessions = "retry"                                            # built in
+    sandbox = false                                               # ~/.config/signoff/config.toml:1
+    sandbox_writers = true                                        # built in
+    sandbox_write = ["caches"]                                    # built in
+    sandbox_network = "open"                                      # built in
+    agents.claude.model = "opus"                                  # signoff.toml:4
+    agents.claude.args = []                                       # built in
+    agents.claude.pass = []                                       # built in
+    gate.fail_on = "HIGH"                                         # signoff.toml:7
+    defaults.auto_review = true                                   # built in
+    defaults.max_review_cycles = 3                                # built in
+    limits.attempt = "1h"                                         # built in
+    limits.silence = "10m"                                        # built in
+    limits.grace = "5s"                                           # built in
+    limits.backoff = "30s"                                        # built in
+    limits.backoff_max = "15m"                                    # built in
+    limits.max_rate_limits = 20                                   # built in
+    worktree.copy = []                                            # built in
+    worktree.directory = ".signoff/worktrees"                     # built in
+    notify.done = []                                              # built in
+    notify.stuck = ["bell"]                                       # built in
+    notify.question = ["bell"]                                    # built in
+    notify.budget = ["bell"]                                      # built in
+    presets.task.gates.review.enabled = false                     # preset task
+    presets.task.gates.review.reviewers = ["general"]             # preset task
+    presets.task.gates.review.fail_on = "HIGH"                    # signoff.toml:7
+    presets.task.gates.review.on_failure = "mini-loop"            # preset task
+    presets.task.gates.review.max_cycles = 3                      # preset task
+    presets.task.gates.review.on_exhausted = "stop"               # preset task
+    presets.task.gates.review.exhausted_as = "attention"          # preset task
+    presets.task.gates.review.on_unclear = ["retry", "request-changes"]  # preset task
+    presets.task.gates.review.on_reviewer_failure = "fail"        # preset task
+    presets.task.gates.review.on_fixer_failure = "fail"           # preset task
+    presets.task.gates.review.on_implementer_failure = "fail"     # preset task
+    presets.task.gates.review.on_discussion = "stop"              # preset task
+    presets.task.gates.review.author_output = false               # preset task
+    presets.task.gates.review.parallel_fixes = false              # preset task
+    presets.task.gates.review.review_timeout = "10m"              # preset task
+    presets.task.gates.review.fix_timeout = "30m"                 # preset task
+    presets.task.gates.review.rereview = "full"                   # preset task
+    presets.task.gates.review.depth = "standard"                  # preset task
+    presets.task.gates.review.max_same_finding = 0                # preset task
+    presets.task.gates.review.max_noop_fixes = 0                  # preset task
     "#);
 }
 
@@ -85,13 +85,13 @@ fn the_persons_file_may_lie_elsewhere() {
     insta::assert_snapshot!(shown, @"
     exit 0
     --- stdout
-    jobs = 9                                                   # [ROOT]/work/elsewhere/signoff/config.toml:1
+    jobs = 9                                                      # [ROOT]/work/elsewhere/signoff/config.toml:1
     ");
     let relative = env.shell("XDG_CONFIG_HOME=elsewhere signoff config | grep ^jobs");
     insta::assert_snapshot!(relative, @"
     exit 0
     --- stdout
-    jobs = 4                                                   # built in
+    jobs = 4                                                      # built in
     ");
 }
 

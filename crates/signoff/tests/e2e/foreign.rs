@@ -44,7 +44,7 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
     presets.phases.gates.plan_review.max_fixes = 2                # .claude/iterate-config.local.json:8
     presets.phases.phase.1.parallel = false                       # ~/.claude/iterate-config.json:2
     presets.phases.phase.3.tool = "mcp__codex__codex"             # .claude/iterate-config.local.json:8
-    presets.phases.phase.4.model = "opus"                         # signoff.toml:3
+    presets.phases.phase.4.model = "opus"                         # signoff.toml:4
     presets.phases.fail_on = "HIGH"                               # .claude/iterate-config.local.json:4
     presets.phases.max_fixes = "unlimited"                        # .claude/iterate-config.local.json:5
     defaults.auto_review = true                                   # built in

@@ -313,7 +313,7 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
         then: signoff run --resume 1
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-      ✓ 1. implement Log in       blocked     (cycle 1/3)
+      ✓ 1. implement Log in       approved, waiting for its group
       ! 2. implement Log out      stuck      CHANGES_REQUESTED (3 cycles)  cycles_exhausted
       ▪ 3. implement Audit log    blocked     (implement)
 

@@ -98,7 +98,8 @@ fn a_reviewer_can_look_at_everything_and_write_nothing() {
     for way in ways() {
         let own = "found=\"$TMPDIR/found\"\n: > \"$found\" || echo 'cannot write to its own directory'\n";
         let review = format!("{own}{TRESPASS}{REVIEW}");
-        let project = project("sandbox = true", &[("write", "echo good > f.txt\n"), ("review", &review)]);
+        let shared = "sandbox = true\nreview_workspace = \"shared\"";
+        let project = project(shared, &[("write", "echo good > f.txt\n"), ("review", &review)]);
         project.run(&["add", "T", "-a"]);
         let checkout = project.checkout();
         let refs = project.git("for-each-ref refs/tags refs/heads/main");

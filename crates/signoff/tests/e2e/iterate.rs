@@ -311,7 +311,7 @@ fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
     exit 2
     --- stderr
     error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
-      --> signoff.toml:7
+      --> signoff.toml:8
     hint: mend the file, then look at it with `signoff config`
     "#);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len), Some(0));
@@ -475,7 +475,7 @@ fn a_person_says_proceed() {
     --- stdout
     Resuming task #1: Add a greeting
       Phase 5/9: Code Review 2/2: a person answers: proceed
-    Max review cycles (2) reached without approval
+    Max fix attempts (1) reached without approval
       Phase 5/9: Code Review 2/2: Going on without approval: the review cycles are used up (cycles_exhausted)
       Phase 6/9: Test...
       Phase 6/9: Test: Nothing to check: no checks are configured, and none were found
@@ -539,7 +539,7 @@ fn an_agent_that_is_not_there_is_told_before_anything_begins() {
     exit 2
     --- stderr
     error: agent tidy: there is no program no-such-program
-      --> signoff.toml:10
+      --> signoff.toml:11
     hint: install it, or set [agents.tidy] command in signoff.toml
     ");
     project.configure(&format!("{QUICK}[prompts]\nsimplify = \"nowhere.md\"\n"));
@@ -547,7 +547,7 @@ fn an_agent_that_is_not_there_is_told_before_anything_begins() {
     exit 2
     --- stderr
     error: there is no prompt nowhere.md
-      --> signoff.toml:7
+      --> signoff.toml:8
     hint: write it, or name another file
     ");
     assert_eq!(project.calls().all().len(), 0);

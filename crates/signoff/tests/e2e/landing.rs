@@ -97,7 +97,7 @@ fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 completed (APPROVED after 2 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landed as ID
@@ -159,21 +159,21 @@ fn markers_that_nobody_takes_out_never_land() {
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 completed (APPROVED after 2 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landing: SENT BACK - conflict in greeting.txt
       [3/3] Improving...
       [3/3] Running review...
       [3/3] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 3 cycles)
+    ✓ Task #2 completed (APPROVED after 3 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landing: SENT BACK - conflict in greeting.txt
       [4/4] Improving...
       [4/4] Running review...
       [4/4] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 4 cycles)
+    ✓ Task #2 completed (APPROVED after 4 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landing: SENT BACK - conflict in greeting.txt
@@ -331,7 +331,7 @@ fn green_alone_and_red_together_goes_back() {
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 completed (APPROVED after 2 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landed as ID
@@ -392,11 +392,11 @@ fn only_what_is_approved_lands() {
     Resuming task #1: Greet one
       Landing...
       Landed as ID
-    ✓ Task #1 completed (APPROVED by a person, not by a review)
+    ✓ Task #1 completed (APPROVED by a person, not by a review, 1 open finding)
     ✓ Task #1 is in main (ID)
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
-    ✓ 1. implement Greet one    completed  APPROVED (by a person)
+    ✓ 1. implement Greet one    completed  APPROVED (by a person), 1 open finding
     ! 2. implement Greet two    completed  not approved  changed_after_review
     ");
     assert_eq!(project.read("part-1.txt"), "part 1\nfix\nfix\n");
@@ -489,7 +489,7 @@ fn with_rebase_the_same_changes_come_on_top() {
       [2/3] Improving...
       [2/3] Running review...
       [2/3] Review: APPROVED
-    ✓ Task #2 completed (APPROVED after 2 cycles)
+    ✓ Task #2 completed (APPROVED after 2 cycles, 1 open finding)
     Resuming task #2: Greet two
       Landing...
       Landed as ID

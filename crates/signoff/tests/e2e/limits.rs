@@ -479,7 +479,7 @@ fn accounts(project: &Project) -> (Vec<String>, f64) {
 fn a_cap_on_the_run_holds_for_tasks_that_start_at_once() {
     let project = dear("[limits.run]\nmax_cost_usd = 1.0");
     let work = project.run(&["work"]);
-    assert_eq!(work.code, Some(0), "{work}");
+    assert_eq!(work.code, Some(3), "{work}");
     let (standing, cost) = accounts(&project);
     assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
     assert!((cost - 0.8).abs() < 1e-9, "{cost}");
@@ -490,7 +490,7 @@ fn a_cap_on_the_run_holds_for_tasks_that_start_at_once() {
 #[test]
 fn what_is_reserved_lets_the_first_ones_start_together() {
     let project = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
-    assert_eq!(project.run(&["work"]).code, Some(0));
+    assert_eq!(project.run(&["work"]).code, Some(3));
     let (standing, _) = accounts(&project);
     assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
 }
@@ -505,7 +505,7 @@ fn at_the_cap_agents_are_stopped_while_they_work() {
     project.configure("jobs = 4\n[limits]\nreserve_usd = 0.1\n[limits.run]\nmax_cost_usd = 1.0\n");
     add(&project, 4);
     let work = project.run(&["work"]);
-    assert_eq!(work.code, Some(0), "{work}");
+    assert_eq!(work.code, Some(3), "{work}");
     let (standing, cost) = accounts(&project);
     assert_eq!(standing, ["paused budget"; 4]);
     assert!((cost - 2.4).abs() < 1e-9, "{cost}");
@@ -539,7 +539,7 @@ fn what_was_used_counts_however_it_is_told() {
     let known = || accounts(&project).1 > 0.0;
     until("what it used is on record", known);
     fs::write(project.env.root().join("go"), "").unwrap();
-    assert_eq!(project.env.finish(program).code, Some(0));
+    assert_eq!(project.env.finish(program).code, Some(3));
     let (standing, cost) = accounts(&project);
     assert!((cost - 0.6).abs() < 1e-9, "{cost}");
     // The next one may cost as much, and there is not so much left.

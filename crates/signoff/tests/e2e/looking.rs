@@ -367,6 +367,7 @@ fn everything_that_is_recorded_can_be_followed_as_events() {
     loop.added
     loop.governed
     loop.placed
+    loop.base_set
     loop.started
     loop.attempt_started
     run.loop_moved
@@ -474,7 +475,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     --- stdout
     ✓ repository: on branch main
     ✓ agents: scripted
-    ✓ rebuild: 1 runs, 35 facts told again
+    ✓ rebuild: 1 runs, 36 facts told again
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: switched off; what reviewers change is undone
     ");

@@ -101,9 +101,9 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ○ 1. implement Add user authentication    completed  not reviewed
-    ✓ 2. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
+    ! 2. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
     ○ 3. improve   Add user authentication    completed  not reviewed
-    ✓ 4. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
+    ! 4. review    Add user authentication    completed  CHANGES_REQUESTED (1 cycle)  findings_noted
     ✓ 5. improve   Add user authentication    completed  APPROVED (1 cycle)
     ");
     insta::assert_snapshot!(project.subjects(BRANCH), @"
@@ -290,7 +290,7 @@ fn the_checkout_can_be_reviewed_without_any_task() {
     Running review
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - missing input validation
-    ✓ Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ! Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
     ");
     let calls = project.calls();
     let prompt = &calls.all()[0].prompt;
@@ -332,7 +332,7 @@ fn an_inconclusive_review_is_no_pass() {
         Look at it: signoff show 2; go on: signoff retry 2
     ");
     let files = project.list(".signoff/reviews");
-    let artifact = files.iter().find(|name| name.contains("-task-2-") && name.ends_with(".md")).unwrap();
+    let artifact = files.iter().find(|name| name.ends_with(".md")).expect("an artifact");
     let artifact = project.read(&format!(".signoff/reviews/{artifact}"));
     assert!(artifact.contains("--- answer of general ---\nLooks nice.\n"), "{artifact}");
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
@@ -376,7 +376,8 @@ fn what_needs_a_look_is_told_by_the_exit_code() {
         assert_eq!(strict.code, Some(3), "{words:?}: {strict}");
         assert_eq!(strict.json()["tasks"][0]["final_verdict"], "MAX_CYCLES_REACHED", "{words:?}");
     }
-    assert_eq!(project.run(&["retry", "3", "--json"]).code, Some(0));
+    assert_eq!(project.run(&["retry", "3", "--json"]).code, Some(3));
+    assert_eq!(project.run(&["retry", "3", "--json", "--lenient"]).code, Some(0));
 }
 
 #[test]
@@ -425,5 +426,5 @@ fn what_a_person_says_of_a_task_is_told_whatever_came_after_it() {
     project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "not what I meant"]);
     let told = project.run(&["--strict"]);
     assert!(told.stdout.contains("✗ 1. Add user authentication: failed CHANGES_REQUESTED"), "{told}");
-    assert_eq!(told.code, Some(3));
+    assert_eq!(told.code, Some(0));
 }

@@ -277,7 +277,7 @@ fn one_of_three_fails_and_a_person_is_asked() {
         script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(fails)
     });
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Three files
       [1/3] Implementing...

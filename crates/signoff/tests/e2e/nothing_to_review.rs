@@ -49,8 +49,8 @@ fn a_review_of_a_clean_checkout_asks_no_reviewer() {
 fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
     let project = Project::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("fix").call(1).shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
-            .rule(Rule::role("review").call(1).say(&changes("not wanted")))
+            .rule(Rule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(Rule::role("review").task("1").call(1).say(&changes("not wanted")))
             .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
             .rule(Rule::role("review").say(APPROVED))
     });

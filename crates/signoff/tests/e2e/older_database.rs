@@ -24,7 +24,7 @@ fn project() -> Project {
 #[test]
 fn finished_work_is_reported_as_before() {
     let project = project();
-    insta::assert_snapshot!(project.run(&["status"]), @r"
+    insta::assert_snapshot!(project.run(&["status"]), @"
     exit 0
     --- stdout
       ✓  1. implement approve later     completed  APPROVED (2 cycles)
@@ -32,7 +32,7 @@ fn finished_work_is_reported_as_before() {
       ✗  3. implement breaks            failed     implementer_failed
       ✗  4. implement nothing at all    failed     implementer_failed
       !  5. implement talk              completed  NEEDS_DISCUSSION (1 cycle)
-      ✓  6. implement overruled         completed  APPROVED (by a person)
+      ✓  6. implement overruled         completed  APPROVED (by a person), 1 open finding
       ○  7. implement quiet             completed  not reviewed
       ✓  8. implement Write a.txt       completed  APPROVED (1 cycle)
       ✓  9. implement Write b.txt       completed  APPROVED (1 cycle)

@@ -131,14 +131,14 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     exit 0
     --- stdout
     presets.careful.gates.read.enabled = true                     # built in
-    presets.careful.gates.read.reviewers = ["privacy", "style"]   # signoff.toml:38
-    presets.careful.gates.read.fail_on = "LOW"                    # signoff.toml:39
+    presets.careful.gates.read.reviewers = ["privacy", "style"]   # signoff.toml:39
+    presets.careful.gates.read.fail_on = "LOW"                    # signoff.toml:40
     presets.careful.gates.read.on_failure = "mini-loop"           # built in
-    presets.careful.gates.read.max_cycles = 2                     # signoff.toml:40
-    roles.implement.agent = "scripted"  # signoff.toml:5
-    roles.implement.model = "big"       # signoff.toml:5
-    roles.fix.model = "small"           # signoff.toml:6
-    roles.simplify = "scripted"         # signoff.toml:7
+    presets.careful.gates.read.max_cycles = 2                     # signoff.toml:41
+    roles.implement.agent = "scripted"  # signoff.toml:6
+    roles.implement.model = "big"       # signoff.toml:6
+    roles.fix.model = "small"           # signoff.toml:7
+    roles.simplify = "scripted"         # signoff.toml:8
     "#);
 }
 
@@ -149,7 +149,7 @@ fn one_setting_can_be_asked_for() {
     insta::assert_snapshot!(project.run(&["config", "jobs"]), @"
     exit 0
     --- stdout
-    jobs = 2  # signoff.toml:2
+    jobs = 2  # signoff.toml:3
     ");
     insta::assert_snapshot!(project.run(&["config", "limits.run"]), @"
     exit 2
@@ -169,7 +169,7 @@ fn one_setting_can_be_asked_for() {
           "origin": {
             "from": "repository",
             "file": "signoff.toml",
-            "line": 4
+            "line": 5
           }
         }
       ]

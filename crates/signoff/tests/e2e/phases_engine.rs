@@ -329,7 +329,7 @@ fn a_plan_that_fixers_changed_together_is_worked_as_it_is_though_nobody_reviews_
     asked.run(&["work"]);
     assert_eq!(asked.run(&["answer", "1", "skip"]).code, Some(0));
     let output = asked.run(&["work"]);
-    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.code, Some(3), "{output}");
     assert!(output.stdout.contains("3 items planned"), "{output}");
     assert_eq!(items(&asked), worked);
     let noted = "on_reviewer_failure = \"not-passed\", max_fixes = 1, on_exhausted = \"proceed\"";
@@ -371,7 +371,7 @@ fn a_plan_that_a_person_changes_while_they_are_asked_is_worked_as_they_left_it()
     project.env.write(&format!(".signoff/worktrees/task-1/{PLAN}"), plan);
     assert_eq!(project.run(&["answer", "1", "proceed"]).code, Some(0));
     let output = project.run(&["work"]);
-    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.code, Some(3), "{output}");
     assert!(output.stdout.contains("[implement, item 1/2] 3 items planned"), "{output}");
     insta::assert_snapshot!(items(&project), @"
     Add a greeting - item 1 of 3: Say hello

@@ -61,7 +61,7 @@ fn no_push_of_an_agent_arrives_and_each_is_told() {
         project.env.write("write.sh", format!("cat > /dev/null\n{}", pushes(port)));
         let server = format!("git://127.0.0.1:{port}");
         project.git("remote add other ../remote.git");
-        project.git(&format!("config remote.other.pushurl {server}/remote.git"));
+        project.git(&format!("config remote.other.pushurl {server}/./remote.git"));
         project.git(&format!("config --global url.{server}/.pushInsteadOf https://example.invalid/"));
         // The person can.
         project.git(&format!("push -q git://127.0.0.1:{port}/remote.git HEAD:refs/heads/mine"));

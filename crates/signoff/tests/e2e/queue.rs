@@ -139,7 +139,7 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
     insta::assert_snapshot!(project.run(&["work", "2"]), @"
-    exit 0
+    exit 3
     --- stderr
     Nothing is ready: what is pending waits for other tasks (`signoff status`)
     ");
@@ -236,19 +236,19 @@ fn what_failed_is_named_where_nothing_else_is_left() {
     project.run(&["add", "First"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 1
     --- stderr
     Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
     ");
     project.run(&["add", "Second"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 1
     --- stderr
     Nothing to do: 2 tasks failed (`signoff status`; `signoff retry 1` goes on with the first)
     ");
     insta::assert_snapshot!(project.run(&["work", "1"]), @"
-    exit 0
+    exit 1
     --- stderr
     Nothing to do: task 1 failed (`signoff retry 1` goes on with it)
     ");
@@ -485,7 +485,7 @@ fn side_by_side_every_line_says_whose_it_is() {
     project.run(&["add", "One"]);
     project.run(&["add", "Two"]);
     let program = project.start(&["work", "-j", "2"]);
-    let second = || project.run(&["status"]).stdout.contains("✓ 2.");
+    let second = || project.run(&["status"]).stdout.contains("○ 2.");
     signoff_testkit::processes::until("the second is through", second);
     std::fs::write(project.env.root().join("go"), "").unwrap();
     let worked = project.env.finish(program);

@@ -93,6 +93,8 @@ fn nor_does_one_that_a_reviewer_put_there() {
     insta::assert_snapshot!(worked(&project).stderr, @"
     something else was put in place of the worktree; it is made again from its branch
     general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
+    something else was put in place of the worktree; it is made again from its branch
+    general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
     ");
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
 }

@@ -149,7 +149,7 @@ fn no_launch_may_lead_over_the_cap() {
     project.run(&["add", "Dear", "-a"]);
     let work = project.run(&["work"]);
     insta::assert_snapshot!(work, @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Dear
       [1/3] Implementing...

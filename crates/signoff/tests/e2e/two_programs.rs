@@ -96,7 +96,7 @@ fn many_at_once_lose_nothing() {
 fn the_second_says_that_another_is_at_work() {
     let (project, program) = at_work(agent);
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 3
     --- stderr
     Nothing to do here: another signoff is at work
     ");

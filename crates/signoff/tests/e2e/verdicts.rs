@@ -24,7 +24,7 @@ fn the_cycles_may_be_used_up() {
     let project = with_review(&changes("still wrong"));
     assert_eq!(verdict(&project, "1"), r#""pending" null null null"#);
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Add feature Y
       [1/3] Implementing...
@@ -51,7 +51,7 @@ fn the_cycles_may_be_used_up() {
 fn a_discussion_stops_at_once() {
     let project = with_review("Should this be public?\n\n**Verdict: NEEDS_DISCUSSION**\n");
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Add feature Y
       [1/3] Implementing...
@@ -242,7 +242,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
     Running task #1: Add feature Y
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -284,7 +284,7 @@ fn a_review_that_takes_too_long_is_ended_and_resumed() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -325,7 +325,7 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
       [1/3] Review: CHANGES_REQUESTED - more
       [2/3] Improving...
       [2/3] Improvement failed: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `fix_timeout` of the gate, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the fixer failed (fixer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -360,9 +360,9 @@ fn the_limits_of_a_task_type_are_minutes() {
     project.configure("[task_types.implement]\ntimeout_minutes = 7\nreview_timeout_minutes = 2\nimprove_timeout_minutes = 3\n");
     let shown = project.env.shell("signoff config --show | grep _minutes");
     insta::assert_snapshot!(shown.stdout, @"
-    task_types.implement.timeout_minutes = 7                      # signoff.toml:3
-    task_types.implement.review_timeout_minutes = 2               # signoff.toml:4
-    task_types.implement.improve_timeout_minutes = 3              # signoff.toml:5
+    task_types.implement.timeout_minutes = 7                      # signoff.toml:4
+    task_types.implement.review_timeout_minutes = 2               # signoff.toml:5
+    task_types.implement.improve_timeout_minutes = 3              # signoff.toml:6
     ");
 }
 
@@ -371,7 +371,7 @@ fn a_person_may_approve_what_no_reviewer_did() {
     let project = with_review(&changes("still wrong"));
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "it is generated code"]).stdout, @"Task #1 is APPROVED by a person");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  APPROVED (by a person)");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  APPROVED (by a person), 1 open finding");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "accepted" "edited_by_person""#);
     assert_eq!(project.calls().of_role("review").count(), 3, "edit runs no review");
     assert_eq!(project.run(&["edit", "1", "--verdict", "approved"]).code, Some(2));
@@ -473,7 +473,7 @@ fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
     project.configure("[gate]\nmax_noop_fixes = 1\n");
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Add feature Y
       [1/3] Implementing...
@@ -481,10 +481,10 @@ fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
       [1/3] Running review...
       [1/3] Review: CHANGES_REQUESTED - still wrong
       [2/3] Improving...
-    ✓ Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
+    ! Task #1 completed (CHANGES_REQUESTED after 1 cycle): the fix changed nothing (noop_fix)
         Look at it: signoff show 1; go on: signoff improve 1 --review
     ");
-    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
+    insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  CHANGES_REQUESTED (1 cycle)  noop_fix");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "CHANGES_REQUESTED" "exhausted" "noop_fix""#);
 }
 

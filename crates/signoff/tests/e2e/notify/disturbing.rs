@@ -23,7 +23,7 @@ fn shown(project: &Project) -> String {
 fn without_a_terminal_the_desktop_shows_it() {
     let project = project(DESKTOP);
     with_desktop(&project);
-    assert_eq!(run(&project, &["work"]).code, Some(0));
+    assert_eq!(run(&project, &["work"]).code, Some(3));
     insta::assert_snapshot!(shown(&project), @"--app-name=signoff|--|Task #1 asks you: Log in|1 review did not lead to approval. One more fix and review, proceed with the findings open, or stop?|");
 }
 
@@ -32,7 +32,7 @@ fn quiet_silences_the_desktop_and_the_message_waits_for_a_program_that_is_not() 
     let project = project(DESKTOP);
     with_desktop(&project);
     let quiet = run(&project, &["work", "--quiet"]);
-    assert_eq!((quiet.code, quiet.stderr.as_str(), shown(&project).as_str()), (Some(0), "", ""));
+    assert_eq!((quiet.code, quiet.stderr.as_str(), shown(&project).as_str()), (Some(3), "", ""));
     run(&project, &["work"]);
     assert!(shown(&project).contains("Task #1 asks you"), "{}", shown(&project));
 }

@@ -111,7 +111,7 @@ fn drift_that_stays_fails_the_slot() {
       #1 b-1 [fix 2/2] Fixing...
       #1 b-1 [3/3] Running review...
       #1 b-1 [3/3] Review: drift - work.txt lacks a check
-    #1 b-1 Max review cycles (3) reached without approval
+    #1 b-1 Max fix attempts (2) reached without approval
     ✗ Task #1 (b-1) failed: the review cycles are used up (cycles_exhausted)
         Look at it: signoff show 1; go on: signoff retry 1
     implement task 1 cycle 0: exit 0
@@ -131,13 +131,13 @@ fn drift_that_stays_fails_the_slot() {
     insta::assert_snapshot!(said(&project.run(&["retry", "1"])), @"
     exit 0
     --- stdout
-    Retrying task #1: Add a greeting
-      [4/4] Improving...
-      [4/4] Running review...
-      [4/4] Review: APPROVED
-      Landing...
-      Landed on signoff/run-1 as [COMMIT]
-    ✓ Task #1 completed (APPROVED after 4 cycles)
+    Retrying task #1 (b-1): Add a greeting
+      #1 b-1 [fix 3/3] Fixing...
+      #1 b-1 [4/4] Running review...
+      #1 b-1 [4/4] Review: pass
+      #1 b-1 Landing...
+      #1 b-1 Landed on signoff/run-1 as [COMMIT]
+    ✓ Task #1 (b-1) completed (APPROVED after 4 cycles)
     ");
     assert_eq!(beads(&project, "closed"), ["b-1"], "{}", asked(&project));
 }
@@ -281,7 +281,7 @@ fn a_run_that_is_approved_in_the_end_lands_as_was_wished() {
       [1/6] Implementing...
       [1/6] Implementation complete
       [1/6] Running review...
-      [1/6] Review: APPROVED
+      [1/6] Review: pass
       Landing...
       Landed on signoff/run-1 as [COMMIT]
     ✓ Task #2 completed (APPROVED after 1 cycle)

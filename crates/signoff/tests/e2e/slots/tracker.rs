@@ -190,7 +190,7 @@ fn a_file_of_the_tracker_is_only_read() {
       #3 b-3 Landing...
       #3 b-3 Landed on signoff/run-1 as [COMMIT]
     ○ Task #3 (b-3) completed (not reviewed)
-    ✓ Run 1 is through, not all approved: 3 tasks, 3 completed
+    ○ Run 1 is through, not all approved: 3 tasks, 3 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
@@ -393,7 +393,7 @@ fn the_queue_fills_slots_too() {
       Landing...
       Landed on signoff/run-1 as [COMMIT]
     ○ Task #2 completed (not reviewed)
-    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
         It is on signoff/run-1; signoff land brings what is approved to the default branch
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "queue", "--no-review"])), @r#"
@@ -437,7 +437,7 @@ fn prompts_of_ones_own() {
     exit 2
     --- stderr
     error: there is no prompt prompts/missing.md
-      --> signoff.toml:5
+      --> signoff.toml:6
     hint: write it, or name another file
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "--developer-prompt", "nowhere.md"])), @"
@@ -564,7 +564,7 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
     ");
     assert_eq!(beads(&project, "begun"), ["b-1"]);
     install(&project, BD);
-    insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"exit 0");
+    insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"exit 3");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
     assert_eq!(project.calls().of_role("implement").count(), 1);
     fs::remove_file(project.env.root().join("bin/bd")).unwrap();
