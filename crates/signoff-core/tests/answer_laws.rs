@@ -209,14 +209,15 @@ fn recorded() -> Vec<(Contract, String)> {
     let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/contracts"));
     let mut paths: Vec<_> = ["seed", "untidy", "hostile"]
         .iter()
-        .flat_map(|directory| fs::read_dir(corpus.join(directory)).unwrap())
-        .map(|entry| entry.unwrap().path())
+        .flat_map(|directory| fs::read_dir(corpus.join(directory)).expect("a readable corpus"))
+        .map(|entry| entry.expect("a readable corpus").path())
         .filter(|path| path.extension().is_some_and(|end| end == "txt"))
         .collect();
     paths.sort();
     let case = |path: &std::path::PathBuf| {
         let setting: serde_json::Value =
-            serde_json::from_slice(&fs::read(path.with_extension("json")).unwrap()).unwrap();
+            serde_json::from_slice(&fs::read(path.with_extension("json")).expect("a readable corpus"))
+                .expect("a readable corpus");
         let contract = Contract::from_word(setting["contract"].as_str()?)?;
         let text = fs::read_to_string(path).ok()?;
         (contract != Contract::Tool).then_some((contract, text))

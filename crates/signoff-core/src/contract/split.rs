@@ -112,13 +112,14 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     let spaced = last.is_whitespace() || next.is_whitespace();
     // A capital after a small letter begins a sentence; other letters that touch may be one word.
     let word =
-        last.is_alphanumeric() && next.is_alphanumeric() && !(next.is_uppercase() && !last.is_uppercase());
+        last.is_alphanumeric() && next.is_alphanumeric() && (last.is_uppercase() || !next.is_uppercase());
     let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
     // The header of a hunk is what makes its lines a diff.
     let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
-    let opens = matches!(last, '[' | '(' | '{' | '<' | '\\' | '@' | '#' | '|' | '+');
-    if spaced || word || opens || closes || markup || header || message.is_inside_json(seam) {
+    let opens = matches!(last, '[' | '(' | '{' | '<' | '\\' | '@' | '#' | '|' | '+') || is_invisible(last);
+    let emphasis = opens_emphasis(before) || closes_emphasis(after);
+    if spaced || word || opens || closes || markup || emphasis || header || message.is_inside_json(seam) {
         return false;
     }
     match message.outline().shown_across(seam) {
@@ -137,6 +138,25 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
             | Shown::Element,
         ) => false,
     }
+}
+
+/// Whether a character shows nothing and is no space: it is a part of the line it stands in.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+}
+
+const EMPHASIS: [char; 2] = ['*', '_'];
+
+/// Whether a text ends with marks that set off what comes next.
+fn opens_emphasis(before: &str) -> bool {
+    let rest = before.trim_end_matches(EMPHASIS);
+    rest.len() < before.len() && rest.chars().next_back().is_none_or(char::is_whitespace)
+}
+
+/// Whether a text begins with marks that set off what came before.
+fn closes_emphasis(after: &str) -> bool {
+    let rest = after.trim_start_matches(EMPHASIS);
+    after.len() - rest.len() >= 2 && !rest.chars().next().is_some_and(char::is_alphanumeric)
 }
 
 /// Whether the last line is nothing but the mark of a code block.

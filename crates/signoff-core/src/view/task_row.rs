@@ -79,11 +79,11 @@ pub struct TaskRow {
 impl TaskRow {
     /// Where it stands, from its status, its outcome and whether it has landed.
     pub fn state(&self) -> TaskState {
-        match TaskState::new(self.status, self.outcome.as_deref(), self.state) {
-            TaskState::Approved | TaskState::Landed if self.landed_commit.is_some() => TaskState::Landed,
-            TaskState::Landed => TaskState::Approved,
-            state => state,
+        let state = TaskState::new(self.status, self.outcome.as_deref(), self.state);
+        if !state.is_approved() {
+            return state;
         }
+        if self.landed_commit.is_some() { TaskState::Landed } else { TaskState::Approved }
     }
 
     /// The same row with the state that its other fields tell, to be printed.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use signoff_core::config::{Flag, LandBy, Layer, ReviewWorkspace, Sandbox, Settings, Store, read};
+use signoff_core::config::{Flag, LandBy, Layer, Sandbox, Settings, Store, read};
 use signoff_core::policy::Span;
 
 use crate::configured;

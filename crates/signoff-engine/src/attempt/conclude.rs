@@ -59,13 +59,15 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
+    // Before the files beside the usage are cleared away.
+    let who = task.launch.reviewer.as_ref().map_or(task.launch.role.as_str(), |name| name.as_str());
+    let pushed = pushes::tried(dir, who);
     hear(shop, task, dir, ended)?;
     let mut notes: Vec<String> = shop.damage(task).map(str::to_owned).into_iter().collect();
     let taken = if writes(task) { shop.take_back(task) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(held::refused(&task.launch, dir));
-    let who = task.launch.reviewer.as_ref().map_or(task.launch.role.as_str(), |name| name.as_str());
-    notes.extend(pushes::tried(dir, who));
+    notes.extend(pushed);
     notes.extend(hung(task, dir, ended));
     notes.extend(unknown_prices(shop, task, dir));
     if task.is_planning() {
@@ -151,7 +153,7 @@ fn claimed(task: &Assignment, dir: &AttemptDir, end: &End) -> Option<LoopFact> {
     let known = task.state.ledger.entries().iter().map(|entry| &entry.finding.id);
     let claims = read_claims(&String::from_utf8_lossy(&message(dir)), known);
     let (attempt, commit) = (*attempt, head.commit.clone());
-    (!claims.is_empty()).then(|| LoopFact::Moved(Event::FindingsClaimed { attempt, commit, claims }))
+    (!claims.is_empty()).then_some(LoopFact::Moved(Event::FindingsClaimed { attempt, commit, claims }))
 }
 
 /// Whether whoever wrote says that there are no more tasks. What reviewers quote says nothing.

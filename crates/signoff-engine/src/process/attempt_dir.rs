@@ -87,30 +87,20 @@ impl AttemptDir {
         self.usage_directory().join("usage.json")
     }
 
-    /// Takes secrets out of that file, which the agent wrote itself. No more of it is kept than is read, and nothing of what
-    /// lies beside it.
+    /// Takes secrets out of that file and of the list of pushes, which the agent could write. No more of them is kept than
+    /// is read, and nothing of what lies beside them.
     pub(crate) fn tidy_usage(&self, secrets: &Secrets) {
-        self.clear_beside_usage();
-        let path = self.usage();
-        let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
-        let Some(mut file) = is_file.then(|| File::open(&path).ok()).flatten() else { return };
-        let mut text = Vec::new();
-        let read = file.by_ref().take(USAGE).read_to_end(&mut text);
-        if read.is_err() || secrets.are_in(&text) || length(&path) > USAGE {
-            // A file that cannot be written anew must not stay as it is.
-            draft::write(&path, &secrets.redact(&text), Care::Private)
-                .or_else(|_| fs::remove_file(&path))
-                .ok();
-        }
+        let kept = [self.usage(), self.pushes()];
+        self.clear_beside(&kept);
+        kept.into_iter().for_each(|path| tidy(&path, secrets));
     }
 
     /// What cannot be removed is no reason to fail. Links are removed, not what they lead to.
-    fn clear_beside_usage(&self) {
-        let wanted = self.usage();
+    fn clear_beside(&self, kept: &[PathBuf]) {
         for entry in fs::read_dir(self.usage_directory()).into_iter().flatten().flatten() {
             let (path, kind) = (entry.path(), entry.file_type());
             let is = |right: fn(&fs::FileType) -> bool| kind.as_ref().is_ok_and(right);
-            if path == wanted && is(fs::FileType::is_file) {
+            if kept.contains(&path) && is(fs::FileType::is_file) {
                 continue;
             }
             let removed =
@@ -257,4 +247,16 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 /// Writes the whole file or nothing.
 fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     draft::write(path, &serde_json::to_vec(value)?, Care::Private)
+}
+
+/// Takes secrets out of a file, and cuts it to what is read of it.
+fn tidy(path: &Path, secrets: &Secrets) {
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() else { return };
+    let mut text = Vec::new();
+    let read = file.by_ref().take(USAGE).read_to_end(&mut text);
+    if read.is_err() || secrets.are_in(&text) || length(path) > USAGE {
+        // A file that cannot be written anew must not stay as it is.
+        draft::write(path, &secrets.redact(&text), Care::Private).or_else(|_| fs::remove_file(path)).ok();
+    }
 }

@@ -424,9 +424,11 @@ fn replace(value: &mut Value, message: &str, by: &str) -> bool {
             true
         }
         Value::Array(values) => {
-            values.iter_mut().fold(false, |found, one| replace(one, message, by) || found)
+            values.iter_mut().filter_map(|one| replace(one, message, by).then_some(())).count() > 0
         }
-        Value::Object(keys) => keys.values_mut().fold(false, |found, one| replace(one, message, by) || found),
+        Value::Object(keys) => {
+            keys.values_mut().filter_map(|one| replace(one, message, by).then_some(())).count() > 0
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -58,6 +58,7 @@ mod misbehaving;
 mod nothing_to_review;
 #[cfg(test)]
 mod notify;
+#[cfg(test)]
 mod older_database;
 mod own_workflow;
 mod parse;
@@ -80,6 +81,7 @@ mod serve;
 mod session;
 #[cfg(test)]
 mod signing_off;
+#[cfg(test)]
 mod slots;
 mod state;
 mod stats;

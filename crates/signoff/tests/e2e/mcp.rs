@@ -437,7 +437,7 @@ fn a_review_of_the_checkout_is_about_no_loop() {
     Running review
       [1/1] Running review...
       [1/1] Review: CHANGES_REQUESTED - no name
-    ✓ Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
+    ! Review completed with issues (CHANGES_REQUESTED after 1 cycle): findings were noted and left open (findings_noted)
     ");
 }
 

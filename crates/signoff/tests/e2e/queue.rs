@@ -493,7 +493,7 @@ fn side_by_side_every_line_says_whose_it_is() {
     insta::assert_snapshot!(lines[lines.len() - 3..].join("\n"), @"
       #1 Implementation complete
     ○ Task #1 completed (not reviewed)
-    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
     ");
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @"
@@ -503,7 +503,7 @@ fn side_by_side_every_line_says_whose_it_is() {
       #2 Implementing...
     Running task #1: One
     Running task #2: Two
-    ✓ Run 1 is through, not all approved: 2 tasks, 2 completed
+    ○ Run 1 is through, not all approved: 2 tasks, 2 completed
     ○ Task #1 completed (not reviewed)
     ○ Task #2 completed (not reviewed)
     ");

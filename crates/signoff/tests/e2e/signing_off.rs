@@ -188,7 +188,7 @@ fn what_the_branch_says_about_checks_does_not_count() {
 
 #[test]
 fn checks_work_in_a_copy_that_is_thrown_away() {
-    let project = checked(|script| developer(script), "");
+    let project = checked(developer, "");
     project.env.write("Makefile", "test:\n\t@touch made-by-the-check && test -f auth.txt\n");
     project.commit("Check more");
     project.run(&["add", "Add login"]);

@@ -133,7 +133,15 @@ fn a_discussion_is_for_people() {
 #[test]
 fn an_unreadable_answer_is_asked_for_once_more() {
     let story = Story::task(reviewed("task")).works().mumbles("general").approves("general");
-    insta::assert_snapshot!(story.lines(), @"");
+    insta::assert_snapshot!(story.lines(), @"
+    Running task #29: Add user authentication
+      [1/3] Implementing...
+      [1/3] Implementation complete
+      [1/3] Running review...
+      [1/3] Review by general is unclear: there is no verdict line; trying again
+      [1/3] Review: APPROVED
+    ✓ Task #29 completed (APPROVED after 1 cycle)
+    ");
 }
 
 #[test]
