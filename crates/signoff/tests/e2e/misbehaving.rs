@@ -72,7 +72,7 @@ fn one_that_hangs_is_ended_after_its_time() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -110,7 +110,7 @@ fn one_that_ignores_being_asked_is_killed() {
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation failed: timed out
-        hint: `[agents.scripted] timeout` or `[limits] attempt` gives it longer; `signoff config` shows what holds
+        hint: `timeout_minutes` of the task's type, or without one `[agents.scripted] timeout`, gives it longer; `signoff config` shows what holds
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -411,17 +411,16 @@ fn an_answer_of_more_than_ten_megabytes_is_no_answer() {
     ];
     let (_, output) = worked(rules, "");
     insta::assert_snapshot!(output, @"
-    exit 0
+    exit 3
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
+      [1/3] Review by general is unclear: the answer has 10485761 bytes; at most 10485760 are read; trying again
       [1/3] Review: INCONCLUSIVE - general: the answer has 10485761 bytes; at most 10485760 are read
-      [2/3] Improving...
-      [2/3] Running review...
-      [2/3] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 2 cycles)
+    ! Task #1 completed (no verdict after 1 cycle): a review could not be understood (unclear_review)
+        Look at it: signoff show 1; ask again: signoff retry 1
     ");
 }
 

@@ -173,7 +173,7 @@ impl Team {
         project.env.write(
             "signoff.toml",
             format!(
-                "[roles]\nimplement = \"{}\"\n\n[gate]\nreviewers = [\"code\", \"spec\"]\n\n\
+                "review_workspace = \"shared\"\n\n[roles]\nimplement = \"{}\"\n\n[gate]\nreviewers = [\"code\", \"spec\"]\n\n\
                  [reviewers.code]\nkind = \"code\"\nagent = \"{}\"\ncontract = \"tool\"\n\n\
                  [reviewers.spec]\nkind = \"spec\"\nagent = \"{}\"\ncontract = \"xml\"\n\n{agents}",
                 writer.name(),
