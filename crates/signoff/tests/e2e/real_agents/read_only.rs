@@ -134,7 +134,7 @@ fn claude_code_changes_nothing() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_changes_nothing() {
-    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir ), shell (git push -q origin HEAD:planted)"#);
+    insta::assert_snapshot!(changes_nothing(Cli::Codex), @r#"spec tried what a reader may not: patch ([ROOT]/work/.signoff/worktrees/task-1/planted.txt), shell (touch planted-by-touch.txt), shell (touch ~/planted), shell (for at in --git-common-dir --git-dir; do at="$(git rev-parse $at)/hooks"; mkdir )"#);
 }
 
 #[test]
