@@ -79,7 +79,7 @@ fn answering_a_question_resumes_the_loop() {
     browser.wait_until(&row(2, "did not lead to approval"));
     browser.click_on("Stop");
     let end = project.env.finish(work);
-    assert_eq!(end.code, Some(0), "{end}");
+    assert_eq!(end.code, Some(3), "{end}");
     assert_eq!(status(&project, 2), "\"completed\" \"MAX_CYCLES_REACHED\"");
 }
 
@@ -207,7 +207,7 @@ fn time_goes_on_in_the_words_of_the_server() {
     let_go(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));
     browser.click_on("Stop");
-    assert_eq!(project.env.finish(work).code, Some(0));
+    assert_eq!(project.env.finish(work).code, Some(3));
 }
 
 #[test]
