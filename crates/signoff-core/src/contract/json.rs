@@ -67,7 +67,7 @@ fn review(object: &Object, offset: usize, ask: &Ask) -> Result<Review, Violation
         let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
-    if verdict.approves() && retraction::is_in(follow_up) {
+    if verdict.approves() && retraction::is_stated_in(follow_up) {
         return Err(retraction::violation(offset));
     }
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);

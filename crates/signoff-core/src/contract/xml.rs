@@ -83,7 +83,7 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
-    if review.verdict.approves() && retraction::is_in(&review.summary) {
+    if review.verdict.approves() && retraction::is_stated_in(&review.summary) {
         return Err(retraction::violation(offset));
     }
     check_strange(element, &review, offset)?;
