@@ -59,7 +59,7 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
-    // Before the files beside the usage are cleared away.
+    // Read the pushes before `home::tidy` cleans the usage directory.
     let who = task.launch.reviewer.as_ref().map_or(task.launch.role.as_str(), |name| name.as_str());
     let pushed = pushes::tried(dir, who);
     hear(shop, task, dir, ended)?;
