@@ -18,6 +18,7 @@ mod outcome;
 mod person;
 mod slots;
 mod state;
+mod verdict;
 mod work;
 
 pub use event::{
