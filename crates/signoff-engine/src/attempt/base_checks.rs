@@ -15,8 +15,9 @@ use signoff_core::machine::JobKind;
 use signoff_core::policy::Span;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::check_results::{Checks, checked, ran};
 use super::checks::launch_of;
-use super::conclude::{Checks, checked, ran, stdout};
+use super::conclude::stdout;
 use super::{Workshop, blocking, environment, make_directory};
 use crate::assignment::Assignment;
 use crate::builtin::checks::Check;
