@@ -170,7 +170,7 @@ impl Settings {
         self.written.landing.value
     }
 
-    /// Where reviewers work that do not say so themselves; none where nobody says.
+    /// The default workspace of reviewers; `None` if the configuration sets none.
     pub fn review_workspace(&self) -> Option<ReviewWorkspace> {
         self.written.review_workspace.as_ref().map(|set| set.value)
     }

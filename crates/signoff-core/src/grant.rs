@@ -42,7 +42,7 @@ impl ReportTool {
     }
 }
 
-/// Calls of a reviewer that are recorded at most.
+/// Maximum number of recorded calls per reviewer.
 pub const MOST_REPORTS: usize = 100;
 
 /// What may still be reported with one token.
@@ -105,8 +105,8 @@ impl Grant {
     }
 }
 
-/// Only a report that can be read is taken: one that cannot is the reviewer's to put right, not the gate's to judge. A
-/// later call counts only if it is stricter. A refusal counts even if it cannot be read.
+/// Accepts a readable report. An unreadable one is refused, so that the reviewer can correct it. A later call counts only
+/// if it is stricter. A report that objects to the work counts even if it is unreadable.
 fn report(
     (ask, calls): (&Ask, &[Arguments]),
     tool: ReportTool,
@@ -153,7 +153,7 @@ fn is_about(violation: &Violation) -> bool {
     !matches!(violation.code, ViolationCode::WrongLoop | ViolationCode::CommitMismatch)
 }
 
-/// What is kept of the calls, in their order.
+/// The calls as JSON for the record, in order.
 fn recorded(tool: ReportTool, calls: &[Arguments]) -> Value {
     match calls {
         [only] => json!({ "tool": tool.word(), "arguments": only }),

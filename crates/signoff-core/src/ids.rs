@@ -129,7 +129,8 @@ impl LoopId {
         Some((Self::new(of), number.parse().ok()?))
     }
 
-    /// Whether the run is told when its standing changes: a task's loop, and the final review, which a person may reopen.
+    /// Whether a change of this loop's state can change the run's state. True for a task's loop and for the final review,
+    /// which a person may reopen.
     pub fn moves_the_run(&self) -> bool {
         !self.serves_the_run() || self.0 == WHOLE
     }

@@ -136,7 +136,8 @@ impl Ledger {
         self.record_beside(round, reviews, &BTreeSet::new())
     }
 
-    /// The same, where the reviewers were not told of some findings: their silence closes none of those.
+    /// Like [`Ledger::record`], but keeps the `untold` findings open: the reviewers' prompts did not list them, so an
+    /// approval says nothing about them.
     pub fn record_beside(
         &mut self,
         round: &Round,

@@ -18,6 +18,7 @@ mod outcome;
 mod person;
 mod slots;
 mod state;
+mod verdict;
 mod work;
 
 pub use event::{
@@ -47,8 +48,8 @@ pub struct Policy {
     pub workflow: Workflow,
     /// Nobody is there to answer: a question ends the loop instead.
     pub no_ask: bool,
-    /// Nothing is fixed before at least one review could be read. Logs of older programs do not have it: what they
-    /// record was done without.
+    /// A fix starts only after signoff could read at least one review. Logs of earlier versions lack this field, and their
+    /// loops keep the earlier rule.
     #[serde(default)]
     pub fix_needs_review: bool,
 }

@@ -253,7 +253,7 @@ fn what_fails_on_the_base_too_does_not_block() {
         against(&[ran("lint", 1, "src/a.rs:9: error: unused")], &base),
         "approved_with_minor; new: ; on the base: unused"
     );
-    // Equal messages are told apart by their lines, and counted.
+    // Equal messages on different lines are different findings.
     let twice =
         |first: u32| format!("src/a.rs:{first}: error: unused\nsrc/a.rs:{}: error: unused", first + 1);
     assert_eq!(

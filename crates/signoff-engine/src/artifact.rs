@@ -103,8 +103,8 @@ fn text_of(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A merged review by its file's name. Where it could not be understood, the reviewers' own words stand below it:
-/// artifacts of earlier versions do not hold them.
+/// Reads a merged review by its file name. Adds the raw answers to an inconclusive one of an earlier version, which did
+/// not write them into the artifact.
 pub fn read(reviews: &Path, file: &str) -> Option<String> {
     let mut text = fs::read_to_string(reviews.join(file)).ok()?;
     if text.contains("This review is inconclusive") && !text.contains("\n## Answer of ") {

@@ -42,7 +42,8 @@ pub struct Assignment {
     pub others: Vec<Neighbour>,
     /// How many agents work on the repository now, this one included.
     pub at_once: usize,
-    /// How many loops are at work in its worktree now, this one included: their changes cannot be told apart.
+    /// How many loops work in its worktree now, this one included. With several, a diff does not show which
+    /// loop made a change.
     pub in_same_tree: usize,
     /// Whether a writer may say that there are no more tasks.
     pub stop_marker: bool,

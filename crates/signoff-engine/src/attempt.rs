@@ -5,6 +5,7 @@
 
 pub(crate) mod base_checks;
 mod carried;
+mod check_results;
 mod checks;
 mod conclude;
 pub(crate) mod copied;
@@ -30,8 +31,9 @@ mod research;
 mod reviewed;
 mod usage;
 
+pub(crate) use check_results::{Checks, checked};
 pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{Checks, checked, failure, left, start_of};
+pub(crate) use conclude::{failure, left, start_of};
 pub(crate) use document::Kind as DocumentKind;
 pub(crate) use environment::{
     around as environment_around, bare as bare_environment, of_landing as environment,

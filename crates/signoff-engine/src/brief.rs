@@ -409,8 +409,8 @@ fn to_judge(task: &Assignment) -> Vec<&Finding> {
     open.map(|entry| &entry.finding).collect()
 }
 
-/// Of these, what the reviewer itself found: its approval would settle them. What a checkpoint review found is put
-/// before every reviewer of the gate.
+/// Those of [`to_judge`] that this reviewer reported itself, because its approval closes them. Every reviewer of the gate
+/// also gets the findings of checkpoint reviews.
 fn noted(task: &Assignment) -> Vec<&Finding> {
     let JobKind::Review { reviewer, .. } = &task.job.kind else { return Vec::new() };
     let of_checkpoint = |finding: &Finding| {

@@ -100,7 +100,7 @@ pub fn path(shop: &Workshop, store: &dyn Store, wish: &Wish) -> PathBuf {
 /// Makes the place, or finds it again where a killed program left it.
 pub fn make(shop: &Workshop, store: &dyn Store, wish: &Wish) -> Result<Placed, EngineError> {
     let placed = made(shop, store, wish)?;
-    // Those who look at a plan look at no diff.
+    // The planning loop reviews no diff, so it needs no base tree.
     if wish.loop_id == LoopId::planning() {
         return Ok(placed);
     }

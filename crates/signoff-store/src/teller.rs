@@ -118,7 +118,7 @@ impl Teller {
                     self.arrived(loop_id, review);
                 }
                 self.link(loop_id);
-                // What a checkpoint review costs is told of the loop it looks at.
+                // The row of the reviewed loop includes the cost of its checkpoint reviews.
                 self.stale.extend(loop_id.of_checkpoint().map(|(of, _)| of));
             }
         }

@@ -220,7 +220,7 @@ impl Round {
         let unheard = self.said.values().find_map(|review| {
             words::unheard(&review.verdict).map(|why| format!("{}: {why}", review.reviewer))
         });
-        // What a person has closed is nothing to know first.
+        // Skip findings that are already closed.
         let closed = |issue: &&Issue| {
             let entry = step.after.ledger.reported_as(&issue.finding.id);
             entry.is_some_and(|entry| entry.state != State::Open)

@@ -83,7 +83,7 @@ pub fn status(run: &RunRow) -> &'static str {
     status.word()
 }
 
-/// Where a run stands, among all tasks. One that is through is worth as much as the least of its tasks.
+/// The state of a run. The state of a completed run follows from those of its tasks, see [`together`].
 pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
     match run.status.as_str() {
         "blocked" => TaskState::Blocked,
@@ -97,7 +97,7 @@ pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
     }
 }
 
-/// What tasks that are through come to together: approved only if each of them is.
+/// The combined state of finished tasks: approved only if all of them are. Cancelled tasks do not count.
 pub fn together(states: impl IntoIterator<Item = TaskState>) -> TaskState {
     let mut states: Vec<TaskState> = states.into_iter().collect();
     states.retain(|state| *state != TaskState::Cancelled);

@@ -66,7 +66,7 @@ impl Project {
             (true, false) => "sandbox_writers = false\n",
             (true, true) => "",
         };
-        // Most stories are told of reviewers in the worktree itself.
+        // Most tests expect reviewers to work in the loop's own worktree.
         let shared = if more.contains("review_workspace =") { "" } else { "review_workspace = \"shared\"\n" };
         self.env.write("signoff.toml", format!("{sandbox}{shared}{more}\n{agent}"));
         self.commit("Configure");

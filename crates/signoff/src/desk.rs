@@ -128,8 +128,8 @@ impl Desk {
         Ok(rows)
     }
 
-    /// Notes which approved tasks are in the default branch, as git tells it: one look for all of them. Where git cannot
-    /// tell, what was recorded stands.
+    /// Notes which approved tasks are in the default branch. Asks git once for all of them; if git fails, the recorded
+    /// commits stay.
     pub fn note_landed(&self, rows: &mut [TaskRow]) {
         let commit = |row: &TaskRow| row.landed_commit.clone().or_else(|| row.approved_commit.clone());
         let approved = rows.iter().rev().filter(|row| row.state().is_approved());
@@ -237,8 +237,8 @@ impl Bench {
     }
 }
 
-/// The settings with the checks of the project, where none are configured: those of the commit that new work begins at.
-/// Where there is none yet, or git cannot tell, there are no checks; the commands that work say what is wrong.
+/// Adds the checks detected in the commit that new work starts from, if none are configured. Adds none if there is no
+/// commit yet or git fails; commands that start work report the error.
 pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
     if !settings.checks().is_empty() {
         return settings;

@@ -34,7 +34,7 @@ pub fn against_base(source: &ReviewerName, ran: &[Ran], base: &[Ran]) -> Against
     sort(findings(source, ran), &findings(source, base))
 }
 
-/// Each finding of the base stands for one of the commit: what is there twice now and was there once is new once.
+/// Pairs each finding of the base with at most one of the commit: of two equal findings, one is new if the base has one.
 fn sort(found: Vec<Finding>, base: &[Finding]) -> AgainstBase {
     let mut left: Vec<&Finding> = base.iter().collect();
     let mut take = |is_it: &dyn Fn(&Finding) -> bool| {
@@ -55,13 +55,13 @@ fn is_same(one: &Finding, other: &Finding) -> bool {
     same && (one.file.is_some() || stable(&one.description) == stable(&other.description))
 }
 
-/// Whether two findings differ by their lines alone, which is all that tells equal messages in one file apart.
+/// Whether two findings differ only in their lines.
 fn has_moved(one: &Finding, other: &Finding) -> bool {
     let place = one.file.is_some() && one.file == other.file;
     place && one.requirement == other.requirement && one.description == other.description
 }
 
-/// A text without what differs from one time to the next: numbers, and names below a temporary directory.
+/// The text without parts that differ between runs: numbers, and paths below a temporary directory.
 fn stable(text: &str) -> String {
     let words = text.split_whitespace().filter(|word| !word.contains("/tmp/"));
     let words = words.map(|word| word.replace(|char: char| char.is_ascii_digit(), ""));

@@ -50,7 +50,7 @@ pub struct AssignedReviewer {
     pub kind: ReviewerKind,
     pub contract: Contract,
     pub require_nonce: bool,
-    /// None where nobody says: whoever is told to run tests has a copy.
+    /// `None` if the configuration sets none: the engine then chooses a copy if the prompt asks for tests.
     pub workspace: Option<ReviewWorkspace>,
     /// The file that takes the place of the built-in prompt.
     pub prompt: Option<String>,
@@ -351,8 +351,8 @@ impl Settings {
         said.unwrap_or(self.limits().attempt)
     }
 
-    /// The time that the configuration gives a gate now. A task that was begun has the one of that day, and whoever was
-    /// told to give it longer wants it to take effect.
+    /// The timeout that the current configuration sets for a gate. A started task has the timeout of its start on record;
+    /// the current one replaces it, so that a person can give a running task more time.
     fn said_now(&self, place: Place<'_>, key: &str, time: fn(&Gate) -> Option<Span>) -> Option<Span> {
         let kind = self.written.task_types.of(place.task.kind);
         let of_type = match key {

@@ -49,8 +49,8 @@ impl Settings {
         gates.any(|phase| self.gate_origin(workflow, phase.gate_name(), "reviewers").is_some())
     }
 
-    /// Gives the project's checks a seat at each gate that judges tasks and whose reviewers nobody named, and lets gates name
-    /// them. A workflow of one's own, and one that runs checks in a phase, has what it says.
+    /// Adds the project's checks to the reviewers of each gate that judges tasks and has no configured reviewers. Gates can
+    /// also name the checks themselves. Custom workflows stay unchanged; workflows with a check phase get no extra reviewer.
     pub(super) fn seat_checks(&self, workflow: &mut Workflow) {
         let runs_checks = workflow.phases.iter().any(|phase| matches!(phase.kind, PhaseKind::Check(_)));
         if self.workflows.contains_key(&workflow.name) {
@@ -74,7 +74,7 @@ impl Settings {
         }
     }
 
-    /// Where only the checks are a reason to review, and nothing asks for more, they alone are the gate.
+    /// Leaves the checks as the only reviewer of a gate that is on only because the project has checks.
     pub(super) fn leave_checks_alone(&self, workflow: &mut Workflow) {
         let is_off = |mut known: Workflow| the_gate(&mut known).is_some_and(|policy| !policy.gate.enabled);
         let by_default = self.written.defaults.auto_review.written().is_none()

@@ -280,8 +280,8 @@ impl<'r, 'm> Reader<'r, 'm> {
         }
     }
 
-    /// Takes a nested item into its parent. One that states a severity is an entry of its own; where its parent is
-    /// a mere title, that is none.
+    /// Adds a nested item to its parent's entry. Returns false if the item is not nested or states a severity, which makes
+    /// it an entry of its own; a parent that is only a title is then dropped.
     fn explains(&mut self, item: &ListItem, own: &OwnText<'_>) -> bool {
         let Some(open) = self.open.as_ref().filter(|_| item.range.start < self.top.0) else { return false };
         let head = head_length(own.text);

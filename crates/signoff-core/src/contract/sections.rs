@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_told_apart() {
+    fn headings_of_praise_and_summaries_are_recognized() {
         let asides = [
             "## Strengths",
             "**Positive:**",

@@ -26,10 +26,10 @@ pub struct SplitAnswer {
     pub others: Vec<String>,
 }
 
-/// Longer answers are cut: one byte more than is read tells that there was more.
+/// Longer answers are cut here, one byte above the limit, so that the reader sees that the answer is too long.
 const LONGEST: usize = super::MAX_BYTES + 1;
 
-/// More boundaries than these are none.
+/// Maximum number of boundaries; `Blocks` ignores further ones.
 const MOST_SEAMS: usize = 10_000;
 
 const PARAGRAPH: &str = "\n\n";
@@ -58,12 +58,12 @@ impl Blocks {
         self.end_block();
     }
 
-    /// What comes next is another block.
+    /// Ends the current block.
     pub fn end_block(&mut self) {
         self.ended = true;
     }
 
-    /// A tool was used: what was said before is no part of the answer.
+    /// Drops all blocks. Called when the agent uses a tool: text before a tool use is not part of the answer.
     pub fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,6 +1,6 @@
 //! The argument objects of `set_loop_review_result` and `set_review_result`.
 //!
-//! The caller's bearer token is the nonce here, so whoever hands the objects over has checked it.
+//! The bearer token takes the place of the nonce: signoff checks it before a call reaches this reader.
 
 use super::Ask;
 use super::binding::{self, Binding, clip};

@@ -137,7 +137,7 @@ fn moved(this: &mut Run, loop_id: LoopId, standing: Standing, policy: &RunPolicy
     if this.landing.as_ref() == Some(&loop_id) && !lands {
         this.landing = None;
     }
-    // A loop that asks a person is looked at all the same: what is found waits for it.
+    // A checkpoint review also looks at a loop that waits for a person; its findings wait there.
     if !standing.is_active() && standing != Standing::Waiting {
         this.checkpoint.reviewed(&loop_id);
     }

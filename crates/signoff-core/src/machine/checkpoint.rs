@@ -45,7 +45,8 @@ pub fn ended(this: &mut Loop, findings: Vec<Finding>, number: Option<u32>, polic
     go_on(this, policy);
 }
 
-/// A loop that was signed off is sent back where something blocks it. A person's word stands.
+/// Sends a signed-off loop back to its gate if a checkpoint finding blocks it, else lets it land. A person's approval is
+/// not sent back.
 fn go_on(this: &mut Loop, policy: &Policy) {
     let (Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. }) = &this.stage else {
         return;
@@ -114,8 +115,8 @@ fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
     }
 }
 
-/// All phases are behind a loop: whether a checkpoint finding that came after its gate sends it back there. What the
-/// gate itself let pass stays noted.
+/// Sends a loop that has finished all phases back to its gate if a checkpoint finding came after that gate. If the gate
+/// itself went on with open findings, the loop is not sent back. Returns whether it was.
 pub fn is_reopened(this: &mut Loop, policy: &Policy) -> bool {
     let Some(gate) = policy.workflow.first_gate_index() else { return false };
     let noted = |record: &GateRecord| {
@@ -124,7 +125,7 @@ pub fn is_reopened(this: &mut Loop, policy: &Policy) -> bool {
     !this.gates.iter().any(noted) && is_sent_back(this, policy)
 }
 
-/// Sends a loop back to the gate that judges checkpoint findings, if one of them is open that keeps it shut.
+/// Sends a loop back to the gate that judges checkpoint findings if an open one blocks that gate. Returns whether it did.
 fn is_sent_back(this: &mut Loop, policy: &Policy) -> bool {
     let Some((gate, phase)) = policy.workflow.first_gate_index().and_then(|at| Some((at, policy.phase(at)?)))
     else {
@@ -140,7 +141,7 @@ fn is_sent_back(this: &mut Loop, policy: &Policy) -> bool {
     let (at, item) = (this.at.phase, this.at.item);
     this.gates.retain(|record| record.phase < at || (record.phase == at && record.item != item));
     let judges = |phase: &crate::workflow::Phase| phase.judge().is_some() && !phase.is_off();
-    // The fixes of the gate it just passed go on being counted, so that its bound holds.
+    // If the loop just passed this gate, keep its count of fixes, so that the gate's bound still applies.
     if policy.workflow.phases.iter().rposition(judges) != Some(gate) {
         judge::begin_counting(this);
     }

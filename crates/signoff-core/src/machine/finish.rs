@@ -159,7 +159,7 @@ pub fn unclear(this: &mut Loop, policy: &Policy) {
     end(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview, again);
 }
 
-/// A gate has caused as many restarts as it may. One more is what a person's retry grants.
+/// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
 pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
     match judge_here(this, policy).map(|judge| (judge.gate.on_exhausted, judge.gate.exhausted_as)) {
         Some((OnExhausted::Stop, word)) => {

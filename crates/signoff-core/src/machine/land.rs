@@ -15,7 +15,7 @@ pub const LANDING: &str = "landing";
 pub const CONFLICT: &str = "conflict";
 
 /// The work is finished: it lands, waits for its group to land, or stays where it is. An empty diff never lands. While a
-/// checkpoint review is under way only a person's word goes past it.
+/// checkpoint review is under way, only work that a person accepted lands.
 pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, policy: &Policy) {
     let lands = outcome.carries_on() && !this.is_unchanged();
     if this.checkpoint.is_some() && lands && !matches!(outcome, Outcome::Accepted { .. }) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Choice, FinalWord};
+use super::event::Choice;
 use super::limit::Limited;
 use super::outcome::{Ending, Outcome, Reason};
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
@@ -357,46 +357,6 @@ impl Loop {
         self.ledger.open(Bar::Low).filter(counts).count()
     }
 
-    /// The commit that reviewers or a person approved, where that is how it ended.
-    pub fn approved_commit(&self) -> Option<&Commit> {
-        let Stage::Done(ending) = &self.stage else { return None };
-        self.approved_with(&ending.outcome)
-    }
-
-    /// The same, also where it is yet to land.
-    pub fn signed_off_commit(&self) -> Option<&Commit> {
-        match &self.stage {
-            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
-            Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } => {
-                self.approved_with(outcome)
-            }
-            Stage::Queued
-            | Stage::Working { .. }
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::Fixing { .. }
-            | Stage::Combining { .. }
-            | Stage::Waiting { .. }
-            | Stage::Done(_) => self.approved_commit(),
-        }
-    }
-
-    fn approved_with<'a>(&'a self, outcome: &'a Outcome) -> Option<&'a Commit> {
-        match outcome {
-            Outcome::Approved { commit } => Some(commit),
-            Outcome::Accepted { .. } => Some(&self.head.commit),
-            Outcome::Unreviewed
-            | Outcome::CompletedWithIssues
-            | Outcome::Exhausted
-            | Outcome::Discussion
-            | Outcome::NothingToReview
-            | Outcome::Failed
-            | Outcome::Stuck
-            | Outcome::Cancelled => None,
-        }
-    }
-
     /// Whether its diff is known to be empty.
     pub fn is_unchanged(&self) -> bool {
         self.base.as_ref() == Some(&self.head.tree)
@@ -427,59 +387,6 @@ impl Loop {
     /// each begin at one.
     pub fn review_number(&self) -> u32 {
         if self.at.item > 0 { self.tally.fixes + 1 } else { self.tally.cycle }
-    }
-
-    /// Whether it was reviewed, and no review of it could be read.
-    pub fn has_only_unclear_reviews(&self) -> bool {
-        self.tally.has_unclear && !self.tally.has_readable
-    }
-
-    /// The outcome and reason of a loop that ended, or that is signed off and has only to land. While a checkpoint
-    /// review is under way nothing is.
-    fn worth(&self) -> Option<(&Outcome, Option<Reason>)> {
-        match &self.stage {
-            Stage::Done(ending) => Some((&ending.outcome, ending.reason)),
-            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
-            Stage::AwaitingLanding { outcome, reason } | Stage::Landing { outcome, reason, .. } => {
-                Some((outcome, *reason))
-            }
-            Stage::Queued
-            | Stage::Working { .. }
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::Fixing { .. }
-            | Stage::Combining { .. }
-            | Stage::Waiting { .. } => None,
-        }
-    }
-
-    /// Whether it is signed off and has only to land.
-    pub fn is_signed_off(&self) -> bool {
-        !self.is_done() && self.worth().is_some()
-    }
-
-    /// The final verdict people see.
-    pub fn final_verdict(&self) -> Option<FinalWord> {
-        let (outcome, reason) = self.worth()?;
-        let by_person = outcome.is_approval() || reason == Some(Reason::EditedByPerson);
-        if self.has_only_unclear_reviews() && !by_person {
-            return None;
-        }
-        match outcome {
-            Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalWord::Approved),
-            Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
-            Outcome::CompletedWithIssues => reason.and_then(Reason::left_standing),
-            // What a person set stands as it was set.
-            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => Some(FinalWord::MaxCyclesReached),
-            Outcome::Exhausted if self.tally.reviews == 0 => None,
-            Outcome::Exhausted => reason.and_then(Reason::left_standing),
-            Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
-            Outcome::Failed | Outcome::Stuck => {
-                let edited = reason == Some(Reason::EditedByPerson);
-                (edited || self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
-            }
-        }
     }
 }
 

@@ -230,7 +230,7 @@ pub fn redo(this: &mut Loop, policy: &Policy) {
     finish::enter(this, policy);
 }
 
-/// Whether a phase's agent writes what is asked for.
+/// Whether the agent of a phase implements or fixes the work.
 pub fn implements(phase: &Phase) -> bool {
     match &phase.kind {
         PhaseKind::Agent { role, .. } => matches!(role, Role::Implement | Role::Fix),

@@ -117,7 +117,8 @@ pub struct Limits {
     /// Refusals of one job in a row by its agents' providers.
     #[serde(default = "rate_limits")]
     pub max_rate_limits: u32,
-    /// Whether the bound of a gate counts the restarts it causes. Runs that were begun before that was so go on without.
+    /// Whether the bound of a gate counts the restarts it causes. Logs of earlier versions lack this field, and their runs
+    /// do not count restarts.
     #[serde(default)]
     pub bounds_restarts: bool,
 }
@@ -145,7 +146,7 @@ impl Default for Limits {
 mod tests {
     use super::*;
 
-    /// Logs were written before refusals and restarts were counted.
+    /// Earlier versions wrote logs without the bounds on rate limits and restarts.
     #[test]
     fn an_older_log_is_read_with_the_bound_of_today() {
         let old = r#"{"max_attempts":7,"max_passes":10,"max_recoveries":5,"max_conflicts":3}"#;

@@ -48,7 +48,7 @@ fn line(other: &OtherLoop<'_>) -> String {
     format!("- Loop {} ({}): {doing}", one_line(other.name), other.status.word())
 }
 
-/// A title as it stands within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
+/// A title for use within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
 fn mid_sentence(title: &str) -> String {
     let mut letters = title.chars();
     match (letters.next(), letters.next()) {

@@ -74,7 +74,7 @@ impl Status {
         }
     }
 
-    /// What other loops are told: one that has only to land is completed.
+    /// The status shown in the prompts of other loops: a loop that only has to land is completed.
     pub fn for_others(this: &Loop) -> Self {
         if this.is_signed_off() { Self::Completed } else { Self::of(this, false) }
     }

@@ -91,7 +91,7 @@ fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
 }
 
 #[test]
-fn known_kinds_of_agents_must_copy_the_nonce_unless_they_are_told_otherwise() {
+fn known_kinds_of_agents_must_copy_the_nonce_unless_the_configuration_says_no() {
     let required = |more: &str, agent: &str| {
         let text = format!(
             "{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{more}\n[reviewers.general]\nagent = \"{agent}\"\n"

@@ -5,7 +5,7 @@ use signoff_core::task::TaskSpec;
 
 use crate::configured;
 
-/// Who judges a task; nobody where its gate is off.
+/// The reviewers of a task, or `nobody` if its gate is off.
 fn judges(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {
     let workflow = settings.task_workflow(task, flags).expect("a workflow");
     let Some(gate) = workflow.first_gate().and_then(|phase| phase.judge()) else {

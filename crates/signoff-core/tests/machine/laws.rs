@@ -62,7 +62,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
     let explored = explore(policy, patience, |step| {
         misfits_change_nothing(step);
         done_is_final(step);
-        findings_stay_until_somebody_closes_them(step);
+        findings_stay_open_until_a_judgement_closes_them(step);
         if step.after != &step.before.state {
             nothing_is_left_running(step);
             wishes_are_what_a_crash_would_resume(step, policy);
@@ -92,7 +92,7 @@ fn done_is_final(step: &Taken) {
         || landed_by_person
         || matches!(step.event, Event::PersonRetried { .. } | Event::PersonEdited { .. });
     if step.before.state.is_done() && !by_person {
-        // What a checkpoint review found is written down all the same.
+        // A checkpoint review still records its findings.
         let mut before = step.before.state.clone();
         if let Event::CheckpointEnded { .. } = step.event {
             before.ledger.clone_from(&step.after.ledger);
@@ -194,8 +194,9 @@ fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> Str
     }
 }
 
-/// Silence closes nothing, nor does a reviewer who was asked before the finding came.
-fn findings_stay_until_somebody_closes_them(step: &Taken) {
+/// Only a review, a check, a landing, a failed attempt or a person closes a finding. Reviewers who were asked before the
+/// finding came do not close it.
+fn findings_stay_open_until_a_judgement_closes_them(step: &Taken) {
     let (before, after) = (&step.before.state, step.after);
     for entry in before.ledger.entries() {
         let id = &entry.finding.id;

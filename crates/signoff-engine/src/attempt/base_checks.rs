@@ -15,8 +15,9 @@ use signoff_core::machine::JobKind;
 use signoff_core::policy::Span;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::check_results::{Checks, checked, ran};
 use super::checks::launch_of;
-use super::conclude::{Checks, checked, ran, stdout};
+use super::conclude::stdout;
 use super::{Workshop, blocking, environment, make_directory};
 use crate::assignment::Assignment;
 use crate::builtin::checks::Check;
@@ -92,7 +93,7 @@ pub async fn of(
     };
     let Some(_turn) = Turn::wait_for(lock, &waits).await? else { return Ok(Base::Stopped) };
     match known(shop, base, dir) {
-        // Somebody else was first.
+        // Another attempt ran them while this one waited for the lock.
         Some(ran) => Ok(Base::Ran(ran)),
         None => run(shop, dir, (base, terms), tell).await,
     }
@@ -124,7 +125,7 @@ async fn run(
                 Base::Ran(ran)
             }
         };
-        // What cannot be removed now is brought to the next base.
+        // If this fails, the next run reuses the worktree and checks out its own base there.
         ending.repository.remove_worktree(&ending.layout.base_worktree(), Uncommitted::Discard).ok();
         Ok(came)
     })

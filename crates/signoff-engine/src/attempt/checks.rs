@@ -64,9 +64,8 @@ pub fn of_reviewer(
     Ok(Ok((launch, dir)))
 }
 
-/// The checks of the project: those that are configured, or else those that are found in the commit the work began at.
-/// What the work itself says about checks counts for nothing. A branch that began before there were any has those that
-/// the program found.
+/// The checks of the project: the configured ones, or else those detected in the base commit. Files that the work itself
+/// changed have no influence. If the base commit has no checks, those detected at the start of signoff apply.
 fn of_base(shop: &Workshop, task: &Assignment) -> Result<Vec<(String, String)>, EngineError> {
     if shop.settings.checks().is_empty() {
         let found = detect::checks_at(&shop.repository, &task.place.base, detect::is_installed)?;

@@ -4,30 +4,26 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use signoff_core::checks::{self, Ran};
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::ids::ReviewerName;
 use signoff_core::ledger::read_claims;
-use signoff_core::machine::{CheckReport, Event, Failure, Head, JobKind, WorkReport};
+use signoff_core::machine::{Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::{Usage, name_files};
+use signoff_core::review::Usage;
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Completion, Role};
 
-use super::base_checks;
-use super::checks::detected;
+use super::check_results::{check, found_checks};
 use super::document::Kind;
 use super::hear::{Closed, closed, hear, heard, hung, message, tried};
 use super::prepare::Memo;
 use super::pushes;
-use super::reviewed::{Reading, review, roots, undo};
+use super::reviewed::{Reading, review, undo};
 use super::usage::{unpriced, usage};
 use super::{End, Workshop, copied, document, held, items, planner, research};
 use crate::artifact;
 use crate::assignment::Assignment;
-use crate::builtin::checks::NotRun;
-use crate::detect::Found;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitError, Worktree};
@@ -59,7 +55,7 @@ pub fn conclude(
             io::Error::other(message.clone()),
         ));
     }
-    // Before the files beside the usage are cleared away.
+    // Read the pushes before `home::tidy` cleans the usage directory.
     let who = task.launch.reviewer.as_ref().map_or(task.launch.role.as_str(), |name| name.as_str());
     let pushed = pushes::tried(dir, who);
     hear(shop, task, dir, ended)?;
@@ -346,15 +342,6 @@ fn nothing_done(shop: &Workshop, task: &Assignment, head: &Head) -> Result<bool,
     Ok(same && document::other_changes(shop, task, (&task.place.base, &head.commit))?.is_empty())
 }
 
-/// Which checks were run, where nobody configured any.
-fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let Found { checks, missing } = detected(Path::new(&task.place.worktree));
-    let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();
-    let named = shop.settings.checks().is_empty() && !commands.is_empty();
-    let missing: String = missing.iter().map(|one| format!("; {one}")).collect();
-    named.then(|| format!("no [checks] are configured; found and run: {}{missing}", commands.join(", ")))
-}
-
 fn report(task: &Assignment, dir: &AttemptDir, head: Head) -> WorkReport {
     let marked = task.policy.workflow.completion == Completion::Marker
         && matches!(task.job.kind, JobKind::Work { .. });
@@ -400,60 +387,6 @@ fn unfinished(task: &Assignment) -> String {
     commit_message::unfinished(&task.spec.title)
 }
 
-fn check(
-    shop: &Workshop,
-    task: &Assignment,
-    (dir, ended): (&AttemptDir, &Ended),
-    notes: &mut Vec<String>,
-) -> End {
-    let ran = match checked(dir, ended) {
-        Checks::Stopped => return End::Stopped,
-        Checks::Failed(failure) => return failed(task, failure),
-        Checks::Ran(ran) => ran,
-    };
-    let base = base_checks::known(shop, task.base(), dir).unwrap_or_default();
-    let sorted = checks::against_base(&ReviewerName::new("checks"), &ran, &base);
-    notes.extend(sorted.note(task.base().as_str()));
-    let mut findings = sorted.new;
-    name_files(&mut findings, &roots(shop, task).each_ref().map(String::as_str));
-    let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
-    End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
-}
-
-/// What the project's commands came to.
-#[derive(Debug)]
-pub enum Checks {
-    Stopped,
-    Failed(Failure),
-    /// How each of them went.
-    Ran(Vec<Ran>),
-}
-
-/// Reads what the project's commands left.
-pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
-    if is_stopped(&ended.exit) {
-        return Checks::Stopped;
-    }
-    if let Some(failure) = failure(&ended.exit) {
-        return Checks::Failed(failure);
-    }
-    match ran(&stdout(dir)) {
-        Ok(ran) => Checks::Ran(ran),
-        Err(failure) => Checks::Failed(failure),
-    }
-}
-
-/// How the project's commands went. Nothing is green of which that cannot be told.
-pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
-    if let Ok(NotRun { not_run }) = serde_json::from_slice(text) {
-        return Err(Failure::NotStarted { message: not_run });
-    }
-    let bad = |message: String| Failure::BadAnswer { message };
-    let ran: Vec<Ran> = serde_json::from_slice(text)
-        .map_err(|error| bad(format!("how the checks went cannot be read: {error}")))?;
-    if ran.is_empty() { Err(bad("no check was run".to_owned())) } else { Ok(ran) }
-}
-
 /// What the agent wrote to stdout; one byte more than any answer may have tells that there was more.
 pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
     start_of(&dir.stdout(), MAX_BYTES as u64 + 1)
@@ -483,26 +416,4 @@ pub fn writers_message(dir: &AttemptDir) -> Option<String> {
 pub(super) fn memo(dir: &AttemptDir) -> Memo {
     let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ran;
-
-    #[test]
-    fn checks_of_which_nothing_can_be_told_have_not_passed() {
-        let told =
-            |text: &str| ran(text.as_bytes()).map_or_else(|failure| failure.to_string(), |_| String::new());
-        let whole = r#"[{"name":"test","command":"false","code":1,"output":""}]"#;
-        assert_eq!(told(whole), "");
-        let no_check = "gave an answer that cannot be used: no check was run";
-        assert_eq!(told("[]"), no_check);
-        let missing = r#"{"not_run":"`go` is not installed"}"#;
-        assert_eq!(told(missing), "could not be started: `go` is not installed");
-        let unreadable =
-            "gave an answer that cannot be used: how the checks went cannot be read: EOF while parsing";
-        for cut in 0..whole.len() {
-            assert!(told(&whole[..cut]).starts_with(unreadable), "{cut}");
-        }
-    }
 }

@@ -264,7 +264,7 @@ fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
     }
 }
 
-/// A reviewer that is told to run tests needs a place where it can. Who judges a document runs nothing.
+/// A copy if the prompt asks the reviewer to run tests, else the shared worktree. Reviewers of documents run no tests.
 fn workspace_for(task: &Assignment) -> ReviewWorkspace {
     let planning = matches!(task.part, Some(Part::Planning { .. }));
     let runs = task.gate().is_some_and(|gate| gate.depth >= Depth::Standard);

@@ -12,11 +12,10 @@ use crate::process::{AttemptDir, door, variables};
 /// The transport. Git looks for a program `git-remote-NAME` on `PATH`, and gives it the address behind the colons.
 const TRANSPORT: &str = "signoff-no-push";
 
-/// What is set or taken away for an agent.
+/// Environment variables to set, or to remove if the value is `None`.
 type Environment = Vec<(String, Option<String>)>;
 
-/// Lays the transport and its configuration; what an agent's environment gets besides. `environment` is what it gets
-/// already.
+/// Writes the transport and its configuration. Returns the variables to add to the agent's `environment`.
 pub fn forbid(dir: &AttemptDir, repository: &Path, environment: &Environment) -> io::Result<Environment> {
     let programs = dir.path().join("git");
     for directory in [&programs, &dir.usage_directory()] {
@@ -97,7 +96,7 @@ impl Own {
         [all].into_iter().chain(named).collect::<Vec<_>>().join(" ")
     }
 
-    /// Of rules for the same beginning the first counts, so ours come before the person's.
+    /// Git uses the first of several rules for the same prefix, so ours come before the person's.
     fn system_config(&self) -> String {
         let value = |text: &str| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""));
         let rule = |start: &String| {
@@ -110,7 +109,7 @@ impl Own {
     }
 }
 
-/// The system's configuration, unless the person does without it.
+/// The path of git's system configuration; `None` if `GIT_CONFIG_NOSYSTEM` is set.
 fn system_config() -> Option<String> {
     let variables = variables();
     let value =
@@ -125,13 +124,13 @@ fn system_config() -> Option<String> {
     value("GIT_CONFIG_SYSTEM").or(named).or_else(|| Some("/etc/gitconfig".to_owned()))
 }
 
-/// Bytes of the noted addresses that are read.
+/// Maximum number of bytes read from the list of pushes.
 const MOST_READ: u64 = 16 * 1024;
 
-/// Addresses that are named.
+/// Maximum number of addresses in the note.
 const MOST_NAMED: usize = 3;
 
-/// The pushes that an agent tried, in words.
+/// The note about pushes that an agent tried; `None` if it tried none.
 pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
     let noted = start_of(&dir.pushes(), MOST_READ);
     let noted = String::from_utf8_lossy(&noted);
@@ -144,7 +143,7 @@ pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
     (!addresses.is_empty()).then(|| format!("{who} tried to push, and nothing was pushed: {named}{more}"))
 }
 
-/// An address without who logs in there.
+/// The address without user name and password.
 fn address(line: &str) -> String {
     const LONGEST: usize = 200;
     let shown = match line.split_once("://") {
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_noted_names_nobody_who_logs_in() {
+    fn an_address_is_shown_without_user_name_and_password() {
         assert_eq!(address("https://ann:key@example.org/a.git"), "https://example.org/a.git");
         assert_eq!(address("git://127.0.0.1:9418/a@b"), "git://127.0.0.1:9418/a@b");
         assert_eq!(address("git@example.org:a.git"), "git@example.org:a.git");

@@ -13,7 +13,8 @@ use signoff_core::machine::{Event, Failure};
 use signoff_core::review::{Judged, Review, ReviewerKind, Verdict, Violation, ViolationCode};
 use signoff_core::steering;
 
-use super::conclude::{failed, memo, ran};
+use super::check_results::ran;
+use super::conclude::{failed, memo};
 use super::hear::{closed, heard, message, message_others};
 use super::reading::Undone;
 use super::usage::usage;

@@ -25,9 +25,8 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-/// Does `start` where nothing may be written but below `paths`, and nothing be connected to but `ports`, if any are
-/// named and the kernel can (version 4). What it starts is held by the same, with all that
-/// comes after it; the caller is not.
+/// Runs `start` in a thread that may write only below `paths` and, if `ports` is set and the kernel has Landlock
+/// version 4, connect only to `ports`. Processes that `start` starts inherit the limits; the caller does not.
 ///
 /// The system takes rights from a thread, and a process has those of the thread that started it. That thread is also
 /// what the process takes for its parent: who asked to be ended with its parent would be ended with the thread. So it

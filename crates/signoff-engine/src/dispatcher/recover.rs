@@ -54,7 +54,8 @@ impl Dispatcher<'_> {
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(policy) })])
     }
 
-    /// Logs of older programs do not tell the tree of the base. An unfinished loop needs it: an empty diff is no approval.
+    /// Records the tree of the base for an unfinished loop whose log lacks it, as logs of earlier versions do. The loop needs
+    /// it to detect an empty diff.
     fn record_base(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
         let Some(worked) = self.runs[&run].board.loops.get(loop_id) else { return Ok(()) };
         let unfinished = worked.state.base.is_none() && !worked.state.is_done();

@@ -26,8 +26,8 @@ pub enum Checked {
     Stopped,
 }
 
-/// Runs the checks on a commit, in the worktree that is kept for that. `again` counts the times. What fails on the target
-/// too, where the commit goes `onto`, is told and does not count.
+/// Runs the checks on a commit, in the worktree reserved for landing. `again` is the number of earlier runs. A failure that
+/// the target commit `onto` has too is reported as a note and does not count.
 pub async fn run(
     shop: &Arc<Workshop>,
     wish: &Wish,
@@ -58,7 +58,7 @@ pub async fn run(
     })
 }
 
-/// What is wrong with a commit and not with its target.
+/// The failures of a commit that its target does not have.
 async fn compared(
     shop: &Arc<Workshop>,
     (wish, onto): (&Wish, &Commit),

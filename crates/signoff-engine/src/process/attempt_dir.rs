@@ -87,8 +87,8 @@ impl AttemptDir {
         self.usage_directory().join("usage.json")
     }
 
-    /// Takes secrets out of that file and of the list of pushes, which the agent could write. No more of them is kept than
-    /// is read, and nothing of what lies beside them.
+    /// Redacts secrets in the usage file and in the list of pushes, both of which the agent can write. Cuts both files to
+    /// the length that signoff reads, and removes all other files in their directory.
     pub(crate) fn tidy_usage(&self, secrets: &Secrets) {
         let kept = [self.usage(), self.pushes()];
         self.clear_beside(&kept);
@@ -249,7 +249,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     draft::write(path, &serde_json::to_vec(value)?, Care::Private)
 }
 
-/// Takes secrets out of a file, and cuts it to what is read of it.
+/// Redacts secrets in a file and cuts it to the length that signoff reads.
 fn tidy(path: &Path, secrets: &Secrets) {
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() else { return };

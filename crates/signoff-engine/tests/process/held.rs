@@ -144,7 +144,7 @@ async fn its_own_processes_are_its_to_end_and_all_are_ours() {
 
 /// From version 4 on, Landlock limits the ports that a process connects to.
 #[tokio::test]
-async fn nobody_connects_to_other_ports_than_those_that_are_named() {
+async fn a_held_process_connects_only_to_the_listed_ports() {
     let version = Power::probe(None).landlock;
     if version.is_none_or(|version| version < 4) {
         eprintln!("SKIPPED: ports that Landlock closes: its version is {version:?}, not 4");

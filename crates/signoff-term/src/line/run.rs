@@ -218,8 +218,8 @@ fn all_approved(tasks: &[&LoopView]) -> String {
 }
 
 impl LineRenderer {
-    /// The state of a run that is through and not approved as a whole. Work that was called off, or that was not to be
-    /// reviewed, is no reason to look.
+    /// The state of a completed run that is not approved as a whole. Cancelled tasks and tasks without review need no
+    /// person.
     fn not_all_approved(&self, tasks: &[&LoopView]) -> TaskState {
         if self.unapproved_whole().is_some() {
             return TaskState::NeedsYou;

@@ -44,7 +44,7 @@ impl Ink {
         self.of(Color::Yellow)
     }
 
-    /// A badge, and how far the loop came that has it: only approved work is green.
+    /// The style of a badge. The state of the loop decides the colour of a finished one: only approved work is green.
     pub(super) fn badge(self, badge: Badge, state: TaskState) -> Style {
         let color = match badge {
             Badge::Wait => Color::DarkGray,
@@ -59,7 +59,7 @@ impl Ink {
         self.of(color).add_modifier(Modifier::BOLD)
     }
 
-    /// How much of a run is through, whatever it is worth.
+    /// The style of a progress bar, the same for all outcomes.
     pub(super) fn progress(self) -> Style {
         self.of(Color::Blue)
     }

@@ -148,7 +148,7 @@ impl Row {
             Some(next) if rank != self.rank => format!("{}; {next}", self.said),
             Some(_) | None => self.said,
         };
-        // What is not approved any more is not shown as approved.
+        // Do not show a voided approval as approved.
         let void = rank != self.rank && self.state.is_approved();
         let state = if void { TaskState::NeedsYou } else { self.state };
         Self { rank, state, said: cut(&said, SAID), ..self }

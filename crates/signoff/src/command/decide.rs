@@ -94,7 +94,7 @@ fn goes_on(wish: &Command) -> bool {
 /// What the person did to the branch themselves while nobody worked on it: committed, so that no review undoes it.
 fn by_hand(desk: &Desk, board: &Board, loop_id: &LoopId) -> Result<Option<Head>, Failure> {
     let place = board.loops.get(loop_id).and_then(|worked| Some((worked, worked.place.as_ref()?)));
-    // The copies in which parts of a run look at things are nobody's to work in; the final review has the run's branch.
+    // Planning and checkpoint reviews have no branch that a person could change; the final review uses the run's branch.
     let Some((worked, place)) = place else { return Ok(None) };
     let branch = if *loop_id == LoopId::whole() { board.run.branch() } else { worked.branch.clone() };
     if branch.is_empty() {

@@ -30,7 +30,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Whether work has landed is told by git, which takes its time: only JSON says it.
+    /// Loads tasks and runs. With `asks_git`, git finds out which tasks have landed, which is slow: only `--json` needs it.
     fn find(asks_git: bool) -> Result<Self, Failure> {
         let Some(desk) = Desk::find()? else { return Ok(Self::default()) };
         let (mut tasks, runs) = (desk.tasks()?, desk.runs()?);

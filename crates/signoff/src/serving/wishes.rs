@@ -100,7 +100,7 @@ fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<Done, Fail
 fn added(new: NewTask) -> Result<Done, Failure> {
     let spec = spec(new)?;
     let (bench, title) = (Bench::open()?, spec.title.clone());
-    // A tick that says what holds anyway asks for nothing more.
+    // Drop a choice that equals the default.
     let usual = bench.settings.expected(&TaskSpec { auto_review: None, ..spec.clone() })?.auto_review;
     let spec = TaskSpec { auto_review: spec.auto_review.filter(|asked| *asked != usual), ..spec };
     add::check_dependencies(&bench, &spec)?;

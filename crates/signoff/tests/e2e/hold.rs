@@ -315,9 +315,9 @@ fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
     }
 }
 
-/// Nothing is said about it here: at the depth that reviews have by default, reviewers are told to run tests.
+/// The configuration sets no `review_workspace`. At the default depth, the prompt asks reviewers to run tests.
 #[test]
-fn a_reviewer_that_is_told_to_run_tests_has_a_copy_to_run_them_in() {
+fn a_reviewer_whose_prompt_asks_for_tests_works_in_a_copy() {
     let project = Project::with_agent(PROGRAM, |script| {
         let works = Rule::role("implement").write("auth.txt", "login\n").say("Done.\n");
         let tests = Rule::role("review").shell("touch built.o && rm auth.txt");

@@ -60,9 +60,9 @@ fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
     assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(ended(&project, "1"), NOTHING);
     assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
-    // Nobody merges it by accident.
+    // `signoff merge` refuses it.
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
-    // A person goes on without it.
+    // A person approves it, and the task that depends on it starts.
     assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "not needed"]).code, Some(0));
     project.run(&["work"]);
     assert!(ended(&project, "2").contains("approved"), "{}", ended(&project, "2"));

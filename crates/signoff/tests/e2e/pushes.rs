@@ -53,7 +53,7 @@ fn pushes(port: u16) -> String {
 }
 
 #[test]
-fn no_push_of_an_agent_arrives_and_each_is_told() {
+fn every_push_of_an_agent_is_refused_and_noted() {
     for way in [Hold::Nobody].into_iter().chain(ways()) {
         let sandbox = if way == Hold::Nobody { "sandbox = false" } else { "sandbox = true" };
         let project = project(sandbox, &[("review", "echo '**Verdict: APPROVED**'\n")]);
@@ -63,7 +63,7 @@ fn no_push_of_an_agent_arrives_and_each_is_told() {
         project.git("remote add other ../remote.git");
         project.git(&format!("config remote.other.pushurl {server}/./remote.git"));
         project.git(&format!("config --global url.{server}/.pushInsteadOf https://example.invalid/"));
-        // The person can.
+        // The person can still push.
         project.git(&format!("push -q git://127.0.0.1:{port}/remote.git HEAD:refs/heads/mine"));
         project.git("push -q https://example.invalid/remote.git HEAD:refs/heads/mine-too");
         project.run(&["add", "T"]);

@@ -113,7 +113,7 @@ fn where_there_is_neither_a_reviewer_nor_a_check_nothing_is_reviewed() {
     assert!(worked.stdout.contains("○ Task #1 completed (not reviewed)"), "{worked}");
 }
 
-/// A project whose `make test` passes as long as nobody writes `broken`.
+/// A project whose `make test` fails if the file `broken` exists.
 fn checked(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
     let project = Project::with_agent(PROGRAM, script);
     project
@@ -165,7 +165,7 @@ fn a_task_with_a_failing_test_is_not_approved_whatever_its_reviewer_says() {
     assert_eq!(state(&project, 1), r#"needs_you "MAX_CYCLES_REACHED" "exhausted""#);
 }
 
-/// The branch under review may say what it likes about checks.
+/// The branch under review cannot change the checks of its own gate.
 #[test]
 fn what_the_branch_says_about_checks_does_not_count() {
     let disarms = |script: Script| {
@@ -176,7 +176,7 @@ fn what_the_branch_says_about_checks_does_not_count() {
     let project = checked(disarms, "[checks]\ntest = \"test ! -f broken\"\n");
     project.run(&["add", "Add login", "--max-cycles", "1"]);
     assert_eq!(project.run(&["work"]).code, Some(3));
-    // A check that comes with the work is none of its gate.
+    // A check that the work adds does not judge it.
     let brings = |script: Script| {
         script.rule(Rule::role("implement").write("Makefile", "test:\n\t@false\n").say("Done.\n"))
     };
@@ -198,7 +198,7 @@ fn checks_work_in_a_copy_that_is_thrown_away() {
     assert!(!listed.stdout.contains("made-by-the-check") && !listed.stdout.contains("copy"), "{listed}");
 }
 
-/// A check that writes outside of its copy is kept from it.
+/// The sandbox stops a check from writing outside its copy.
 #[test]
 fn checks_are_held_by_the_sandbox() {
     for way in hold::ways() {
@@ -253,7 +253,7 @@ fn work_that_has_landed_says_so_and_suggests_nothing_more() {
 }
 
 #[test]
-fn findings_below_the_bar_are_told_with_the_approval() {
+fn an_approval_names_the_number_of_open_findings() {
     let answer = "- [HIGH] auth.txt:1 it can be guessed\n\n**Verdict: CHANGES_REQUESTED**\n";
     let project = project(says(answer), &format!("{REVIEWER}[gate]\nfail_on = \"NONE\"\n"));
     project.run(&["add", "Add login"]);

@@ -524,7 +524,7 @@ fn a_second_try_tells_the_reviewer_what_could_not_be_read() {
 }
 
 #[test]
-fn reviews_that_nobody_can_read_start_no_fix() {
+fn unreadable_reviews_start_no_fix() {
     let project = with_review("I do not know.\n");
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");

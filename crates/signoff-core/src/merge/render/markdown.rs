@@ -128,7 +128,7 @@ fn plain_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     }
 }
 
-/// Behind four more columns every line is code, whatever it says.
+/// Writes the text as an indented code block: Markdown interprets nothing in it.
 fn code_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     let (indent, deeper) = (" ".repeat(indent), " ".repeat(indent + 4));
     if !name.is_empty() {
@@ -152,7 +152,7 @@ fn inline(text: &str) -> String {
     if escaped_line(&text, true) == text { text } else { span(&text) }
 }
 
-/// A line as code, between more backticks than stand together in it.
+/// A line as a code span, with more backticks around it than any run of backticks in it has.
 fn span(line: &str) -> String {
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);

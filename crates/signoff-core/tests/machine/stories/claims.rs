@@ -34,7 +34,7 @@ fn only_a_reviewer_closes_what_a_fixer_refuted() {
 }
 
 #[test]
-fn whoever_is_no_fixer_claims_nothing() {
+fn claims_from_attempts_other_than_a_fix_are_ignored() {
     let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
     let reviewer = story.reviewer("general");
     let story = claimed(claimed(story, reviewer, ClaimKind::Fixed), NOBODY, ClaimKind::Fixed);

@@ -134,7 +134,7 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
     ");
     // A person grants one more pass.
     insta::assert_snapshot!(last(end(true, OnExhausted::Stop).retry()), @"a7 brainstorm [brainstorm pass 3]");
-    // Logs of before go on as they did.
+    // Runs from logs of earlier versions do not count restarts.
     insta::assert_snapshot!(last(end(false, OnExhausted::Stop)), @"a7 brainstorm [brainstorm pass 3]");
 }
 

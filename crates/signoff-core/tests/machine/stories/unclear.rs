@@ -45,7 +45,7 @@ fn a_slot_fails_at_once_without_a_verdict() {
 }
 
 #[test]
-fn a_plan_without_anybody_to_ask_stops_for_that_reason() {
+fn a_plan_that_may_not_ask_fails_with_the_reason_unclear_review() {
     let policy = Policy { no_ask: true, ..reviewed("plan") };
     let story = Story::of(policy).works().mumbles("spec").mumbles("spec").mumbles("code").mumbles("code");
     insta::assert_snapshot!(story.told(), @"

@@ -25,7 +25,7 @@ pub struct Stream {
     refusal: Refusal,
     /// What it said since it last used a tool.
     message: Blocks,
-    /// What its last result repeats: no more than the last block.
+    /// The text of its `result` line, which repeats only the last block.
     last_block: String,
     /// How it ended. It may begin again after that.
     result: Option<Outcome>,

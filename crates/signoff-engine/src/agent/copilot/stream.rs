@@ -174,7 +174,7 @@ impl Stream {
         }
     }
 
-    /// What is said with a call of a tool is said before it.
+    /// Text in a message that also calls tools counts as text before the tool use.
     fn message(&mut self, Data { content, tool_requests, .. }: Data<'_>) -> Option<Said> {
         if tool_requests.is_empty() {
             self.message.add(&content);

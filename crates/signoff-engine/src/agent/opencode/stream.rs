@@ -197,7 +197,7 @@ impl Stream {
             Kind::StepFinish => {
                 self.count(&part);
                 if own {
-                    // Tools that it does not have are not printed.
+                    // opencode prints no line for calls of unknown tools; only this reason shows that one happened.
                     if part.reason == "tool-calls" {
                         self.texts.clear();
                     }

@@ -120,7 +120,7 @@ pub struct Stream {
 
 /// Its last line.
 enum End {
-    /// With what it repeats of its last message, or of one before a tool.
+    /// `last_block` is the text of its `result` line. It repeats the last message, or one before a tool use.
     Well {
         last_block: String,
     },
@@ -173,7 +173,7 @@ impl Listener for Stream {
                 Some(Trouble::new(TroubleKind::Other, words))
             }
             Some(End::Well { last_block }) => {
-                // What it said before it used a tool is no answer, though it may repeat that.
+                // If the message is empty, the result line repeats text from before a tool use, which is no answer.
                 if !message.is_empty() && !message.ends_with(&last_block) {
                     message.add(&last_block);
                 }
@@ -212,7 +212,7 @@ impl Stream {
         said
     }
 
-    /// Its end by its own word.
+    /// The end that its `result` line reports as a success.
     fn well(&self, result: &str) -> End {
         if self.asks_again {
             return End::Unanswered;

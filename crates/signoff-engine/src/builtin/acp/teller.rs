@@ -65,7 +65,7 @@ impl<W: Write> Teller<W> {
         } else if let SessionUpdate::AgentMessageChunk(chunk) = update {
             self.chunk(chunk);
         } else if let SessionUpdate::AgentThoughtChunk(_) = update {
-            // What it says after a thought is another block.
+            // Text after a thought begins a new block.
             self.flush();
             self.begins = true;
         } else if let SessionUpdate::ToolCall(call) = update {
