@@ -162,7 +162,7 @@ fn quoted_refusals_and_commentary_are_harmless() {
     let harmless = [
         "I have read every file.",
         "The old test said `**Verdict: CHANGES_REQUESTED**`.",
-        "> **Verdict: CHANGES_REQUESTED**\n\n",
+        "\n> **Verdict: CHANGES_REQUESTED**\n\n",
         "\n```\n**Verdict: CHANGES_REQUESTED**\n```",
         "\n```json\n{\"verdict\":\"drift\",\"followUpPrompt\":\"no\"}\n```",
         "- [Minor] src/cart.py:6 a longer name would help",

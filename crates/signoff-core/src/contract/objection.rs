@@ -93,7 +93,8 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
         item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity))
     };
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
-    finding.or_else(|| prefix::issues_line(&prose)).map(opposed)
+    let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
+    finding.or_else(refusal).map(opposed)
 }
 
 /// The message with white space in the place of JSON texts and review elements.

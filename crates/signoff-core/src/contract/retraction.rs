@@ -1,7 +1,7 @@
-//! Words after an approval that take it back: "I retract my approval", "do not merge this".
+//! Sentences that contradict an approval: "I reject this", "do not merge", "I retract my approval".
 //!
-//! The rule is short on purpose: it reads sentences of the reviewer's own, not code and not quotations, and knows
-//! a few ways to say it. A sentence it takes for a retraction by mistake costs a second try, never an approval.
+//! The rule is a list of phrases. It reads sentences of the reviewer's own, not code and not quotations. A sentence it
+//! takes for a contradiction by mistake costs a second try, never an approval.
 
 use std::ops::Range;
 
@@ -11,47 +11,80 @@ use super::message::Message;
 use super::outline::Shown;
 use crate::review::{Violation, ViolationCode};
 
-/// Phrases that withdraw an approval: words in order, where `a|b` is one of several, `a*` a word that begins so, `~` up to
-/// four [`FILLERS`], `^` the begin of the sentence, `$` its end, and a capital letter one of the [`LISTS`].
-const PHRASES: [&str; 29] = [
-    "W ~ A",
-    "A ~ W|void|wrong|mistaken|mistake|premature|invalid|reject*",
+/// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
+/// that begins so, `~` up to four [`FILLERS`], `^` the begin of the sentence, `$` its end, and a capital letter one of the
+/// [`LISTS`].
+const ANYWHERE: [&str; 19] = [
+    "T",
+    "V ~ R",
+    "V ~ N ~ approv*|accept*",
+    "V ~ changes requested|required|needed",
+    "^ ~ changes requested $",
+    "I ~ W ~ A",
+    "^ ~ W ~ A",
+    "W my ~ A",
+    "my ~ A ~ W|void|wrong|mistaken|mistake|premature|invalid|reject*|denied",
+    "^ ~ A ~ W|void|denied|rejected ~ $",
+    "I ~ N ~ approve|approving|accept|sign|sign-off ~ this|it|that|the|these|$|as",
+    "I ~ refus*|declin* ~ approve|accept|merge|sign",
+    "I ~ reject|rejecting|veto|nack|block|blocking this|it|these|$",
+    "I ~ reject|rejecting|veto|nack|block|blocking ~ C",
+    "I ~ disapprov*",
+    "^ ~ reject|block this|it|these|$",
+    "^ ~ reject|block ~ C",
+    "^ rejected|disapproved|denied|nack|vetoed $",
+    "^ ~ N ~ approve|approved|lgtm|merge|land|ship this|it|that|yet|until|as|before|in|$",
+];
+
+/// Phrases that take back an approval which comes before them.
+const AFTERWARDS: [&str; 25] = [
     "I ~ W it|that|this|$",
     "^ W $",
     "I ~ take|taking ~ back",
+    "I ~ take|taking ~ A back",
     "disregard|ignore|nevermind ~ A|above",
     "N mind ~ A|above",
     "approv* by mistake",
+    "I ~ approved ~ too|prematurely",
+    "spoke too soon",
     "I ~ wrong|mistaken",
     "I ~ chang* ~ mind|verdict|vote",
     "second thought*",
-    "scratch that",
+    "scratch|strike that",
     "^ ~ wait|correction|stop",
     "S ~ N ~ approve|approved|approving|sign|sign-off",
-    "^ ~ N ~ approve|approved|approving|sign|sign-off",
-    "^ ~ N ~ L",
     "S ~ N ~ L",
-    "do|must|should N ~ L",
-    "N ready|safe|fit to|for ~ L|production|release",
+    "I ~ N think|believe ~ L|approved|ready|good",
+    "N ready|safe|fit to|for ~ L|production",
     "^|S ~ N ready $",
-    "I ~ request* changes",
-    "I|^ ~ reject*|block* it|this|that|these|the|$",
+    "I ~ request* changes before|first|here|because|as|in|$",
     "S ~ should|must be rejected|blocked|reverted",
     "changes ~ required|needed|necessary ~ before|first|here|$",
-    "A is|be|to|now ~ changes requested",
-    "S ~ needs|need|requires ~ changes|work|rework|fixing|fixes",
-    "S ~ must|should|needs ~ fixed|reworked|changed",
+    "^|S ~ needs|need|requires ~ changes|work|rework|fixing|fixes|fixed|reworked",
+    "S ~ must|should ~ fixed|reworked",
     "^ ~ hold off|this|it",
-    "^ ~ changes requested $",
 ];
 
-const LISTS: [(&str, &str); 6] = [
-    ("I", "i we im ill ive"),
-    ("S", "i we im this it change changes work diff patch commit branch pr"),
+/// The same for words about findings, and for a prefix that denies itself: `APPROVED: NO`.
+const REMAINING: [&str; 4] = [
+    "I ~ found|missed|overlooked ~ critical|blocking|serious|severe",
+    "critical|blocking|serious issue|issues|bug|bugs|problem|problems|finding|findings ~ remain|remains|left|open",
+    "^ approved no|false $|it|this|that|not|because|the",
+    "^ approved ~ N approved",
+];
+
+const LISTS: [(&str, &str); 11] = [
+    ("I", "i we im id ill ive"),
+    ("S", "i we im id this it change changes work diff patch commit branch pr"),
+    ("C", "change changes work diff patch commit branch pr"),
     ("A", "approval approve approved verdict signoff sign-off lgtm"),
     ("L", "merge merged merging land landed ship shipped release deploy"),
     ("N", "not never cannot cant dont wont shouldnt mustnt isnt no couldnt wouldnt nothing none"),
-    ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov*"),
+    ("P", "previous previously earlier last prior old former first round before"),
+    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin* needs"),
+    ("T", "changes_requested request_changes needs_discussion needs_work not_approved"),
+    ("V", "verdict decision recommendation conclusion outcome"),
+    ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
 ];
 
 /// Words that change nothing about a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
@@ -88,31 +121,53 @@ pub(super) fn violation(offset: usize) -> Violation {
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
-/// Whether a text of its own, such as a summary, takes the approval back.
+/// Whether a text of its own, such as a summary, contradicts the approval beside it.
 pub(super) fn is_stated_in(text: &str) -> bool {
-    sentences(text).any(|sentence| withdraws(&words(&text[sentence])))
+    let contradicts = |words: &[String]| is_anywhere(words) || is_afterwards(words);
+    sentences(text).any(|sentence| contradicts(&words(&text[sentence])))
 }
 
 /// The first sentence from `from` on that takes an approval back, and is said.
 pub(super) fn first_after(message: &Message<'_>, from: usize) -> Option<usize> {
+    first(message, from, is_afterwards)
+}
+
+/// The first sentence that contradicts an approval, and is said.
+pub(super) fn first_anywhere(message: &Message<'_>) -> Option<usize> {
+    first(message, 0, is_anywhere)
+}
+
+fn first(message: &Message<'_>, from: usize, contradicts: fn(&[String]) -> bool) -> Option<usize> {
     let text = &message.text()[from..];
     let is_said = |at: usize| matches!(message.outline().shown(from + at), None | Some(Shown::Html));
     sentences(text)
-        .filter(|sentence| withdraws(&words(&text[sentence.clone()])))
+        .filter(|sentence| contradicts(&words(&text[sentence.clone()])))
         .find(|sentence| {
             let said: String = text[sentence.clone()]
                 .char_indices()
                 .filter(|(at, _)| is_said(sentence.start + at))
                 .map(|(_, c)| c)
                 .collect();
-            withdraws(&words(&said))
+            contradicts(&words(&said))
         })
         .map(|sentence| from + sentence.start)
 }
 
-/// The sentences of a text: up to a stop and white space, a blank line, or a line that begins a list item, a
-/// heading or a quotation.
+/// The sentences of a text, and each line of those that go over several.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
+    paragraphs(text).flat_map(move |sentence| {
+        let lines = text[sentence.clone()].split_inclusive('\n').scan(sentence.start, |start, line| {
+            let range = *start..*start + line.len();
+            *start = range.end;
+            Some(range)
+        });
+        let lines: Vec<_> = lines.filter(|line| *line != sentence).collect();
+        std::iter::once(sentence).chain(lines)
+    })
+}
+
+/// The text up to a stop and white space, a blank line, or a line that begins a list item, a heading or a quotation.
+fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
         if from >= text.len() {
@@ -138,19 +193,29 @@ fn begins_anew(line: &str) -> bool {
         || (number.len() < bare.len() && number.starts_with(['.', ')']))
 }
 
-/// The words in lower case, without apostrophes: `don’t` is `dont`. Longer ones than any that counts are cut.
+/// The words in lower case, without apostrophes and what is in quotation marks: `don’t` is `dont`. Longer ones than any
+/// that counts are cut.
 fn words(sentence: &str) -> Vec<String> {
-    const LONGEST: usize = 16;
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'' | '’');
+    const LONGEST: usize = 18;
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '\\' | '\'' | '’');
     let word = |word: &str| {
-        let letters = word.chars().filter(|c| !matches!(c, '\'' | '’')).take(LONGEST);
-        letters.flat_map(char::to_lowercase).collect::<String>()
+        let letters = word.trim_matches(['_', '-']).chars().filter(|c| !matches!(c, '\'' | '’' | '\\'));
+        letters.take(LONGEST).flat_map(char::to_lowercase).collect::<String>()
     };
-    sentence.split(|c| !is_word(c)).map(word).filter(|word| !word.is_empty()).collect()
+    let unquoted = sentence.split(['"', '“', '”']).step_by(2);
+    unquoted.flat_map(|text| text.split(|c| !is_word(c))).map(word).filter(|word| !word.is_empty()).collect()
 }
 
-fn withdraws(words: &[String]) -> bool {
-    PHRASES.iter().any(|phrase| {
+fn is_anywhere(words: &[String]) -> bool {
+    contains(words, &ANYWHERE)
+}
+
+fn is_afterwards(words: &[String]) -> bool {
+    contains(words, &AFTERWARDS) || contains(words, &REMAINING)
+}
+
+fn contains(words: &[String], phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         (0..=words.len()).any(|at| follows(words, at, &phrase) && !is_denied(words, at, &phrase))
     })
@@ -185,10 +250,17 @@ fn is_in(word: &str, words: &str) -> bool {
     words.split(' ').any(|choice| is_one_of(word, choice))
 }
 
-/// Whether "not", "never" or "no" stands before a phrase that has no such word itself: "I do not retract my approval".
+/// Whether the words before a phrase cancel it: "I do *not* retract my approval", "*no* changes are required", "the
+/// *previous* verdict was CHANGES_REQUESTED".
 fn is_denied(words: &[String], at: usize, phrase: &[&str]) -> bool {
     let before = words[..at].iter().rev().find(|word| !is_in(word, FILLERS));
-    !phrase.contains(&"N") && before.is_some_and(|word| is_one_of(word, "N"))
+    let negated = || {
+        let first = words.first().filter(|_| at > 0);
+        before.is_some_and(|word| is_one_of(word, "N"))
+            || first.is_some_and(|word| is_in(word, "nothing no none"))
+    };
+    let is_past = || words[..at].iter().any(|word| is_one_of(word, "P"));
+    (!phrase.contains(&"N") && negated()) || (matches!(phrase[0], "T" | "V") && is_past())
 }
 
 #[cfg(test)]
@@ -239,6 +311,42 @@ mod tests {
             "Never mind the approval above.",
             "This is not right, I retract my approval.",
             "I am changing my verdict",
+            "Rejected.",
+            "This should be rejected.",
+            "I'd reject this.",
+            "I'm rejecting this.",
+            "I refuse to approve.",
+            "I disapprove.",
+            "It isn't safe to merge.",
+            "Not ready for merge.",
+            "I don't think this should be merged.",
+            "I wouldn't merge this.",
+            "I take my approval back.",
+            "I'm reversing my approval.",
+            "My approval is void.",
+            "Ignore the verdict above.",
+            "Strike that.",
+            "I approved too early.",
+            "I spoke too soon.",
+            "My verdict was wrong.",
+            "I meant CHANGES_REQUESTED.",
+            "Needs changes.",
+            "This must be fixed before merging.",
+            "I veto this.",
+            "NACK",
+            "Not LGTM.",
+            "Approval denied.",
+            "I found a critical issue after all.",
+            "One blocking issue remains: data loss.",
+            "## Verdict\nCHANGES_REQUESTED",
+            "Verdict: CHANGES\\_REQUESTED",
+            "Verdict: REJECT",
+            "**Final Verdict: FAIL**",
+            "Decision: not approved",
+            "Recommendation: NEEDS_WORK",
+            "APPROVED: NO",
+            "APPROVED: false - it deletes the users table",
+            "APPROVED: no, not approved",
         ];
         let missed: Vec<&str> = retractions.into_iter().filter(|text| !is_stated_in(text)).collect();
         assert!(missed.is_empty(), "{missed:#?}");
@@ -255,6 +363,22 @@ mod tests {
             "I approve this.",
             "The loader does not merge nested keys; no need to.",
             "I checked that a withdrawn offer is rejected.",
+            "We reject the request if the token is missing.",
+            "I verified that we reject the invalid tokens.",
+            "Nothing here makes me withdraw my approval.",
+            "No need to change my mind.",
+            "The user can revoke the approval.",
+            "The approval is revoked on logout, as the spec says.",
+            "The pool will take it back when done.",
+            "The handler should not be merged with the other.",
+            "Do not ship secrets: the new check enforces that.",
+            "We request changes from the server every 5 s.",
+            "The comment says \"do not merge\"; it is now obsolete.",
+            "The previous verdict was CHANGES_REQUESTED; all points are resolved.",
+            "The outcome is what the task asks for.",
+            "APPROVED: no issues found.",
+            "No blocking issues remain.",
+            "I found no critical issue.",
             "No further changes are required.",
             "There is no need to reject this.",
             "I see no reason to retract my approval.",
