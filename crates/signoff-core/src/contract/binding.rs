@@ -162,9 +162,17 @@ pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<C
             candidate.standing = Standing::Plain;
         }
     } else if ask.require_nonce && !candidates.is_empty() {
-        return Err(unbound(&candidates));
+        let violation = unbound(&candidates);
+        // The nonce protects approvals; a refusal needs none.
+        candidates.retain(refuses);
+        return if candidates.is_empty() { Err(violation) } else { Ok(candidates) };
     }
     Ok(candidates)
+}
+
+fn refuses(candidate: &Candidate) -> bool {
+    let refused = candidate.answer.as_ref().is_ok_and(|review| !review.verdict.approves());
+    refused && candidate.standing.is_said()
 }
 
 /// Says what is broken where an answer broke before its nonce, and otherwise that the nonce is missing.
@@ -261,29 +269,21 @@ pub(super) fn comment_line(line: &str) -> Option<Binding> {
     words.next().is_none().then_some(binding)
 }
 
-/// The binding of an answer at `start..end` by a comment line before or after it, with only blank lines
-/// between. Of two, the one with the right nonce; of two with it, the one that names another commit.
+/// The binding of an answer at `start..end` by comment lines before or after it, with only blank lines between. Of
+/// several, one with the right nonce; of those, one that names another commit.
 pub(super) fn beside(message: &Message<'_>, start: usize, end: usize, ask: &Ask) -> Binding {
+    const MOST: usize = 8;
     let text = message.text();
-    let before = last_line(&text[..message.line_at(start).start]).and_then(comment_line);
-    let after = first_line(&text[message.line_at(end).end..]).and_then(comment_line);
-    let (Some(before), Some(after)) = (before.clone(), after.clone()) else {
-        return before.or(after).unwrap_or_default();
-    };
-    match (before.carries(ask), after.carries(ask)) {
-        (true, false) => before,
-        (false, true) => after,
-        (true, true) | (false, false) => {
-            let later = check_commit(&after, ask, end).is_err() || before.commit.is_none();
-            if later && check_commit(&before, ask, start).is_ok() { after } else { before }
-        }
+    let adjacent = |line: &&str| line.trim().is_empty() || comment_line(line).is_some();
+    let before = text[..message.line_at(start).start].rsplit('\n').take_while(adjacent);
+    let after = text[message.line_at(end).end..].split('\n').take_while(adjacent);
+    let before: Vec<_> = before.filter_map(comment_line).take(MOST).collect();
+    let mut found = before.into_iter().chain(after.filter_map(comment_line).take(MOST)).collect::<Vec<_>>();
+    if found.iter().any(|binding| binding.carries(ask)) {
+        found.retain(|binding| binding.carries(ask));
     }
-}
-
-fn last_line(text: &str) -> Option<&str> {
-    text.trim_end().rsplit('\n').next()
-}
-
-fn first_line(text: &str) -> Option<&str> {
-    text.trim_start().split('\n').next()
+    let rank = |binding: &Binding| (check_commit(binding, ask, start).is_err(), binding.commit.is_some());
+    let first =
+        found.iter().position(|binding| rank(binding) == found.iter().map(rank).max().unwrap_or_default());
+    first.map(|at| found.swap_remove(at)).unwrap_or_default()
 }

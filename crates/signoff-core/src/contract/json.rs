@@ -7,7 +7,7 @@ use super::binding::{Candidate, Doubts, MAX_CANDIDATES, Standing, clip, too_many
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value};
 use super::message::Message;
-use super::retraction;
+use super::{objection, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
@@ -67,7 +67,7 @@ fn review(object: &Object, offset: usize, ask: &Ask) -> Result<Review, Violation
         let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
-    if verdict.approves() && retraction::is_stated_in(follow_up) {
+    if verdict.approves() && objection::is_in(follow_up, ask) {
         return Err(retraction::violation(offset));
     }
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);

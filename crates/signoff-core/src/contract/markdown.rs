@@ -115,6 +115,9 @@ fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
     for entry in reader::read(message, 0).0 {
         let stated = entry.item.severity.is_some();
         let placed = entry.item.place.is_some();
+        if review.verdict.approves() && (entry.is_resolved() || (entry.is_aside() && !stated)) {
+            continue;
+        }
         if review.verdict.approves() && !stated {
             // Without a severity a place makes a note.
             review.minor.extend((placed || entry.noted).then(|| entry.item.note()));

@@ -1,6 +1,8 @@
 //! What keeps an approval from standing: a refusing verdict in any format, or a blocking finding, anywhere in the answer
 //! outside quotes and code. The nonce protects approvals; objections need none.
 
+use std::ops::Range;
+
 use super::binding::{Candidate, Standing};
 use super::message::{self, Message};
 use super::outline::Shown;
@@ -36,6 +38,9 @@ pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result
 }
 
 fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
+    let entries = reader::read(message, 0).0.into_iter().filter(Entry::is_resolved);
+    let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
+    let message = &Message::new(&unresolved);
     let candidates = match candidates(message, ask) {
         Ok(candidates) => candidates,
         Err(violation) => return Some(violation),
@@ -46,12 +51,22 @@ fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
 
 /// What each format finds. Severities without a place are read by [`in_prose`].
 fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+    let is_object = |one: &Candidate| message.text()[one.offset..].starts_with('{');
     let mut found = severity::candidates(message, ask)?;
-    found.retain(|one| one.standing != Standing::Denial);
+    found.retain(|one| one.standing != Standing::Denial || is_object(one));
     found.extend(xml::candidates_or_prefix(message, ask)?);
     found.extend(markdown::candidates(message, ask)?);
-    found.extend(json::candidates(message, ask)?);
+    // A list of issues below the bar is read above, and is no denial.
+    let accepted: Vec<usize> = found.iter().filter(|one| approves(one)).map(|one| one.offset).collect();
+    let json = json::candidates(message, ask)?;
+    found.extend(
+        json.into_iter().filter(|one| !one.standing.only_doubts() || !accepted.contains(&one.offset)),
+    );
     Ok(found)
+}
+
+fn approves(candidate: &Candidate) -> bool {
+    candidate.answer.as_ref().is_ok_and(|review| review.verdict.approves())
 }
 
 fn opposed(offset: usize) -> Violation {
@@ -75,7 +90,11 @@ fn refuses(candidate: &Candidate) -> bool {
 fn is_refusal(code: ViolationCode) -> bool {
     matches!(
         code,
-        ViolationCode::UnknownVerdict | ViolationCode::IssuesWithoutIssue | ViolationCode::Disagreement
+        ViolationCode::UnknownVerdict
+            | ViolationCode::IssuesWithoutIssue
+            | ViolationCode::Disagreement
+            | ViolationCode::Malformed
+            | ViolationCode::Truncated
     )
 }
 
@@ -87,26 +106,56 @@ fn is_outside(message: &Message<'_>, candidate: &Candidate) -> bool {
 
 /// A blocking finding, or a line `ISSUES: …`, outside the machine-readable parts of the message.
 fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
-    let prose = prose(message.text());
+    let prose = prose(message);
     let prose = Message::new(&prose);
-    let blocks = |Entry { item, .. }: &Entry| {
-        item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity))
-    };
+    let blocks =
+        |entry: &Entry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal).map(opposed)
 }
 
-/// The message with white space in the place of JSON texts and review elements.
-fn prose(text: &str) -> String {
-    let json = json_text::scan(text).filter(|json| json.value.is_ok()).map(|json| json.range);
+/// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
+pub(super) fn is_in(text: &str, ask: &Ask) -> bool {
+    retraction::is_stated_in(text) || in_prose(&Message::new(text), ask).is_some()
+}
+
+/// The message with white space in the place of JSON texts, review elements and HTML tags.
+fn prose(message: &Message<'_>) -> String {
+    let text = message.text();
+    let is_answer = |json: &json_text::JsonText| json.value.is_ok() && text[json.range.clone()].contains('{');
+    let json = json_text::scan(text).filter(is_answer).map(|json| json.range);
     let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
     let elements = whole.map(|(start, attempt)| start..start + attempt.length);
+    let mut prose = blanked(text, json.chain(elements)).into_bytes();
+    blank_tags(&mut prose, message);
+    String::from_utf8(prose).unwrap_or_default()
+}
+
+/// The text with white space in the place of some parts. Lines stay where they are.
+fn blanked(text: &str, ranges: impl Iterator<Item = Range<usize>>) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for range in json.chain(elements) {
+    for range in ranges {
         for byte in bytes[range].iter_mut().filter(|byte| **byte != b'\n') {
             *byte = b' ';
         }
     }
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Makes lines of their own of what stands between HTML tags.
+fn blank_tags(bytes: &mut [u8], message: &Message<'_>) {
+    let text = message.text();
+    let mut from = 0;
+    while let Some(start) = text[from..].find('<').map(|at| from + at) {
+        from = start + 1;
+        let is_tag = text[from..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+        let Some(end) = text[from..].find(['<', '>']).map(|at| from + at).filter(|_| is_tag) else {
+            continue;
+        };
+        if text[end..].starts_with('>') && message.outline().shown(start) == Some(Shown::Html) {
+            bytes[start..end].fill(b' ');
+            bytes[end] = b'\n';
+        }
+    }
 }

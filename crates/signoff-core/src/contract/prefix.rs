@@ -112,10 +112,12 @@ fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask
     let (entries, end) = reader::read(message, from);
     for entry in entries {
         let stated = entry.item.severity.is_some();
-        let listed = review.verdict == Verdict::ApprovedWithMinor && !entry.is_aside();
-        if !review.verdict.approves() {
-            review.findings.extend((!entry.is_aside()).then(|| entry.item.finding("issue", ask)));
-        } else if stated {
+        let listed = review.verdict == Verdict::ApprovedWithMinor;
+        let approves = review.verdict.approves();
+        if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
+            continue;
+        }
+        if stated || !approves {
             review.findings.push(entry.item.finding("issue", ask));
         } else if entry.item.place.is_some() || entry.noted || listed {
             review.minor.push(entry.item.note());

@@ -34,6 +34,11 @@ impl Entry {
         self.ticked.unwrap_or(self.aside && !self.states_severity)
     }
 
+    /// Whether it is a ticked item under a heading such as Resolved, so that it says nothing beside an approval.
+    pub fn is_resolved(&self) -> bool {
+        self.ticked == Some(true) && self.aside
+    }
+
     /// Whether it is a list item whose severity is the one of the heading above it.
     pub fn is_announced(&self) -> bool {
         self.origin == Origin::Item && !self.states_severity && self.item.severity.is_some()

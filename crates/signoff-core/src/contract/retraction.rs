@@ -14,8 +14,10 @@ use crate::review::{Violation, ViolationCode};
 /// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
 /// that begins so, `~` up to four [`FILLERS`], `^` the begin of the sentence, `$` its end, and a capital letter one of the
 /// [`LISTS`].
-const ANYWHERE: [&str; 19] = [
+const ANYWHERE: [&str; 21] = [
     "T",
+    "f-* ~ still|remains|unresolved|unfixed|open",
+    "f-* ~ N ~ fixed|resolved|addressed|gone",
     "V ~ R",
     "V ~ N ~ approv*|accept*",
     "V ~ changes requested|required|needed",

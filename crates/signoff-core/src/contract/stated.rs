@@ -73,7 +73,7 @@ fn first(text: &str, states: fn(&Word<'_>) -> bool) -> Option<(Severity, Range<u
     let mut leads = true;
     for range in words(text) {
         let word = &text[range.clone()];
-        if let Some(severity) = severity_word(word) {
+        if let Some(severity) = severity_word(word).or_else(|| priority(text, &range)) {
             let end = noun_end(text, range.end);
             let found = Word { text, range: range.clone(), previous, leads, end };
             let denied = DENIALS.iter().any(|denial| denial.eq_ignore_ascii_case(previous));
@@ -85,6 +85,17 @@ fn first(text: &str, states: fn(&Word<'_>) -> bool) -> Option<(Severity, Range<u
         previous = word;
     }
     None
+}
+
+/// `[P0]` and `[P1]` block, `[P2]` and `[P3]` are important and minor.
+fn priority(text: &str, range: &Range<usize>) -> Option<Severity> {
+    let bracketed = text[..range.start].ends_with('[') && text[range.end..].starts_with(']');
+    match &text[range.clone()] {
+        "P0" | "P1" if bracketed => Some(Severity::Critical),
+        "P2" if bracketed => Some(Severity::Important),
+        "P3" if bracketed => Some(Severity::Minor),
+        _ => None,
+    }
 }
 
 pub(super) fn severity_word(word: &str) -> Option<Severity> {
@@ -157,7 +168,10 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
         let start = from + text[from..].find(is_word)?;
         from = text[start..].find(|c| !is_word(c)).map_or(text.len(), |at| start + at);
-        Some(start..from)
+        let word = &text[start..from];
+        // `__Critical__` is emphasis.
+        let begin = start + (word.len() - word.trim_start_matches('_').len());
+        Some(begin.min(from)..(start + word.trim_end_matches('_').len()).max(begin.min(from)))
     })
 }
 

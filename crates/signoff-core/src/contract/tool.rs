@@ -117,6 +117,10 @@ fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
     let intent = report.optional_text("interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
     let satisfied = boolean(report, "intentSatisfied")?;
     let issues = issues(report, ask)?;
+    if passed && states_blocking(report, ask) {
+        let message = "`passed` is true, but an issue states a severity that blocks";
+        return Err(Violation::new(ViolationCode::Disagreement, 0, message));
+    }
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, Verdict::Approved);
     review.interpreted_intent = intent.map(str::to_owned);
     review.intent_satisfied = match satisfied {
@@ -137,6 +141,16 @@ fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
         review.verdict = Verdict::ChangesRequested;
     }
     Ok(review)
+}
+
+/// Whether an issue states a severity at or above the bar, though the tool asks for none.
+fn states_blocking(report: &Object, ask: &Ask) -> bool {
+    let Some(Value::Array(issues)) = report.get("issues") else { return false };
+    let severity = |issue: &Value| match issue {
+        Value::Object(issue) => issue.text("severity").map(|word| Severity::from_word(Some(&word))),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Array(_) => None,
+    };
+    issues.iter().filter_map(severity).any(|severity| ask.fail_on.is_reached_by(severity))
 }
 
 fn intent_finding(intent: Option<&str>, unnamed: bool, ask: &Ask) -> Finding {

@@ -6,7 +6,7 @@ use super::Ask;
 use super::binding::{Binding, Candidate, MAX_CANDIDATES, Standing, clip, too_many};
 use super::message::Message;
 use super::xml_tree::{self, Attempt, Element, ISSUES};
-use super::{prefix, retraction};
+use super::{objection, prefix, retraction};
 use crate::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode,
 };
@@ -83,7 +83,7 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
-    if review.verdict.approves() && retraction::is_stated_in(&review.summary) {
+    if review.verdict.approves() && objection::is_in(&review.summary, ask) {
         return Err(retraction::violation(offset));
     }
     check_strange(element, &review, offset)?;
@@ -154,10 +154,10 @@ fn is_unlisted(child: &Element) -> bool {
     !listed && !blank
 }
 
-/// Whether an element of the reviewer's own states a severity above minor.
+/// Whether a note, or an element of the reviewer's own, states a severity above minor.
 fn is_stray(child: &Element) -> bool {
     let severity = child.attribute("severity").map(|word| Severity::from_word(Some(word)));
-    !child.is_known() && severity.is_some_and(|severity| severity > Severity::Minor)
+    (!child.is_known() || child.name == "note") && severity.is_some_and(|severity| severity > Severity::Minor)
 }
 
 /// Whether a text in a list of issues says that there are none.
