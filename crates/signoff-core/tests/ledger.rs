@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use signoff_core::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, RoundChange, State};
-use signoff_core::review::{Bar, Finding, Inconclusive, Review, ReviewerKind, Severity, Verdict};
+use signoff_core::review::{Bar, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict};
 use signoff_core::similarity::assign_ids;
 
 const OVERFLOW: &str = "The sum of the cart overflows for large quantities";
@@ -66,6 +66,24 @@ fn three_cycles_of_one_loop() {
          Fixed by Reviewer(ReviewerName("code")): approved without reporting it again in cycle 3 of pass 1
     "#);
     assert_eq!(ledger.entries().iter().map(|entry| entry.seen.len()).max(), Some(2));
+}
+
+/// "Approved", with the open finding repeated as a note, does not say that it is resolved.
+#[test]
+fn a_note_that_repeats_a_finding_keeps_it_open() {
+    for (verdict, severity) in
+        [(Verdict::Approved, Severity::Important), (Verdict::ApprovedWithMinor, Severity::Minor)]
+    {
+        let mut ledger = Ledger::default();
+        ledger.record(&round(1), &[review("code", changes(), [at(10, OVERFLOW)])]);
+        let mut second = review("code", verdict, []);
+        let file = Some("src/cart.rs".to_owned());
+        second.minor.push(Note { file, line: Some(12), description: OVERFLOW.to_owned() });
+        let change = ledger.record(&round(2), &[second]);
+        assert!(change.fixed.is_empty(), "{change:?}");
+        let [entry] = ledger.entries() else { panic!("{ledger:?}") };
+        assert_eq!((entry.state, entry.finding.severity), (State::Open, severity));
+    }
 }
 
 #[test]

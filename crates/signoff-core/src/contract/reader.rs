@@ -96,14 +96,16 @@ struct Reader<'r, 'm> {
     open: Option<Entry>,
     entries: Vec<Entry>,
     first: Option<usize>,
+    /// Blank lines since the last text.
+    blank: usize,
 }
 
 /// Whether what follows is no finding, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Aside {
     No,
-    /// Until the next `#` heading.
-    Section,
+    /// Until the next `#` heading of this level or above, or one that names a problem.
+    Section(usize),
     /// Until the first paragraph after its list.
     Lead,
     LeadListed,
@@ -123,6 +125,7 @@ impl<'r, 'm> Reader<'r, 'm> {
             open: None,
             entries: Vec::new(),
             first: None,
+            blank: 0,
         }
     }
 
@@ -141,6 +144,8 @@ impl<'r, 'm> Reader<'r, 'm> {
             start += line.len();
             let shown = self.message.outline().shown(at);
             if line.trim().is_empty() || shown == Some(Shown::Comment) {
+                let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
+                self.blank += usize::from(whole && line.trim().is_empty());
                 continue;
             }
             let inner = line.starts_with([' ', '\t']) || !(begin == 0 || text[..begin].ends_with('\n'));
@@ -197,14 +202,16 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     /// A line that stands over others without being a `#` heading: `**Strengths**`, `I checked:`.
     fn lead(&mut self, line: &str) {
+        let is_aside = sections::is_aside(line);
         if line.split_whitespace().count() <= SHORT {
             self.flush();
             self.end_label(style(line));
-            self.aside = if sections::is_aside(line) { Aside::Lead } else { Aside::No };
             self.noted = sections::is_notes(line);
-        } else if sections::checks(line) {
+            self.aside = Aside::No;
+        }
+        if is_aside {
             self.aside = Aside::Lead;
-        } else if self.aside != Aside::Section || sections::names_problem(line) {
+        } else if !matches!(self.aside, Aside::Section(_)) || sections::names_problem(line) {
             self.aside = Aside::No;
         }
     }
@@ -212,7 +219,11 @@ impl<'r, 'm> Reader<'r, 'm> {
     fn heading(&mut self, at: usize, line: &str, level: usize) {
         self.flush();
         self.label = None;
-        self.aside = if sections::is_aside(line) { Aside::Section } else { Aside::No };
+        let within =
+            matches!(self.aside, Aside::Section(above) if above < level) && !sections::names_problem(line);
+        if !within {
+            self.aside = if sections::is_aside(line) { Aside::Section(level) } else { Aside::No };
+        }
         self.noted = sections::is_notes(line);
         self.sections.retain(|(above, _)| *above < level);
         let title = line.trim_start_matches('#').trim_start();
@@ -314,7 +325,8 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     fn append(&mut self, text: &str) {
         if let Some(open) = &mut self.open {
-            open.item.description.push('\n');
+            let breaks = 1 + std::mem::take(&mut self.blank);
+            open.item.description.extend(std::iter::repeat_n('\n', breaks));
             open.item.description.push_str(text);
         }
     }
@@ -327,6 +339,8 @@ impl<'r, 'm> Reader<'r, 'm> {
         if let Some(open) = &mut self.open {
             open.ticked = own.ticked;
         }
+        let end = &own.text[own.text.trim_end().len()..];
+        self.blank = end.matches('\n').count().saturating_sub(1);
         rest.lines().filter(|line| is_field(line)).for_each(|line| self.field(line));
         let told = |text: &str| joined(text.lines().filter(|line| !is_field(line)));
         let (all, more) = (told(own.text), told(rest));
@@ -339,6 +353,7 @@ impl<'r, 'm> Reader<'r, 'm> {
     }
 
     fn open(&mut self, range: Range<usize>, mut item: Item, origin: Origin) {
+        self.blank = 0;
         let states_severity = item.severity.is_some();
         item.severity = item.severity.or(self.announced());
         if origin != Origin::Line {

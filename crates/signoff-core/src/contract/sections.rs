@@ -2,8 +2,8 @@
 
 use super::{item, stated};
 
-/// Headings over what is no finding, by one of their words.
-const ASIDE: [&str; 14] = [
+/// Words of headings over what is no finding.
+const ASIDE: [&str; 20] = [
     "strengths",
     "strength",
     "positives",
@@ -18,16 +18,61 @@ const ASIDE: [&str; 14] = [
     "tldr",
     "resolved",
     "addressed",
+    "good",
+    "well",
+    "works",
+    "like",
+    "liked",
+    "great",
 ];
 
-/// Words that do so in a longer line, where others may stand in any sentence.
-const CHECKED: [&str; 5] = ["strengths", "positives", "positive", "checked", "verified"];
-
-/// Words of praise, and what may stand around them: `What works well`, `The good parts`.
-const GOOD: [&str; 6] = ["good", "well", "works", "like", "liked", "great"];
-const AROUND_GOOD: [&str; 19] = [
-    "what", "s", "is", "the", "done", "went", "looks", "look", "things", "parts", "that", "it", "does", "i",
-    "already", "very", "this", "all", "was",
+/// What may stand beside them: `What works well`, `Key strengths`, `I verified the following`. Any other word, as in
+/// `Checked exceptions`, makes it a heading like others.
+const BESIDE: [&str; 44] = [
+    "what",
+    "s",
+    "is",
+    "the",
+    "done",
+    "went",
+    "looks",
+    "look",
+    "things",
+    "parts",
+    "that",
+    "it",
+    "does",
+    "i",
+    "already",
+    "very",
+    "this",
+    "all",
+    "was",
+    "key",
+    "main",
+    "overall",
+    "general",
+    "brief",
+    "short",
+    "of",
+    "changes",
+    "and",
+    "review",
+    "my",
+    "we",
+    "have",
+    "been",
+    "following",
+    "points",
+    "aspects",
+    "observations",
+    "notes",
+    "items",
+    "ve",
+    "previously",
+    "since",
+    "last",
+    "round",
 ];
 
 /// Words by which a heading stands over problems, whatever else it says: `Summary of issues`, `Not good`.
@@ -125,14 +170,10 @@ const DETAILS: [&str; 20] = [
 
 /// Whether the items below a heading are no findings: praise, what was checked, a summary.
 pub(super) fn is_aside(line: &str) -> bool {
-    let good =
-        || any(line, &GOOD) && words(line).all(|word| is_one(word, &GOOD) || is_one(word, &AROUND_GOOD));
-    !names_problem(line) && (any(line, &ASIDE) || good())
-}
-
-/// The same for a line that is as long as a sentence.
-pub(super) fn checks(line: &str) -> bool {
-    !names_problem(line) && any(line, &CHECKED)
+    let line = line.trim_start_matches('#').trim_start();
+    let number = line.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let line = &line[number..];
+    any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || is_one(word, &BESIDE))
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
@@ -180,6 +221,8 @@ mod tests {
             "## Summary of changes",
             "Verified",
             "## The Good",
+            "## 1. Key strengths",
+            "I verified the following:",
         ];
         for heading in asides {
             assert!(is_aside(heading), "{heading}");
@@ -196,6 +239,9 @@ mod tests {
             "Login",
             "## Needs work",
             "## Checklist",
+            "## Checked exceptions",
+            "## Verified on Windows",
+            "I checked the code:",
         ];
         for heading in others {
             assert!(!is_aside(heading), "{heading}");

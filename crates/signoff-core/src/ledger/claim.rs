@@ -34,6 +34,16 @@ pub struct Claim {
     pub evidence: String,
 }
 
+impl Claim {
+    /// Adds a further line of evidence.
+    fn go_on(&mut self, line: &str) {
+        let more =
+            if self.evidence.is_empty() { line.trim().to_owned() } else { format!(" {}", line.trim()) };
+        let room = EVIDENCE_CAP.saturating_sub(self.evidence.chars().count());
+        self.evidence.extend(more.chars().take(room));
+    }
+}
+
 /// A claim as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordedClaim {
@@ -55,12 +65,22 @@ const MARKUP: &[char] =
     &['-', '–', '—', '*', '_', '`', '|', '>', '#', '+', '[', ']', '(', ')', ':', ',', '.', '•', '✅', '✔'];
 
 /// Reads a fixer's account: lines with the id of a known finding, then `fixed`, `refuted` or `not fixed`, then the
-/// evidence. Of several lines about one finding the last counts. Every other line is ignored.
+/// evidence, which may go on in indented lines. Of several lines about one finding the last counts. Every other line is
+/// ignored.
 pub fn read_claims<'a>(message: &str, known: impl Iterator<Item = &'a FindingId> + Clone) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
-    for claim in message.lines().filter_map(|line| read_line(line, known.clone())) {
-        claims.retain(|earlier| earlier.finding != claim.finding);
-        claims.push(claim);
+    let mut is_open = false;
+    for line in message.lines() {
+        if let Some(claim) = read_line(line, known.clone()) {
+            claims.retain(|earlier| earlier.finding != claim.finding);
+            claims.push(claim);
+            is_open = true;
+        } else {
+            is_open &= line.starts_with([' ', '\t']) && !line.trim().is_empty();
+            if let Some(claim) = claims.last_mut().filter(|_| is_open) {
+                claim.go_on(line);
+            }
+        }
     }
     claims
 }
@@ -124,6 +144,12 @@ mod tests {
         let known = ["f-22d1aa90c4", "f-22d1aa90c4-2", "f-7a0b11c2d3"].map(FindingId::new);
         let told = |claim: &Claim| format!("{} {}: {}", claim.finding, claim.kind.word(), claim.evidence);
         read_claims(message, known.iter()).iter().map(told).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn evidence_goes_on_in_indented_lines() {
+        let message = "- f-7a0b11c2d3: fixed\n  in cart.rs,\n  with a test\nAll done.\n  not this";
+        assert_eq!(read(message), "f-7a0b11c2d3 fixed: in cart.rs, with a test");
     }
 
     #[test]

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::matching::Matcher;
 use super::{DecidedBy, Decision, Entry, Ledger, Round, RoundChange, State};
 use crate::ids::{FindingId, ReviewerName};
-use crate::review::{Finding, Review, Verdict};
+use crate::review::{Finding, Note, Review, Severity, Verdict};
 use crate::similarity::{family, fingerprint, numbered};
 
 /// What one reviewer said in this round.
 #[derive(Default)]
 struct Seat {
     findings: Vec<Finding>,
+    /// Minor notes, and whether the reviewer says that they are minor.
+    notes: Vec<(Note, bool)>,
     withheld: bool,
 }
 
@@ -34,7 +36,10 @@ pub(super) fn record(
     }
     for (_, entry) in entries.iter_mut().enumerate().filter(|(index, _)| !reports.contains_key(index)) {
         if !untold.contains(&entry.finding.id) {
-            entry.stay_silent(round, &seats);
+            match entry.repeated_in_notes(&seats) {
+                Some(repeated) => entry.report(round, &[repeated]),
+                None => entry.stay_silent(round, &seats),
+            }
         }
     }
     change(entries, &before, &reports)
@@ -48,6 +53,8 @@ fn seats(reviews: &[Review]) -> BTreeMap<ReviewerName, Seat> {
         seat.withheld |= !review.verdict.approves();
         if !matches!(review.verdict, Verdict::Inconclusive(_)) {
             seat.findings.extend(review.findings.iter().cloned().map(identified));
+            let is_minor = review.verdict == Verdict::ApprovedWithMinor;
+            seat.notes.extend(review.minor.iter().map(|note| (note.clone(), is_minor)));
         }
     }
     for seat in seats.values_mut() {
@@ -151,7 +158,23 @@ impl Entry {
         }
     }
 
-    /// Nobody named it in this round: it is fixed if those who reported it approve, else it stays as it is.
+    /// A note that repeats an open finding word for word: the reviewer has not said that it is resolved. The note
+    /// lowers the severity only if the reviewer calls it minor.
+    fn repeated_in_notes(&self, seats: &BTreeMap<ReviewerName, Seat>) -> Option<(ReviewerName, Finding)> {
+        let own = family(&self.finding.id).0;
+        let repeats = |note: &Note| {
+            let file = note.file.as_deref().or(self.finding.file.as_deref());
+            fingerprint(file, &self.finding.kind, &note.description) == own
+        };
+        let notes = seats.iter().flat_map(|(name, seat)| seat.notes.iter().map(move |note| (name, note)));
+        let mut repeated = notes.filter(|(_, (note, _))| self.state == State::Open && repeats(note));
+        repeated.next().map(|(name, (_, is_minor))| {
+            let severity = if *is_minor { Severity::Minor } else { self.finding.severity };
+            (name.clone(), Finding { severity, ..self.finding.clone() })
+        })
+    }
+
+    /// Applies a round without a report of it: it is fixed if the reviewers who reported it approve, else it stays as it is.
     fn stay_silent(&mut self, round: &Round, seats: &BTreeMap<ReviewerName, Seat>) {
         let sat = || self.finding.sources.iter().filter_map(|source| seats.get_key_value(source));
         let approves = sat().all(|(_, seat)| !seat.withheld);
