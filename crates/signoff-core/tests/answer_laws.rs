@@ -65,6 +65,11 @@ fn refusals() -> Vec<String> {
         "### Critical\n\n- src/cart.py:6 it loses money",
         "HIGH src/cart.py:6 it loses money",
         "ISSUES: it loses money",
+        "Revised verdict: CHANGES_REQUESTED",
+        "I reject this.",
+        "<div>[Critical] src/cart.py:6 it loses money</div>",
+        "- [ ] [Critical] src/cart.py:6 it loses money",
+        "- [P0] src/cart.py:6 it loses money",
         r#"{"verdict":"drift","followUpPrompt":"no"}"#,
         r#"{"passed": false}"#,
         r#"[{"severity":"HIGH","message":"no","location":"a.rs:1"}]"#,
@@ -96,10 +101,16 @@ fn cut<'t>(text: &'t str, places: &[usize]) -> Vec<&'t str> {
     starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
-/// Numbers that look random and are the same in every run.
+/// Numbers that look random and are the same in every run with one seed.
 struct Dice(u64);
 
 impl Dice {
+    /// The seed of the property tests, so that `scripts/soak` varies these numbers too.
+    fn new() -> Self {
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
+        Self(seed.unwrap_or(20_261_118))
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound.max(1)
@@ -228,7 +239,7 @@ fn recorded() -> Vec<(Contract, String)> {
 /// Chunks of one block are the block: they have no boundary.
 #[test]
 fn an_answer_in_chunks_is_the_answer() {
-    let mut dice = Dice(1);
+    let mut dice = Dice::new();
     for (_, text) in recorded() {
         let places: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
         let mut blocks = Blocks::default();
@@ -239,7 +250,7 @@ fn an_answer_in_chunks_is_the_answer() {
 
 #[test]
 fn no_split_of_a_recorded_answer_is_looser() {
-    let mut dice = Dice(20_261_118);
+    let mut dice = Dice::new();
     for (contract, text) in recorded() {
         for required in [false, true] {
             let whole = read(contract, &text, &ask(required));

@@ -113,7 +113,8 @@ fn is_paragraph_end(message: &Message<'_>, seam: usize) -> bool {
     // A capital after a small letter begins a sentence; other letters that touch may be one word.
     let word =
         last.is_alphanumeric() && next.is_alphanumeric() && (last.is_uppercase() || !next.is_uppercase());
-    let closes = matches!(next, ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
+    let closes =
+        matches!(next, '\\' | ',' | ';' | ':' | '.' | '!' | '?' | ')' | ']' | '}' | '\'' | '"' | '…' | '%');
     let markup = last == next && !last.is_alphanumeric() && !before.ends_with(COMMENT_END);
     // The header of a hunk is what makes its lines a diff.
     let header = message.text()[message.line_at(seam)].trim_start().starts_with("@@");
@@ -150,7 +151,7 @@ const EMPHASIS: [char; 2] = ['*', '_'];
 /// Whether a text ends with marks that set off what comes next.
 fn opens_emphasis(before: &str) -> bool {
     let rest = before.trim_end_matches(EMPHASIS);
-    rest.len() < before.len() && rest.chars().next_back().is_none_or(char::is_whitespace)
+    rest.len() < before.len() && rest.chars().next_back().is_none_or(|c| c.is_whitespace() || c == '\\')
 }
 
 /// Whether a text begins with marks that set off what came before.
