@@ -7,7 +7,7 @@ use super::binding::{Candidate, Standing};
 use super::message::{self, Message};
 use super::outline::Shown;
 use super::reader::{self, Entry};
-use super::{Ask, json, json_text, markdown, prefix, retraction, severity, xml, xml_tree};
+use super::{Ask, item, json, json_text, markdown, prefix, retraction, severity, xml, xml_tree};
 use crate::review::{Review, Violation, ViolationCode};
 
 /// The review of a message; an approval only if nothing in the message objects.
@@ -111,8 +111,34 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
     let blocks =
         |entry: &Entry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
+    let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal).map(opposed)
+}
+
+/// The first paragraph below a heading such as `### Critical issues` that does not begin by saying that there are none.
+fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
+    const NONE: [&str; 8] = ["no", "none", "nothing", "not", "n", "na", "zero", "0"];
+    const BEGIN: usize = 6;
+    let denies = |line: &str| {
+        let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.take(BEGIN).any(|word| NONE.iter().any(|none| none.eq_ignore_ascii_case(word)))
+    };
+    let mut below_label = false;
+    let mut start = 0;
+    for line in prose.text().split_inclusive('\n') {
+        let at = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let bare = line.trim();
+        if bare.is_empty() || prose.outline().shown(at).is_some() {
+            continue;
+        }
+        if below_label && !item::is_heading(bare) && !prose.outline().has_item_at(at) && !denies(bare) {
+            return Some(at);
+        }
+        below_label = item::label(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
+    }
+    None
 }
 
 /// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
