@@ -49,9 +49,12 @@ impl Repository {
     /// Makes a throw-away worktree of a commit.
     pub fn add_detached(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
         let path = settle(path)?;
-        let made = self.in_turn(|| match self.registered(&path)? {
-            Some(_) => Err(GitError::NotOurs(path.clone())),
-            None => vacant(&path).and_then(|()| self.git_adds(&path, None, commit.as_str())),
+        let made = self.in_turn(|| {
+            self.forget_unfinished(&path)?;
+            match self.registered(&path)? {
+                Some(_) => Err(GitError::NotOurs(path.clone())),
+                None => vacant(&path).and_then(|()| self.git_adds(&path, None, commit.as_str())),
+            }
         });
         made?.filled()
     }
@@ -68,6 +71,7 @@ impl Repository {
             Some(branch) => branch.is_none(),
             None => !git_dir.join("index").exists(),
         };
+        self.in_turn(|| self.forget_unfinished(&path))?;
         match self.registered(&path)? {
             Some(git_dir) if is_ours(&git_dir) && is_directory(&path) => {
                 self.in_turn(|| self.own(&path, git_dir, None))?.filled()
@@ -90,6 +94,7 @@ impl Repository {
     }
 
     pub(super) fn register(&self, path: &Path, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
+        self.forget_unfinished(path)?;
         if let Some(git_dir) = self.registered(path)? {
             let is_ours = marked(&git_dir).is_some();
             if is_ours && is_in_the_way(path) {
@@ -127,6 +132,17 @@ impl Repository {
             Some(name) => Ok(name == branch.as_bytes() && self.has_branch(branch)?),
             None => Ok(true),
         }
+    }
+
+    /// Removes what a killed `git worktree add` left. Git writes `HEAD` and `commondir` after the file by which the
+    /// worktree is known, and cannot read the worktree without them.
+    fn forget_unfinished(&self, path: &Path) -> Result<(), GitError> {
+        let is_whole = |git_dir: &Path| has_head(git_dir) && git_dir.join("commondir").exists();
+        let is_new = |git_dir: &Path| marked(git_dir).is_none() && !git_dir.join("index").exists();
+        let unfinished = self.registered(path)?.filter(|git_dir| is_new(git_dir) && !is_whole(git_dir));
+        let Some(git_dir) = unfinished else { return Ok(()) };
+        remove_if_there(&path.join(".git"))?;
+        clear::remove(&git_dir).map_err(GitError::at(&git_dir))
     }
 
     /// Forgets a worktree of ours whose directory was deleted.

@@ -322,6 +322,28 @@ fn a_marker_that_was_cut_off_is_none() {
     assert!(!admin.join("signoff-owned.new").exists());
 }
 
+/// `git worktree add` writes `gitdir` first; killed after that, it leaves a worktree that git cannot read.
+#[test]
+fn a_worktree_that_git_was_killed_making_is_made_again() {
+    for missing in [["HEAD"].as_slice(), &["commondir"], &["HEAD", "commondir"]] {
+        let place = Place::new();
+        let admin = place.root().join(".git/worktrees/one");
+        let worktree = place.worktree("one");
+        for entry in
+            fs::read_dir(worktree.path()).unwrap().flatten().filter(|entry| entry.file_name() != ".git")
+        {
+            fs::remove_file(entry.path()).unwrap();
+        }
+        for name in ["index", "signoff-owned"].iter().chain(missing) {
+            fs::remove_file(admin.join(name)).unwrap();
+        }
+        fs::write(admin.join("locked"), "initializing").unwrap();
+        let again = place.worktree("one");
+        assert_eq!(place.run_in(again.path(), &["status", "--porcelain"]), "", "{missing:?}");
+        assert_eq!(again.branch(), Some("loop/one"));
+    }
+}
+
 #[test]
 fn a_link_in_place_of_a_worktree_is_removed_and_what_it_leads_to_is_not() {
     let place = Place::new();
