@@ -69,7 +69,7 @@ pub fn writer(task: &Assignment, material: &Material) -> String {
             wanted.extend(notes);
             fix(task, material, &wanted)
         }
-        JobKind::Work { role: Role::Fix, .. } => fix(task, material, &[]),
+        JobKind::Work { role: Role::Fix, .. } => fix(task, material, &open(task)),
         JobKind::Work { role: Role::Plan, .. } => plan(task, material),
         JobKind::Work { role: Role::Brainstorm, .. } => design(task, material),
         JobKind::Work { role: Role::Simplify, .. } => simplify(task, material),

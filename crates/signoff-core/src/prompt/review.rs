@@ -91,7 +91,7 @@ pub enum DocumentKind<'a> {
 /// What a reviewer has to know of the reviews before: the findings, not their prose.
 #[derive(Debug, Clone, Copy)]
 pub struct Rereview<'a> {
-    /// Fixes made so far: this is review `attempt + 1`.
+    /// Fixes made so far: this is review `attempt + 1`. 0 where the reviews before were not of this loop.
     pub attempt: u32,
     pub extent: Extent,
     pub open: &'a [&'a Finding],
@@ -202,6 +202,7 @@ fn document(pieces: &mut Pieces, written: &Document<'_>) {
 fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {
     let (attempt, review) = (&rereview.attempt.to_string(), &rereview.attempt.saturating_add(1).to_string());
     pieces.add(match rereview.extent {
+        Extent::Full if rereview.attempt == 0 => text::REREVIEW_FIRST.to_owned(),
         Extent::Full => text::RereviewFull { review, attempt }.fill(),
         Extent::Scoped => text::RereviewScoped { review, attempt }.fill(),
     });

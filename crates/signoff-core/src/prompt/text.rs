@@ -95,6 +95,7 @@ texts! {
     MARKER = "marker";
     GOING_ON = "going_on";
     STOP_MARKER = "stop_marker";
+    REREVIEW_FIRST = "rereview_first";
     ITEM_BEGUN_ELSEWHERE = "item_begun_elsewhere";
     FIX = "fix";
     CONFLICT = "conflict";
