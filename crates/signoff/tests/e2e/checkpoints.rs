@@ -269,3 +269,22 @@ fn what_a_checkpoint_review_costs_is_on_its_task() {
     assert_eq!(looked, "1");
     assert_eq!(query(&project, "select id, cost_usd from tasks order by id"), "1|0.25\n2|0");
 }
+
+#[test]
+fn the_cap_of_a_task_counts_what_its_checkpoint_reviews_cost() {
+    let costs = |rule: Rule, usd: f64| rule.usage(serde_json::json!({"cost_usd": usd}));
+    let works = |rule: Rule| costs(rule.append("task-{task}.txt", "step {call}\n"), 0.1);
+    let project = project(|script| {
+        let last = works(Rule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
+        let first = works(Rule::role("implement").task("1")).say("ITERATION_DONE\n");
+        let quick = works(Rule::role("implement").task("2")).say("TASK_COMPLETE\n");
+        let looks = costs(Rule::role("review").asked_for("at a checkpoint"), 0.25).say(APPROVED);
+        let judges = Rule::role("review").say(APPROVED);
+        planners(script).rule(last).rule(first).rule(quick).rule(looks).rule(judges)
+    });
+    project.configure("[limits]\nmax_cost_usd = 0.4\n");
+    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(query(&project, "select status, cost_usd from tasks where id = 1"), "paused|0.35");
+    assert!(output.stderr.contains("$0.35 of $0.40 is spent"), "{output}");
+}
