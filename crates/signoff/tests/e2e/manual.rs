@@ -440,9 +440,8 @@ fn what_a_person_says_of_a_task_is_told_whatever_came_after_it() {
 
 /// A task whose one review objects to something, and the ids of its findings.
 fn objected(description: &str) -> (Project, Vec<String>) {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(description))
-    });
+    let project =
+        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(description)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let shown = project.run(&["show", "1", "--json"]).json();
@@ -517,5 +516,21 @@ fn what_was_disputed_stays_disputed_in_an_improvement() {
         found.expect(id)["state"].clone()
     };
     let states: Vec<_> = ids.iter().map(|id| (id == alpha, state(id))).collect();
-    assert!(states.contains(&(true, "refuted".into())) && states.contains(&(false, "open".into())), "{shown}");
+    assert!(
+        states.contains(&(true, "refuted".into())) && states.contains(&(false, "open".into())),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_disputed_finding_that_is_reported_again_is_not_the_headline() {
+    let two = changes("alpha problem").replace("\n\n", "\n- [Important] b.py:2 beta problem\n\n");
+    let (project, _) = objected(&two);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    let ledger = shown["ledger"].as_array().unwrap();
+    let alpha = ledger.iter().find(|one| one["description"] == "alpha problem").unwrap()["id"].as_str();
+    project.run(&["dispute", alpha.unwrap(), "--reason", "alpha is wanted"]);
+    let retried = project.run(&["retry", "1"]).stdout;
+    assert!(retried.contains("Review: CHANGES_REQUESTED - beta problem"), "{retried}");
+    assert!(!retried.contains("alpha problem"), "{retried}");
 }
