@@ -36,6 +36,8 @@ pub struct Material {
     pub unread: Option<String>,
     /// The reviewer's last answer, where it could not be read.
     pub unreadable: Option<String>,
+    /// Whether the reviewer has a copy to run tests in.
+    pub can_run: bool,
     /// The review that an improvement answers.
     pub last_review: Option<String>,
     /// The final message of the attempt before.
@@ -340,6 +342,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         contract,
         ask,
         depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
+        can_run: material.can_run,
         subject: written(task, material, work).unwrap_or_else(|| subject(task, work, &shown)),
         noted: if is_again(task) { &[] } else { &noted },
         rereview: is_again(task).then_some(again),

@@ -19,6 +19,8 @@ pub struct ReviewContext<'a> {
     pub contract: Contract,
     pub ask: &'a Ask,
     pub depth: Depth,
+    /// Whether it has a workspace to run tests in. One that shares the worktree is not told to.
+    pub can_run: bool,
     pub subject: Subject<'a>,
     /// What this reviewer found at another gate and is open still, where this is the first review of its gate: who
     /// approves says of these too that they are settled.

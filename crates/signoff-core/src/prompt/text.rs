@@ -120,6 +120,7 @@ templates! {
     ReviewTask = "review_task" { loop_id }
     ReviewCheckpoint = "review_checkpoint" { loop_id }
     IronLaw = "iron_law" { before }
+    IronLawReading = "iron_law_reading" { before }
     IronLawDocument = "iron_law_document" { before }
     Nonce = "nonce" { nonce }
     TaskUnderReview = "task_under_review" { title, description }

@@ -264,7 +264,8 @@ fn what_agents_say_calls_nobody() {
     assert!(markdown.contains(&format!("| {finding} | critical |")), "{markdown}");
     let fenced = "```text\n  @everyone see #1 <img src=x> https://evil.example/x ![x](y)\n  ```\n";
     assert!(markdown.contains(fenced), "{markdown}");
-    let outside = markdown.replace(finding, "").replace(fenced, "");
+    let summary = finding.replace("`@", "`- auth.txt:1 @");
+    let outside = markdown.replace(finding, "").replace(fenced, "").replace(&summary, "");
     for word in ["@everyone", " #1", "<img", "https://", "![x]"] {
         assert!(!outside.contains(word), "{word} in {markdown}");
     }

@@ -141,7 +141,8 @@ fn outside_code(page: &str) -> String {
             _ => is_block,
         };
         if matches!(event, Event::Code(_)) || (is_block && matches!(event, Event::Text(_))) {
-            let blank: String = page[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
+            let blank: String =
+                page[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
             left.replace_range(range, &blank);
         }
     }
