@@ -135,11 +135,8 @@ fn outside_code(page: &str) -> String {
     let mut left = page.to_owned();
     let mut is_block = false;
     for (event, range) in Parser::new_ext(page, Options::all()).into_offset_iter() {
-        is_block = match &event {
-            Event::Start(Tag::CodeBlock(_)) => true,
-            Event::End(TagEnd::CodeBlock) => false,
-            _ => is_block,
-        };
+        let begins = matches!(event, Event::Start(Tag::CodeBlock(_)));
+        is_block = begins || (is_block && !matches!(event, Event::End(TagEnd::CodeBlock)));
         if matches!(event, Event::Code(_)) || (is_block && matches!(event, Event::Text(_))) {
             let blank: String =
                 page[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
