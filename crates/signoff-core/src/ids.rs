@@ -129,6 +129,11 @@ impl LoopId {
         Some((Self::new(of), number.parse().ok()?))
     }
 
+    /// The loop whose task pays for this one: the loop that a checkpoint looks at, else itself.
+    pub fn paid_by(&self) -> Self {
+        self.of_checkpoint().map_or_else(|| self.clone(), |(of, _)| of)
+    }
+
     /// Whether a change of this loop's state can change the run's state. True for a task's loop and for the final review,
     /// which a person may reopen.
     pub fn moves_the_run(&self) -> bool {
@@ -167,5 +172,12 @@ mod tests {
         assert!(!one.serves_the_run() && one.checkpoint(1).serves_the_run());
         assert!(LoopId::planning().serves_the_run() && LoopId::whole().serves_the_run());
         assert_eq!(LoopId::new("7.checkpoint-x").of_checkpoint(), None);
+    }
+
+    #[test]
+    fn a_task_pays_for_its_checkpoints() {
+        let one = LoopId::new("7");
+        assert_eq!((one.paid_by(), one.checkpoint(2).paid_by()), (one.clone(), one));
+        assert_eq!(LoopId::planning().paid_by(), LoopId::planning());
     }
 }

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
+use crate::ids::{AttemptId, Commit, FindingId, ReviewerName, TaskId};
 use crate::review::{Bar, Finding, Review};
 
+mod carried;
 mod claim;
 mod matching;
 mod round;
@@ -62,14 +63,18 @@ pub struct Round {
     /// The number of the checkpoint review, where this is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<u32>,
+    /// The earlier task on the same branch whose review this was, where it was not one of this loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
 }
 
 impl Round {
-    /// Whether its reviewers were to judge what a finding is about: those of one item saw nothing else. A checkpoint
-    /// looks at all of the work, whatever item is at hand.
+    /// Whether its reviewers were to judge what a finding is about: those of one item saw nothing else. A checkpoint and
+    /// the reviews of an earlier task looked at all of the work, whatever item is at hand.
     pub fn concerns(&self, entry: &Entry) -> bool {
         let place = |round: &Self| (round.pass, round.phase, round.item);
-        let about_it = |seen: &Self| seen.checkpoint.is_some() || place(seen) == place(self);
+        let is_of_all = |seen: &Self| seen.checkpoint.is_some() || seen.task.is_some();
+        let about_it = |seen: &Self| is_of_all(seen) || place(seen) == place(self);
         self.item.is_none() || entry.seen.iter().any(about_it)
     }
 }

@@ -10,6 +10,7 @@ mod failure;
 mod finish;
 mod fix;
 mod independent;
+mod inherited;
 mod jobs;
 mod judge;
 mod land;
@@ -100,12 +101,15 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::BaseSet { .. } if this.is_done() => {}
         Event::BaseSet { tree } => this.base = Some(tree),
+        Event::FindingsInherited { left } => inherited::begin(this, left, policy),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
         Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
-        Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims),
+        Event::FindingsClaimed { attempt, commit, claims } => {
+            fix::claimed(this, attempt, (&commit, claims), policy);
+        }
         Event::CheckEnded { attempt, report } => judge::check_ended(this, attempt, report, policy),
         Event::ReviewArrived { attempt, review } => judge::review_arrived(this, attempt, *review, policy),
         Event::FixesCombined { attempt, head } => fix::combined(this, attempt, head, policy),

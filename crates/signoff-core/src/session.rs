@@ -175,6 +175,7 @@ fn means(event: &Event) -> Means {
         | Event::FixesOverlapped { .. }
         | Event::LandingEnded { .. }
         | Event::BaseSet { .. }
+        | Event::FindingsInherited { .. }
         | Event::Started { .. }
         | Event::Imported { .. }
         | Event::ItemsPlanned { .. }

@@ -229,7 +229,7 @@ fn changes() -> Verdict {
 
 fn round(cycle: u32) -> Round {
     let commit = Some(Commit::new(format!("c{cycle}")));
-    Round { pass: 1, phase: 1, item: None, cycle, commit, checkpoint: None }
+    Round { pass: 1, phase: 1, item: None, cycle, commit, checkpoint: None, task: None }
 }
 
 fn at(line: u32, description: &str) -> Finding {

@@ -36,6 +36,8 @@ pub struct Material {
     pub unread: Option<String>,
     /// The reviewer's last answer, where it could not be read.
     pub unreadable: Option<String>,
+    /// Whether the reviewer has a copy to run tests in.
+    pub can_run: bool,
     /// The review that an improvement answers.
     pub last_review: Option<String>,
     /// The final message of the attempt before.
@@ -69,7 +71,7 @@ pub fn writer(task: &Assignment, material: &Material) -> String {
             wanted.extend(notes);
             fix(task, material, &wanted)
         }
-        JobKind::Work { role: Role::Fix, .. } => fix(task, material, &[]),
+        JobKind::Work { role: Role::Fix, .. } => fix(task, material, &open(task)),
         JobKind::Work { role: Role::Plan, .. } => plan(task, material),
         JobKind::Work { role: Role::Brainstorm, .. } => design(task, material),
         JobKind::Work { role: Role::Simplify, .. } => simplify(task, material),
@@ -340,6 +342,7 @@ pub fn reviewer(task: &Assignment, material: &Material, (contract, ask): (Contra
         contract,
         ask,
         depth: task.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
+        can_run: material.can_run,
         subject: written(task, material, work).unwrap_or_else(|| subject(task, work, &shown)),
         noted: if is_again(task) { &[] } else { &noted },
         rereview: is_again(task).then_some(again),

@@ -5,6 +5,7 @@
 mod apart;
 mod budget;
 mod carry_out;
+mod inherited;
 mod input;
 mod interrupt;
 mod items;
@@ -326,6 +327,7 @@ impl<'r> Dispatcher<'r> {
                 let begins = self.begins(run, loop_id, head);
                 let mut before = vec![LoopFact::Placed { base, worktree }];
                 before.extend(base_tree.map(|tree| LoopFact::Moved(Event::BaseSet { tree })));
+                before.extend(self.inherited(run, loop_id)?);
                 before.extend(self.planned_elsewhere(run, loop_id));
                 self.loop_event(run, loop_id, begins, before)
             }

@@ -76,6 +76,7 @@ impl Demo {
             contract,
             ask: &ask,
             depth: Depth::Standard,
+            can_run: true,
             subject: Subject::Task(work),
             noted: &[],
             rereview: None,

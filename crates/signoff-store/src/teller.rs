@@ -177,6 +177,7 @@ impl Teller {
             cycle: state.tally.cycle,
             commit: Some(state.head.commit.clone()),
             checkpoint: None,
+            task: None,
         };
         let (review, task, used) = match fact {
             LoopFact::Moved(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {

@@ -68,6 +68,7 @@ impl PersonsDecision {
                 ("dispute", by, some(finding.as_str()), some(&decision.evidence))
             }
             Event::BaseSet { .. }
+            | Event::FindingsInherited { .. }
             | Event::Started { .. }
             | Event::Imported { .. }
             | Event::ItemsPlanned { .. }

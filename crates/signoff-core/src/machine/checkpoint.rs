@@ -70,6 +70,7 @@ fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy)
         cycle: this.cycles.get(&phase).copied().unwrap_or(0),
         commit: Some(this.head.commit.clone()),
         checkpoint: Some(number),
+        task: None,
     };
     let mut said: BTreeMap<ReviewerName, Vec<Finding>> = BTreeMap::new();
     for finding in findings {

@@ -8,7 +8,7 @@ use super::outcome::Outcome;
 use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
 use crate::heard::Trouble;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
-use crate::ledger::{Claim, Decision};
+use crate::ledger::{Claim, Decision, Ledger};
 use crate::review::{Finding, Review};
 use crate::workflow::Role;
 
@@ -20,6 +20,11 @@ pub enum Event {
     /// judge an answer instead of a diff.
     BaseSet {
         tree: Tree,
+    },
+    /// What earlier tasks on the branch left open or disputed, before the loop starts. Logs of older programs do not
+    /// have it.
+    FindingsInherited {
+        left: Ledger,
     },
     /// The worktree is there, at this commit.
     Started {
@@ -402,6 +407,7 @@ impl Event {
             | Self::BudgetRefused { attempt }
             | Self::RateLimited { attempt, .. } => Some(*attempt),
             Self::BaseSet { .. }
+            | Self::FindingsInherited { .. }
             | Self::Started { .. }
             | Self::Imported { .. }
             | Self::ItemsPlanned { .. }

@@ -6,7 +6,7 @@ use super::{Choice, Policy, WorkReport, finish, independent_groups, judge, work}
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use crate::ledger::Claim;
 use crate::policy::Rung;
-use crate::workflow::Role;
+use crate::workflow::{Phase, PhaseKind, Role};
 
 /// Begins a fix of everything that keeps the gate shut, if the gate's bound allows one more.
 pub fn begin(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
@@ -124,10 +124,23 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
 }
 
 /// A fixer gives its account, which only reviewers and people act on.
-pub fn claimed(this: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<Claim>) {
-    if index_of(this, attempt).is_some() {
+pub fn claimed(
+    this: &mut Loop,
+    attempt: AttemptId,
+    (commit, claims): (&Commit, Vec<Claim>),
+    policy: &Policy,
+) {
+    if index_of(this, attempt).is_some() || is_fix_phase(this, attempt, policy) {
         this.ledger.claim((attempt, commit), claims);
     }
+}
+
+/// Whether an attempt is at work in a phase that fixes what was found before the loop.
+fn is_fix_phase(this: &Loop, attempt: AttemptId, policy: &Policy) -> bool {
+    let fixes = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Fix, .. });
+    matches!(this.stage, Stage::Working { .. })
+        && this.runs(attempt)
+        && policy.phase(this.at.phase).is_some_and(fixes)
 }
 
 /// A fixer ended badly.

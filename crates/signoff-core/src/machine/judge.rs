@@ -306,6 +306,7 @@ pub fn round(this: &Loop, policy: &Policy) -> Round {
         cycle: this.tally.cycle,
         commit: Some(this.head.commit.clone()),
         checkpoint: None,
+        task: None,
     }
 }
 

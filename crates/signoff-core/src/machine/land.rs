@@ -107,6 +107,7 @@ fn round(this: &Loop, policy: &Policy) -> Round {
         cycle: this.tally.conflicts,
         commit: Some(this.head.commit.clone()),
         checkpoint: None,
+        task: None,
     }
 }
 

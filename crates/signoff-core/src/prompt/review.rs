@@ -19,6 +19,8 @@ pub struct ReviewContext<'a> {
     pub contract: Contract,
     pub ask: &'a Ask,
     pub depth: Depth,
+    /// Whether it has a workspace to run tests in. One that shares the worktree is not told to.
+    pub can_run: bool,
     pub subject: Subject<'a>,
     /// What this reviewer found at another gate and is open still, where this is the first review of its gate: who
     /// approves says of these too that they are settled.
@@ -91,7 +93,7 @@ pub enum DocumentKind<'a> {
 /// What a reviewer has to know of the reviews before: the findings, not their prose.
 #[derive(Debug, Clone, Copy)]
 pub struct Rereview<'a> {
-    /// Fixes made so far: this is review `attempt + 1`.
+    /// Fixes made so far: this is review `attempt + 1`. 0 where the reviews before were not of this loop.
     pub attempt: u32,
     pub extent: Extent,
     pub open: &'a [&'a Finding],
@@ -202,6 +204,7 @@ fn document(pieces: &mut Pieces, written: &Document<'_>) {
 fn again(pieces: &mut Pieces, rereview: &Rereview<'_>) {
     let (attempt, review) = (&rereview.attempt.to_string(), &rereview.attempt.saturating_add(1).to_string());
     pieces.add(match rereview.extent {
+        Extent::Full if rereview.attempt == 0 => text::REREVIEW_FIRST.to_owned(),
         Extent::Full => text::RereviewFull { review, attempt }.fill(),
         Extent::Scoped => text::RereviewScoped { review, attempt }.fill(),
     });

@@ -95,6 +95,7 @@ texts! {
     MARKER = "marker";
     GOING_ON = "going_on";
     STOP_MARKER = "stop_marker";
+    REREVIEW_FIRST = "rereview_first";
     ITEM_BEGUN_ELSEWHERE = "item_begun_elsewhere";
     FIX = "fix";
     CONFLICT = "conflict";
@@ -119,6 +120,7 @@ templates! {
     ReviewTask = "review_task" { loop_id }
     ReviewCheckpoint = "review_checkpoint" { loop_id }
     IronLaw = "iron_law" { before }
+    IronLawReading = "iron_law_reading" { before }
     IronLawDocument = "iron_law_document" { before }
     Nonce = "nonce" { nonce }
     TaskUnderReview = "task_under_review" { title, description }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod claims;
+mod inherited;
 mod landing;
 mod loops;
 mod nothing_to_review;

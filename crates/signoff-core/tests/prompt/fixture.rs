@@ -77,6 +77,7 @@ pub fn review(ask: &Ask) -> ReviewContext<'_> {
         contract: Contract::Markdown,
         ask,
         depth: Depth::Standard,
+        can_run: true,
         subject: Subject::Task(work()),
         noted: &[],
         rereview: None,

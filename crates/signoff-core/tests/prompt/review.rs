@@ -242,3 +242,15 @@ fn a_second_try_quotes_what_could_not_be_read() {
     // Whatever a place says, the answer is quoted.
     assert!(section("short", usize::MAX).contains("short"));
 }
+
+#[test]
+fn only_a_reviewer_with_a_place_to_run_tests_is_told_to_run_them() {
+    let ask = ask(ReviewerKind::General);
+    for depth in Depth::ALL {
+        let told = |can_run: bool| prompt::review(&ReviewContext { depth, can_run, ..review(&ask) });
+        let runs = |prompt: &str| prompt.contains("Actually RUN") || prompt.contains("whole test suite");
+        assert_eq!(runs(&told(true)), depth >= Depth::Standard, "{depth:?}");
+        assert!(!runs(&told(false)), "{depth:?}");
+        assert_eq!(told(false).contains("Iron Law"), depth >= Depth::Standard, "{depth:?}");
+    }
+}

@@ -5,7 +5,7 @@ use signoff_core::group::{RunEvent, RunPolicy, Standing};
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::hold;
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
-use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, State};
+use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, State};
 use signoff_core::machine::{
     CheckReport, Choice, Earlier, Event, Failure, FinalWord, GateEnd, GateRecord, Head, Hold, LandReport,
     Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, Turn, WorkReport,
@@ -41,6 +41,15 @@ pub fn finding() -> Finding {
     }
 }
 
+/// What an earlier task on the branch left.
+fn left() -> Ledger {
+    let (mut ledger, commit) = (Ledger::default(), Some("c1".into()));
+    let round = Round { pass: 1, phase: 1, item: None, cycle: 2, commit, checkpoint: None, task: None };
+    let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
+    ledger.record(&round, &[Review { findings: vec![finding()], ..review }]);
+    Ledger::left_by([(TaskId(1), &ledger)])
+}
+
 fn by() -> String {
     "ann".to_owned()
 }
@@ -50,7 +59,8 @@ fn after(event: &Event) -> Option<Event> {
     let attempt = ATTEMPT;
     Some(match event {
         Event::Started { .. } => Event::BaseSet { tree: "t0".into() },
-        Event::BaseSet { .. } => Event::Imported {
+        Event::BaseSet { .. } => Event::FindingsInherited { left: left() },
+        Event::FindingsInherited { .. } => Event::Imported {
             head: head(),
             at: Position { pass: 2, phase: 3, item: 0 },
             left: Left {

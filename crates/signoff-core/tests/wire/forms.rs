@@ -56,6 +56,7 @@ fn every_kind_has_its_name_and_keys() {
     loop.answered {"attempt":4,"answer":{"groups":[["a","b"]]}}
     loop.started {"head":{"commit":"c1","tree":"t1"}}
     loop.base_set {"tree":"t0"}
+    loop.findings_inherited {"left":{"entries":[{"finding":{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null},"state":"open","seen":[{"pass":1,"phase":1,"cycle":2,"commit":"c1","task":1}],"decisions":[]}],"said":{"f1":[["code","f1"]]}}}
     loop.imported {"head":{"commit":"c1","tree":"t1"},"at":{"pass":2,"phase":3,"item":0},"fixes":1,"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}],"earlier":[{"pass":1,"phase":3,"findings":[{"id":"f1","sources":["code"],"kind":"bug","severity":"important","file":"src/a.rs","line":7,"description":"the error is thrown away","requirement":null,"suggestion":null}]}],"gates":[{"phase":1,"item":0,"end":{"noted":{"reason":"cycles_exhausted"}}}]}
     loop.items_planned {"count":2}
     loop.work_ended {"attempt":4,"report":{"complete":{"head":{"commit":"c1","tree":"t1"}}}}

@@ -139,7 +139,9 @@ fn session(task: &Assignment, dir: &AttemptDir) -> Option<LoopFact> {
 /// What a fixer says about the findings of its loop.
 fn claimed(task: &Assignment, dir: &AttemptDir, end: &End) -> Option<LoopFact> {
     let End::Event(event) = end else { return None };
-    let (Event::WorkEnded { attempt, report }, JobKind::Fix { .. }) = (&**event, &task.job.kind) else {
+    let (Event::WorkEnded { attempt, report }, JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. }) =
+        (&**event, &task.job.kind)
+    else {
         return None;
     };
     let (WorkReport::Complete { head }

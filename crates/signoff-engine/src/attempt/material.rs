@@ -6,6 +6,7 @@ use std::path::Path;
 use signoff_core::config::AssignedReviewer;
 use signoff_core::contract::Contract;
 use signoff_core::ids::ReviewerName;
+use signoff_core::ledger::State;
 use signoff_core::machine::JobKind;
 use signoff_core::workflow::{Completion, Role};
 
@@ -69,11 +70,12 @@ pub(super) fn unreadable(shop: &Workshop, task: &Assignment, reviewer: &Reviewer
     read(task.artifact()).or_else(|| task.last_artifact().and_then(read))
 }
 
-/// The review that an improvement answers; and for a fix the review of this cycle, where reviewers answer in prose:
+/// The review that an improvement answers, unless a finding was disputed since; and for a fix the review of this cycle, where reviewers answer in prose:
 /// what they say beside their findings is part of what they ask for.
 pub(super) fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> {
     let reviews = shop.layout.reviews();
     match &task.job.kind {
+        JobKind::Work { role: Role::Fix, .. } if has_disputed(task) => None,
         JobKind::Work { role: Role::Fix, .. } => artifact::read(&reviews, task.spec.answers.as_ref()?),
         JobKind::Fix { .. } if task.shares_fixes() => None,
         JobKind::Fix { .. } => {
@@ -92,6 +94,14 @@ pub(super) fn last_review(shop: &Workshop, task: &Assignment) -> Option<String> 
         | JobKind::Combine { .. }
         | JobKind::Land => None,
     }
+}
+
+/// Whether a finding is settled that the text of an earlier review may still ask for. The ledger says what is open.
+fn has_disputed(task: &Assignment) -> bool {
+    task.state.ledger.entries().iter().any(|entry| match entry.state {
+        State::Refuted | State::Deferred | State::OutOfScope => true,
+        State::Open | State::Fixed => false,
+    })
 }
 
 /// The last message of whoever wrote the work, where the gate shows it to reviewers.

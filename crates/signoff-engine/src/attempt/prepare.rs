@@ -191,6 +191,7 @@ fn prepare_review(
         opening,
         author_output: author_output(shop, task),
         unreadable: unreadable(shop, task, name),
+        can_run: !shares,
         diff: Some(diff),
         ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
     };

@@ -40,10 +40,12 @@ impl Dispatcher<'_> {
     /// Whether there is money for one more attempt in this role.
     pub(super) fn money_for(&self, run: RunId, loop_id: &LoopId, role: &str) -> Room {
         let Some(driven) = self.runs.get(&run).filter(|_| self.is_capped()) else { return Room::Free };
-        let Some(worked) = driven.board.loops.get(loop_id) else { return Room::Free };
+        if !driven.board.loops.contains_key(loop_id) {
+            return Room::Free;
+        }
         let limits = self.shop.settings.limits();
         let reserve = limits.reserve_micro_usd;
-        let own = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
+        let own = Scope { driven, loops: loops_of_task(driven, loop_id), caps: &limits.task, reserve };
         let whole = Scope { driven, loops: driven.board.loops.iter().collect(), caps: &limits.run, reserve };
         match (own.room(role), whole.room(role)) {
             (Room::Refused(why), _) => Room::Refused(why),
@@ -112,10 +114,11 @@ impl Dispatcher<'_> {
         let whole = whole.reached(now).map(|why| format!("in the whole run {why}"));
         let mut reached = Vec::new();
         for (loop_id, worked) in &driven.board.loops {
-            let own = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
-            if !own.agents().into_iter().any(|(worked, attempt)| worked.state.runs(attempt)) {
+            let alone = Scope { driven, loops: vec![(loop_id, worked)], caps: &limits.task, reserve };
+            if !alone.agents().into_iter().any(|(worked, attempt)| worked.state.runs(attempt)) {
                 continue;
             }
+            let own = Scope { loops: loops_of_task(driven, loop_id), ..alone };
             reached.extend(own.reached(now).or_else(|| whole.clone()).map(|why| (loop_id.clone(), why)));
         }
         reached
@@ -135,6 +138,12 @@ impl Dispatcher<'_> {
         }
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage })])
     }
+}
+
+/// The loop of a task with the checkpoint reviews of it: they share the caps of the task.
+fn loops_of_task<'a>(driven: &'a Driven, loop_id: &LoopId) -> Vec<(&'a LoopId, &'a Worked)> {
+    let task = loop_id.paid_by();
+    driven.board.loops.iter().filter(|(other, _)| other.paid_by() == task).collect()
 }
 
 /// The loops that share caps.

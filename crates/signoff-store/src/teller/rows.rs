@@ -1,5 +1,7 @@
 //! The rows as they stand, and which of them changed.
 
+use std::collections::BTreeSet;
+
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::ledger::Entry;
@@ -15,7 +17,7 @@ impl Teller {
     pub fn settle(&mut self) -> Vec<Row> {
         let mut rows = std::mem::take(&mut self.fresh);
         let mut now = vec![Row::Run(self.run_row())];
-        for loop_id in std::mem::take(&mut self.stale) {
+        for loop_id in self.take_stale() {
             self.restate(&loop_id);
             now.extend(self.loop_rows(&loop_id));
         }
@@ -28,6 +30,22 @@ impl Teller {
         }
         rows.sort_by_key(Row::rank);
         rows
+    }
+
+    /// The loops whose rows may have changed, with the checkpoint reviews whose findings these loops have.
+    fn take_stale(&mut self) -> BTreeSet<LoopId> {
+        let mut stale = std::mem::take(&mut self.stale);
+        let has_checkpoints = |loop_id: &&LoopId| {
+            let entries = self.view.loop_state(loop_id).map(|state| state.ledger.entries());
+            let mut seen = entries.into_iter().flatten().flat_map(|entry| &entry.seen);
+            seen.any(|round| round.checkpoint.is_some())
+        };
+        let looked_at: Vec<LoopId> = stale.iter().filter(has_checkpoints).cloned().collect();
+        if !looked_at.is_empty() {
+            let is_look = |id: &&LoopId| id.of_checkpoint().is_some_and(|(of, _)| looked_at.contains(&of));
+            stale.extend(self.loops.keys().filter(is_look).cloned());
+        }
+        stale
     }
 
     /// Whether nothing is left to do in its run.
@@ -136,13 +154,19 @@ impl Teller {
 
     fn findings(&self, loop_id: &LoopId, track: &Track) -> Vec<Row> {
         let Some(state) = self.view.loop_state(loop_id) else { return Vec::new() };
+        // The loop that a checkpoint looked at decides about what it found.
+        let looked_at = loop_id.of_checkpoint().and_then(|(of, _)| self.view.loop_state(&of));
+        let decided = |entry: &Entry| {
+            let there = looked_at.and_then(|of| of.ledger.reported_as(&entry.finding.id));
+            there.map_or(entry.state, |there| there.state)
+        };
         let row = |entry: &Entry| {
             Row::Finding(FindingRecord {
                 run: self.run,
                 loop_id: loop_id.clone(),
                 id: entry.finding.id.clone(),
                 task: track.task,
-                state: entry.state,
+                state: decided(entry),
                 finding: entry.finding.clone(),
             })
         };

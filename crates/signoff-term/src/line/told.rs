@@ -54,6 +54,7 @@ fn left(step: &Step, text: impl Into<String>) -> Vec<Line> {
 fn ended(step: &Step, row: &LoopView, goes_on: bool) -> Vec<Line> {
     match step.event {
         Event::BaseSet { .. }
+        | Event::FindingsInherited { .. }
         | Event::FindingsClaimed { .. }
         | Event::Started { .. }
         | Event::LandingGranted

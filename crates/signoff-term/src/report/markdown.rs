@@ -7,7 +7,7 @@ mod page;
 
 use signoff_core::view::Status;
 
-use self::escape::{code, fenced, line, ours, paragraphs};
+use self::escape::{cell, code, code_cell, fenced, line, ours, paragraphs};
 pub use self::page::LIMIT;
 use self::page::Page;
 use super::{Account, Changes, Part, TaskAccount};
@@ -122,7 +122,7 @@ fn tasks(page: &mut Page, all: &[&TaskAccount]) {
         let text = format!(
             "| {} | {} | {} {} | {} | ${:.2} | {} |\n",
             row.id,
-            line(&row.title, SENTENCE),
+            cell(&row.title, SENTENCE),
             task.standing.mark,
             ours(&task.standing.text, 400),
             row.review_cycle,
@@ -160,7 +160,7 @@ fn findings(page: &mut Page, account: &Account) {
     let mut all: Vec<(String, &LedgerLine)> = of_tasks.chain(of_parts).collect();
     all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != "open"));
     let row = |(of, line): &(String, &LedgerLine)| {
-        let of = if is_run { format!(" {} |", escape::line(of, 60)) } else { String::new() };
+        let of = if is_run { format!(" {} |", cell(of, 60)) } else { String::new() };
         let room = if line.state == "open" { LIMIT } else { LIMIT / 4 * 3 };
         (room, format!("|{of} {}\n", cells(line)))
     };
@@ -177,10 +177,10 @@ fn cells(found: &LedgerLine) -> String {
     let state = if found.blocks { "**open**".to_owned() } else { found.state.replace('_', " ") };
     format!(
         "{} | {} | {} | {} | {state} |",
-        line(&finding.description, SENTENCE),
+        cell(&finding.description, SENTENCE),
         finding.severity,
-        place(found).map(|place| code(&place)).unwrap_or_default(),
-        line(&finding.sources.join(", "), 60),
+        place(found).map(|place| code_cell(&place)).unwrap_or_default(),
+        cell(&finding.sources.join(", "), 60),
     )
 }
 
@@ -218,7 +218,7 @@ fn task(page: &mut Page, account: &Account, task: &TaskAccount) {
         .note
         .as_deref()
         .filter(|_| !task.changes.is_uncounted())
-        .map(|note| paragraphs(note, TEXT, "") + "\n");
+        .map(|note| format!("{}\n\n", line(note, 400)));
     page.folded("changes", &format!("{of}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
 }
 
@@ -296,13 +296,15 @@ fn cycle(cycle: &Cycle) -> String {
 
 fn review(review: &ReviewLine) -> String {
     let why = review.reason.as_deref().unwrap_or(&review.summary);
+    let cost = format!("${:.2}", review.cost_usd);
+    // Two dollar signs in one line are a formula.
+    let cost = if why.contains('$') { code(&cost) } else { cost };
     let why = if why.trim().is_empty() { String::new() } else { format!(": {}", line(why, 400)) };
     format!(
-        "- {} {}, {}, ${:.2}{why}\n",
+        "- {} {}, {}, {cost}{why}\n",
         line(&review.reviewer, 60),
         review.verdict.replace('_', " "),
         span(review.duration_ms),
-        review.cost_usd,
     )
 }
 
@@ -320,11 +322,11 @@ fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
         format!(
             "| {} | {} | {} | {} | ${:.2} | {} |\n",
             one.id,
-            line(&who, 60),
-            line(&format!("{} {}", one.agent, one.model.as_deref().unwrap_or_default()), 60),
+            cell(&who, 60),
+            cell(&format!("{} {}", one.agent, one.model.as_deref().unwrap_or_default()), 60),
             span(one.duration_ms),
             one.cost_usd,
-            line(&one.ending(), SENTENCE),
+            cell(&one.ending(), SENTENCE),
         )
     };
     let head = "| | Who | Agent | Time | Cost | End |\n|---|---|---|--:|--:|---|\n";
@@ -338,7 +340,7 @@ fn costs(account: &Account) -> Page {
     let row = |role: &crate::stats::ByRole| {
         let (time, cost) = (span(role.duration_ms), role.cost_usd);
         let tokens = format!("{} | {}", role.input_tokens, role.output_tokens);
-        format!("| {} | {} | {time} | ${cost:.2} | {tokens} |\n", line(&role.role, 60), role.attempts)
+        format!("| {} | {} | {time} | ${cost:.2} | {tokens} |\n", cell(&role.role, 60), role.attempts)
     };
     let head = "| Role | Attempts | Time | Cost | Tokens in | out |\n|---|--:|--:|--:|--:|--:|\n";
     let title =

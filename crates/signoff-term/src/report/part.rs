@@ -79,9 +79,12 @@ pub struct Part {
     /// Why, in words.
     pub reason: Option<String>,
     pub cycles: Vec<Cycle>,
-    /// Every finding, open ones first.
+    /// Every finding, open ones first; of a checkpoint review only those that its task does not have.
     pub ledger: Vec<LedgerLine>,
     pub attempts: Vec<Attempt>,
+    /// Whether it is a checkpoint review: its findings are judged by the gates of the task it looked at.
+    #[serde(skip)]
+    pub is_checkpoint: bool,
 }
 
 impl Part {
@@ -108,6 +111,7 @@ impl Part {
             cycles: folded.cycles(loop_id),
             ledger: folded.ledger(loop_id),
             attempts: folded.attempts(loop_id),
+            is_checkpoint: loop_id.of_checkpoint().is_some(),
         }
     }
 }

@@ -220,6 +220,7 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
         Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(refusal)),
         Event::BudgetRefused { .. } => ("over_budget", None),
         Event::BaseSet { .. }
+        | Event::FindingsInherited { .. }
         | Event::Started { .. }
         | Event::Imported { .. }
         | Event::ItemsPlanned { .. }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::{AttemptId, LoopId};
+use signoff_core::ledger::Entry;
 use signoff_core::machine::{Event, Loop, Policy};
 use signoff_core::review::{Bar, Usage};
 use signoff_core::view::{RunView, TaskRow};
@@ -121,14 +122,18 @@ impl Folded {
         told.map(|told| Cycle::of(told, &usage)).collect()
     }
 
-    /// Every finding of a loop, open ones first.
+    /// Every finding of a loop, open ones first. A finding of a checkpoint review is one of the loop it looked at, and
+    /// is listed there alone.
     pub fn ledger(&self, loop_id: &LoopId) -> Vec<LedgerLine> {
         let (Some(this), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id))
         else {
             return Vec::new();
         };
-        let mut ledger: Vec<_> =
-            this.ledger.entries().iter().map(|entry| LedgerLine::of(entry, policy)).collect();
+        let looked_at = loop_id.of_checkpoint().and_then(|(of, _)| self.view.loop_state(&of));
+        let is_listed_there =
+            |entry: &&Entry| looked_at.is_some_and(|of| of.ledger.reported_as(&entry.finding.id).is_some());
+        let own = this.ledger.entries().iter().filter(|entry| !is_listed_there(entry));
+        let mut ledger: Vec<_> = own.map(|entry| LedgerLine::of(entry, policy)).collect();
         ledger.sort_by_key(|line| line.state != "open");
         ledger
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::{AttemptId, ReviewerName};
-use signoff_core::ledger::{ClaimKind, DecidedBy, Decision, Entry, RecordedClaim, State};
+use signoff_core::ledger::{ClaimKind, DecidedBy, Decision, Entry, RecordedClaim, Round, State};
 use signoff_core::machine::{Policy, Scope};
 use signoff_core::merge::Merged;
 use signoff_core::review::{Bar, Finding, IntentSatisfied, Note, Review, Usage};
@@ -173,6 +173,9 @@ impl NoteLine {
     }
 }
 
+/// Where a finding was reported that an earlier task on the branch left.
+const EARLIER_TASK: &str = "task";
+
 /// A finding's life over all cycles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LedgerLine {
@@ -205,8 +208,10 @@ pub struct ClaimLine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Seen {
     pub pass: u32,
-    /// `landing` for what the merge queue found.
+    /// `landing` for what the merge queue found, `checkpoint` for a checkpoint review, `task` for an earlier task on the
+    /// same branch.
     pub phase: String,
+    /// The number of the review, the checkpoint or the task.
     pub cycle: u32,
     pub commit: Option<String>,
 }
@@ -224,14 +229,23 @@ pub struct Settled {
 }
 
 impl LedgerLine {
+    /// Whether an earlier task on the same branch reported it first.
+    pub fn is_inherited(&self) -> bool {
+        self.seen.first().is_some_and(|seen| seen.phase == EARLIER_TASK)
+    }
+
     pub(super) fn of(entry: &Entry, policy: &Policy) -> Self {
         let phases = &policy.workflow.phases;
         let phase = |index: usize| phases.get(index).map_or("landing", |phase| &phase.name).to_owned();
         let bar = entry.seen.last().map_or(Bar::Low, |round| bar(policy, round.phase));
         let seen = entry.seen.iter().map(|round| Seen {
             pass: round.pass,
-            phase: if round.checkpoint.is_some() { "checkpoint".to_owned() } else { phase(round.phase) },
-            cycle: round.checkpoint.unwrap_or(round.cycle),
+            phase: match (round.task, round.checkpoint) {
+                (Some(_), _) => EARLIER_TASK.to_owned(),
+                (None, Some(_)) => "checkpoint".to_owned(),
+                (None, None) => phase(round.phase),
+            },
+            cycle: earlier(round).or(round.checkpoint).unwrap_or(round.cycle),
             commit: round.commit.as_ref().map(ToString::to_string),
         });
         Self {
@@ -275,6 +289,11 @@ impl Settled {
             evidence: decision.evidence.clone(),
         }
     }
+}
+
+/// The number of the earlier task that reported it.
+fn earlier(round: &Round) -> Option<u32> {
+    round.task.map(|task| u32::try_from(task.0).unwrap_or(u32::MAX))
 }
 
 fn state(state: State) -> &'static str {

@@ -59,7 +59,8 @@ impl Shares {
     /// Takes in a loop: its attempts, its findings, and whether it is over.
     pub fn take(&mut self, attempts: &[Attempt], ledger: &[LedgerLine], is_over: bool) {
         attempts.iter().for_each(|attempt| self.attempt(attempt));
-        for line in ledger {
+        // What an earlier task reported counts there.
+        for line in ledger.iter().filter(|line| !line.is_inherited()) {
             for source in &line.finding.sources {
                 self.reviewer(source).found(line, is_over);
             }

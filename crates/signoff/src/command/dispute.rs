@@ -68,7 +68,7 @@ fn unknown(finding: &str) -> Failure {
 }
 
 fn find(desk: &Desk, prefix: &str, task: Option<TaskId>) -> Result<FindingPlace, Failure> {
-    let mut found = desk.store.findings(prefix)?;
+    let mut found = decided_there(desk.store.findings(prefix)?);
     if let Some(task) = task {
         found.retain(|place| place.task == Some(task));
         if found.is_empty() {
@@ -83,6 +83,15 @@ fn find(desk: &Desk, prefix: &str, task: Option<TaskId>) -> Result<FindingPlace,
             .hint("give more characters of the id"));
     }
     one_of(desk, found, prefix)
+}
+
+/// The places of findings, without those of checkpoint reviews whose task has the finding too: it is decided there.
+fn decided_there(found: Vec<FindingPlace>) -> Vec<FindingPlace> {
+    let tasks: Vec<_> = found.iter().map(|place| (place.run, place.loop_id.clone())).collect();
+    let is_elsewhere = |place: &FindingPlace| {
+        place.loop_id.of_checkpoint().is_some_and(|(of, _)| tasks.contains(&(place.run, of)))
+    };
+    found.into_iter().filter(|place| !is_elsewhere(place)).collect()
 }
 
 /// Of the tasks that have a finding the one that is meant: the last of their branch, where it is open.

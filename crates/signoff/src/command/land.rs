@@ -230,7 +230,7 @@ fn land(unit: &Unit, console: &Console) -> Result<Told, Failure> {
             for row in unit.rows().iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", words(TaskId(row.id), &landed)))?;
             }
-            let status = if landed.now { "landed" } else { "already" };
+            let status = if landed.arrival.is_now() { "landed" } else { "already" };
             Ok((unit.told(status, Some(&landed.commit), None), Exit::Done))
         }
         Ok(Err(exit)) => Ok((unit.told("refused", None, None), exit)),

@@ -32,8 +32,27 @@ pub struct Landed {
     pub target: String,
     /// The commit that brought it in; where it was there before, the one that was approved.
     pub commit: String,
-    /// Whether it was not there before.
-    pub now: bool,
+    pub arrival: Arrival,
+}
+
+/// When work came into the default branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    Now,
+    Before,
+    /// Never: it changes nothing.
+    Nothing,
+}
+
+impl Arrival {
+    /// Whether it came in with this command.
+    pub fn is_now(self) -> bool {
+        self == Self::Now
+    }
+
+    fn new(now: bool) -> Self {
+        if now { Self::Now } else { Self::Before }
+    }
 }
 
 /// How far a loop's own landing got.
@@ -58,8 +77,11 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     }
     if !under_way {
         let commit = approved(&row)?;
+        if board.loops.get(&loop_id).is_some_and(|worked| worked.state.is_unchanged()) {
+            return Ok(Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
+        }
         if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
-            return Ok(Ok(Landed { target, commit: commit.to_string(), now: false }));
+            return Ok(Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Before }));
         }
         if let Some(landed) = with_its_run(&bench, (&board, &loop_id), console)? {
             return Ok(Ok(landed));
@@ -131,7 +153,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     let commit = landing::approved(&bench.repository, &board)?;
     let target = bench.repository.default_branch()?;
     if is_in(&bench, &commit, &target)? {
-        return Ok(Landed { target, commit: commit.to_string(), now: false });
+        return Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Before });
     }
     let branch = run.branch();
     if bench.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
@@ -139,7 +161,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     }
     let shop = drive::workshop(bench)?;
     let (commit, now) = wait_aloud(landing::land_run(&shop, board, &tell_notes(console)), console)?;
-    Ok(Landed { target, commit: commit.to_string(), now })
+    Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::new(now) })
 }
 
 /// Whether a loop was let land and has not yet.
@@ -236,7 +258,7 @@ fn through_loop(
         let state = board.loops.get(loop_id).map(|worked| &worked.state);
         if state.is_some_and(|state| state.landed) {
             let commit = landed_as(&log, loop_id).unwrap_or_default();
-            return Ok(Loops::Landed(Landed { target: String::new(), commit, now: true }));
+            return Ok(Loops::Landed(Landed { target: String::new(), commit, arrival: Arrival::Now }));
         }
         if state.is_some_and(Loop::is_done) {
             let (row, _) = bench.desk().seen(task)?;
@@ -336,5 +358,5 @@ fn direct(bench: Bench, direct: Direct, console: &Console) -> Result<Landed, Fai
     let shop: Arc<Workshop> = drive::workshop(bench)?;
     let brought = wait_aloud(landing::land(&shop, direct, &tell_notes(console)), console)?;
     let (commit, now) = brought.landed(Tried { what: &what, target: &target, commit: &commit })?;
-    Ok(Landed { target, commit: commit.to_string(), now })
+    Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::new(now) })
 }

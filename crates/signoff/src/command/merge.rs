@@ -10,7 +10,7 @@ use signoff_term::json::{LandReport, LandedTask};
 
 use super::decide::decide;
 use super::edit::head_of;
-use super::landing::{self, Landed};
+use super::landing::{self, Arrival, Landed};
 use crate::console::Console;
 use crate::desk::Desk;
 use crate::door;
@@ -94,7 +94,7 @@ fn tell_of_group(desk: &Desk, (task, run): (TaskId, RunId), console: &Console) -
 fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failure> {
     if console.json {
         let (target, commit) = (landed.target.clone(), landed.commit.clone());
-        let status = if landed.now { "landed" } else { "already" };
+        let status = if landed.arrival.is_now() { "landed" } else { "already" };
         let one = LandedTask { task_id: task.0, status, commit: Some(commit), reason: None };
         console.json(&LandReport::of(target, vec![one]))?;
     } else {
@@ -105,11 +105,11 @@ fn tell(task: TaskId, landed: &Landed, console: &Console) -> Result<Exit, Failur
 
 /// What became of a task, in a line.
 pub fn words(task: TaskId, landed: &Landed) -> String {
-    let Landed { target, commit, now } = landed;
+    let Landed { target, commit, arrival } = landed;
     let commit = commit.get(..12).unwrap_or(commit);
-    if *now {
-        format!("✓ Task #{task} is in {target} ({commit})")
-    } else {
-        format!("✓ Task #{task} was in {target} before")
+    match arrival {
+        Arrival::Now => format!("✓ Task #{task} is in {target} ({commit})"),
+        Arrival::Before => format!("✓ Task #{task} was in {target} before"),
+        Arrival::Nothing => format!("Task #{task} changes nothing: there is nothing to land"),
     }
 }

@@ -216,6 +216,42 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
     );
     assert!(output.stdout.contains("Checkpoint review of #1, #2: 1 finding\n"), "{output}");
     assert!(!output.stdout.contains("nothing found"), "{output}");
+    is_counted_once_as_fixed(&project);
+}
+
+/// Every report has the one finding of the run once, in the state that the task's reviewers gave it.
+fn is_counted_once_as_fixed(project: &Project) {
+    let report = |format: &str| project.run(&["report", "run-1", "--format", format]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&report("json")).expect("JSON");
+    let findings = &json["totals"]["findings"];
+    assert_eq!((&findings["open"], &findings["fixed"]), (&0.into(), &1.into()), "{findings}");
+    let reviewer = &json["totals"]["reviewers"][0];
+    assert_eq!((&reviewer["raised"], &reviewer["upheld"]), (&1.into(), &1.into()), "{reviewer}");
+    let junit = report("junit");
+    assert!(!junit.contains("<failure"), "{junit}");
+    let sarif: serde_json::Value = serde_json::from_str(&report("sarif")).expect("SARIF");
+    assert_eq!(sarif["runs"][0]["results"], serde_json::json!([]));
+    let markdown = report("markdown");
+    assert_eq!(markdown.matches("| the migration deletes the users table |").count(), 1, "{markdown}");
+    assert!(!markdown.contains("**open**"), "{markdown}");
+    let stats = project.run(&["stats", "--json"]).json();
+    let reviewer = &stats["reviewers"][0];
+    assert_eq!((&reviewer["raised"], &reviewer["open"]), (&1.into(), &0.into()), "{stats}");
+    assert_eq!(query(project, "select distinct state from findings"), "fixed");
+}
+
+#[test]
+fn a_disputed_checkpoint_finding_is_disputed_on_its_task() {
+    let project = project(|script| {
+        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        reviewers(slow(planners(script), "1", 2).rule(quick))
+    });
+    project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+    let finding = query(&project, "select distinct id from findings");
+    project.run(&["dispute", &finding, "--reason", "it is wanted"]);
+    let shown = project.run(&["show", "1", "--json"]).json();
+    assert_eq!(shown["ledger"][0]["state"], "refuted", "{shown}");
+    assert_eq!(query(&project, "select distinct state from findings"), "refuted");
 }
 
 #[test]
@@ -232,4 +268,23 @@ fn what_a_checkpoint_review_costs_is_on_its_task() {
     let looked = query(&project, "select count(*) from loop_reviews where task_id is null and loop_id = '1'");
     assert_eq!(looked, "1");
     assert_eq!(query(&project, "select id, cost_usd from tasks order by id"), "1|0.25\n2|0");
+}
+
+#[test]
+fn the_cap_of_a_task_counts_what_its_checkpoint_reviews_cost() {
+    let costs = |rule: Rule, usd: f64| rule.usage(serde_json::json!({"cost_usd": usd}));
+    let works = |rule: Rule| costs(rule.append("task-{task}.txt", "step {call}\n"), 0.1);
+    let project = project(|script| {
+        let last = works(Rule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
+        let first = works(Rule::role("implement").task("1")).say("ITERATION_DONE\n");
+        let quick = works(Rule::role("implement").task("2")).say("TASK_COMPLETE\n");
+        let looks = costs(Rule::role("review").asked_for("at a checkpoint"), 0.25).say(APPROVED);
+        let judges = Rule::role("review").say(APPROVED);
+        planners(script).rule(last).rule(first).rule(quick).rule(looks).rule(judges)
+    });
+    project.configure("[limits]\nmax_cost_usd = 0.4\n");
+    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(query(&project, "select status, cost_usd from tasks where id = 1"), "paused|0.35");
+    assert!(output.stderr.contains("$0.35 of $0.40 is spent"), "{output}");
 }

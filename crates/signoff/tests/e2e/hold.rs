@@ -333,3 +333,21 @@ fn a_reviewer_whose_prompt_asks_for_tests_works_in_a_copy() {
     assert!(prompt.contains("-copy-"), "{prompt}");
     assert!(!output.stdout.contains("built.o"), "{output}");
 }
+
+#[test]
+fn a_reviewer_that_shares_the_worktree_is_not_told_to_run_anything() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        let works = Rule::role("implement").write("auth.txt", "login\n").say("Done.\n");
+        script.rule(works).rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+    });
+    for depth in ["standard", "comprehensive"] {
+        project.configure(&format!("review_workspace = \"shared\"\n[gate]\ndepth = \"{depth}\"\n"));
+        project.run(&["add", "Log in", "-a"]);
+        project.run(&["work"]);
+        let calls = project.calls();
+        let prompt = &calls.of_role("review").last().expect("a review").prompt;
+        assert!(prompt.contains("Actually READ the implementation files"), "{prompt}");
+        assert!(!prompt.contains("-copy-"), "{prompt}");
+        assert!(!prompt.contains("RUN relevant tests") && !prompt.contains("Run the project's"), "{prompt}");
+    }
+}

@@ -94,6 +94,11 @@ fn a_reviewer_reports_with_the_tool_until_the_work_passes() {
     "#);
     assert_eq!(first["interpreted_intent"], "greet a person");
     assert_eq!(first["intent_satisfied"], false);
+    let text = project.run(&["show", "1"]).stdout;
+    assert!(text.contains("intent by general: greet a person"), "{text}");
+    let artifact = project.list(".signoff/reviews").into_iter().find(|name| name.ends_with("-review-1.md"));
+    let artifact = project.read(&format!(".signoff/reviews/{}", artifact.unwrap()));
+    assert!(artifact.contains("Interpreted intent: greet a person\n"), "{artifact}");
     let raw =
         project.list(".signoff/reviews").into_iter().find(|name| name.ends_with("review-2.general.txt"));
     insta::assert_snapshot!(project.read(&format!(".signoff/reviews/{}", raw.unwrap())), @r#"

@@ -90,3 +90,28 @@ fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
     let output = project.run(&["retry", "1"]);
     assert!(ended(&project, "1").contains("approved"), "{output}");
 }
+
+#[test]
+fn an_accepted_empty_task_lands_nothing_and_says_so() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("fix").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(Rule::role("review").say(&changes("not wanted")))
+    });
+    project.run(&["add", "Add login", "-a"]);
+    project.run(&["work"]);
+    assert_eq!(ended(&project, "1"), NOTHING);
+    project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "not needed"]);
+    let before = project.git("rev-parse main");
+    for words in [&["land"][..], &["merge", "1"]] {
+        let output = project.run(words);
+        assert_eq!(output.code, Some(0), "{output}");
+        assert_eq!(output.stdout, "Task #1 changes nothing: there is nothing to land\n");
+    }
+    assert_eq!(project.git("rev-parse main"), before);
+    assert_eq!(
+        project.run(&["status", "--json"]).json()["tasks"][0]["landed_commit"],
+        serde_json::Value::Null
+    );
+}

@@ -260,10 +260,15 @@ fn what_agents_say_calls_nobody() {
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let markdown = project.run(&["report", "1"]).stdout;
+    let finding = "`@everyone see #1 <img src=x> https://evil.example/x ![x](y)`";
+    assert!(markdown.contains(&format!("| {finding} | critical |")), "{markdown}");
+    let fenced = "```text\n  @everyone see #1 <img src=x> https://evil.example/x ![x](y)\n  ```\n";
+    assert!(markdown.contains(fenced), "{markdown}");
+    let summary = finding.replace("`@", "`- auth.txt:1 @");
+    let outside = markdown.replace(finding, "").replace(fenced, "").replace(&summary, "");
     for word in ["@everyone", " #1", "<img", "https://", "![x]"] {
-        assert!(!markdown.contains(word), "{word} in {markdown}");
+        assert!(!outside.contains(word), "{word} in {markdown}");
     }
-    assert!(markdown.contains("&lt;img src=x&gt;"), "{markdown}");
 }
 
 #[test]

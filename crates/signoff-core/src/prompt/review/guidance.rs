@@ -59,7 +59,7 @@ pub(super) fn sections(pieces: &mut Pieces, context: &ReviewContext<'_>) {
         pieces.add(iron_law(context));
     }
     if context.depth >= Depth::Comprehensive && whole {
-        requirements(pieces, &context.subject);
+        requirements(pieces, context);
     }
     if context.opening.is_none() && whole {
         pieces.add(quality_checks(context));
@@ -79,16 +79,19 @@ fn intent_analysis(subject: &Subject<'_>) -> &'static str {
 fn iron_law(context: &ReviewContext<'_>) -> String {
     let before = before_what(context);
     match context.subject {
-        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => text::IronLaw { before }.fill(),
+        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) if context.can_run => {
+            text::IronLaw { before }.fill()
+        }
+        Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => text::IronLawReading { before }.fill(),
         Subject::Document(_) => text::IronLawDocument { before }.fill(),
     }
 }
 
-fn requirements(pieces: &mut Pieces, subject: &Subject<'_>) {
-    match subject {
+fn requirements(pieces: &mut Pieces, context: &ReviewContext<'_>) {
+    match context.subject {
         Subject::Task(_) | Subject::Checkpoint(_) | Subject::Run(_) => {
             pieces.add(text::REQUIREMENT_CHECK);
-            pieces.add(text::TESTS_RUN);
+            pieces.add_some(context.can_run.then(|| text::TESTS_RUN.to_owned()));
         }
         Subject::Document(_) => pieces.add(text::REQUIREMENT_CHECK_DOCUMENT),
     }

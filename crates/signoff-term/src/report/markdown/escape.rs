@@ -1,4 +1,5 @@
-//! Text of agents as Markdown that shows it as it is, and that GitHub makes nothing of.
+//! Text of agents as Markdown that GitHub makes nothing of. Text that Markdown would read stands in code, so that it is
+//! the agent's own, character by character, also in the source.
 
 use signoff_core::merge::render::plain_text::{one_line, visible};
 
@@ -8,9 +9,37 @@ use crate::fit::shorten;
 /// references: they are looked for in what is shown.
 const APART: char = '\u{200b}';
 
-/// One line of at most so many columns.
+/// One line of at most so many columns, outside of tables.
 pub fn line(text: &str, columns: usize) -> String {
-    escaped(&shorten(one_line(text), columns))
+    plain_or_code(&shorten(one_line(text), columns), str::to_owned)
+}
+
+/// The same in a cell of a table, where a bar must be escaped also in code.
+pub fn cell(text: &str, columns: usize) -> String {
+    let text = shorten(one_line(text), columns);
+    // Readers disagree about a backslash before such a bar.
+    if text.contains("\\|") { escaped(&text) } else { plain_or_code(&text, |code| code.replace('|', "\\|")) }
+}
+
+/// The text itself where Markdown makes nothing of it, else as code.
+fn plain_or_code(text: &str, in_code: impl Fn(&str) -> String) -> String {
+    let text = text.trim();
+    if text.is_empty() || is_plain(text) { text.to_owned() } else { in_code(&span(text)) }
+}
+
+fn is_plain(text: &str) -> bool {
+    escaped(text) == text
+}
+
+/// A code span that the text cannot end.
+fn span(text: &str) -> String {
+    let ticks = "`".repeat(longest_run(text) + 1);
+    let pad = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// One line of ours, in which commands stand between backticks; all else in it is data.
@@ -25,45 +54,37 @@ pub fn ours(text: &str, columns: usize) -> String {
     parts.iter().enumerate().map(part).collect()
 }
 
-/// Paragraphs as they were written, at most so many bytes of them, each line behind the same indent.
+/// Paragraphs as they were written, at most so many bytes of them, each line behind the same indent: as they are where
+/// each is one line that Markdown makes nothing of, else in a block of code.
 pub fn paragraphs(text: &str, most: usize, indent: &str) -> String {
-    let (mut out, mut is_apart) = (String::new(), true);
-    for line in visible(text).lines().map(str::trim) {
-        if line.is_empty() {
-            is_apart = true;
-            continue;
-        }
-        let room = most.saturating_sub(out.len());
-        let kept: String = line.char_indices().take_while(|(at, _)| *at < room).map(|(_, c)| c).collect();
-        // Each line of an agent stays one; two spaces at its end would do the same unseen.
-        let before = match (out.is_empty(), is_apart) {
-            (true, _) => "",
-            (false, true) => "\n\n",
-            (false, false) => "\\\n",
-        };
-        let is_cut = kept.len() < line.len();
-        out.push_str(&format!("{before}{indent}{}{}", escaped(&kept), if is_cut { "…" } else { "" }));
-        if is_cut {
-            break;
-        }
-        is_apart = false;
+    let text = visible(text);
+    let text = cut_to(text.trim_matches('\n').trim_end(), most);
+    let is_block = |block: &str| block.trim() == block && !block.contains('\n') && is_plain(block);
+    if text.trim().is_empty() {
+        return String::new();
     }
-    if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
-    out
+    let shown = if text.split("\n\n").all(is_block) { text + "\n" } else { fenced(&text) };
+    let line = |line: &str| if line.is_empty() { "\n".to_owned() } else { format!("{indent}{line}\n") };
+    shown.lines().map(line).collect()
 }
 
-/// A place as code where it is a plain one.
+/// At most so many bytes of a text; what is cut off is marked.
+fn cut_to(text: &str, most: usize) -> String {
+    let kept = text.char_indices().take_while(|(at, _)| *at < most).map(|(_, c)| c).collect::<String>();
+    if kept.len() < text.len() { kept + "…" } else { kept }
+}
+
+/// A place, as code.
 pub fn code(place: &str) -> String {
     let place = shorten(one_line(place), 200);
-    let is_plain = |c: char| c.is_alphanumeric() || " /._-:+()".contains(c);
-    let links = place.contains("://") || place.to_lowercase().contains("www.");
-    if !place.is_empty() && place.chars().all(is_plain) && !links {
-        format!("`{place}`")
-    } else {
-        escaped(&place)
-    }
+    let place = place.trim();
+    if place.is_empty() { String::new() } else { span(place) }
+}
+
+/// The same in a cell of a table.
+pub fn code_cell(place: &str) -> String {
+    let is_odd = place.contains("\\|");
+    if is_odd { escaped(&shorten(one_line(place), 200)) } else { code(place).replace('|', "\\|") }
 }
 
 /// Within an element of ours, where Markdown is not read.
@@ -83,8 +104,7 @@ pub fn in_html(text: &str, columns: usize) -> String {
 
 /// Lines in a block of code whose fence none of them can close.
 pub fn fenced(text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}text\n{}\n{fence}\n", visible(text).trim_end())
 }
 
@@ -98,6 +118,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '_' if is_within_word => out.push('_'),
+            '!' if next != Some('[') => out.push('!'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '$' | '^' | '{' | '}' | '!' => {
                 out.extend(['\\', c])
             }

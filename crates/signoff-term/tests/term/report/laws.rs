@@ -1,7 +1,7 @@
 //! What holds for every account, whatever agents wrote.
 
 use proptest::prelude::*;
-use pulldown_cmark::{Event, Options, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Value, json};
 use signoff_core::review::Review;
 use signoff_core::review::Severity::Critical;
@@ -106,9 +106,44 @@ fn parsed(text: &str) -> Vec<Event<'_>> {
     Parser::new_ext(text, Options::all()).collect()
 }
 
-/// What people see, without what keeps it apart.
-fn seen(text: &str) -> String {
-    text.replace('\u{200b}', "")
+/// What people see, without what keeps it apart. Quotes and dots are set nicely by those options; nobody is harmed.
+fn nicely(text: &str) -> String {
+    let text = text.replace('\u{200b}', "").replace(['“', '”'], "\"").replace(['‘', '’'], "'");
+    text.replace('…', "...").replace("—", "---").replace('–', "--").trim().to_owned()
+}
+
+/// The text of a line, which must be nothing but text and code.
+fn shown(line: &str) -> Result<String, TestCaseError> {
+    text_of(parsed(line).into_iter())
+}
+
+fn text_of<'a>(events: impl Iterator<Item = Event<'a>>) -> Result<String, TestCaseError> {
+    let mut shown = String::new();
+    for event in events {
+        let is_start = matches!(event, Event::Start(Tag::Paragraph | Tag::TableRow | Tag::TableCell));
+        let is_plain = is_start || matches!(event, Event::End(_) | Event::Text(_) | Event::Code(_));
+        prop_assert!(is_plain, "{event:?}");
+        if let Event::Text(text) | Event::Code(text) = event {
+            shown.push_str(&text);
+        }
+    }
+    Ok(shown)
+}
+
+/// The page without what stands in code: nobody makes a link of that, nor calls anybody.
+fn outside_code(page: &str) -> String {
+    let mut left = page.to_owned();
+    let mut is_block = false;
+    for (event, range) in Parser::new_ext(page, Options::all()).into_offset_iter() {
+        let begins = matches!(event, Event::Start(Tag::CodeBlock(_)));
+        is_block = begins || (is_block && !matches!(event, Event::End(TagEnd::CodeBlock)));
+        if matches!(event, Event::Code(_)) || (is_block && matches!(event, Event::Text(_))) {
+            let blank: String =
+                page[range.clone()].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect();
+            left.replace_range(range, &blank);
+        }
+    }
+    left
 }
 
 proptest! {
@@ -116,25 +151,28 @@ proptest! {
 
     #[test]
     fn a_line_of_an_agent_is_shown_as_it_is(text in hostile()) {
-        let escaped = escape::line(&text, usize::MAX);
-        let mut shown = String::new();
-        for event in parsed(&escaped) {
-            let is_plain = matches!(event, Event::Start(Tag::Paragraph) | Event::End(_) | Event::Text(_));
-            prop_assert!(is_plain, "{event:?} of {escaped:?}");
-            if let Event::Text(text) = event {
-                shown.push_str(&text);
-            }
-        }
         let plain = signoff_core::merge::render::plain_text::one_line(&text);
-        // Quotes and dots are set nicely by those options; nobody is harmed.
-        let nicely = |text: &str| seen(text).replace(['“', '”'], "\"").replace(['‘', '’'], "'").replace('…', "...")
-            .replace("—", "---").replace('–', "--");
-        prop_assert_eq!(nicely(&shown).trim().to_owned(), nicely(&plain).trim().to_owned());
+        let line = escape::line(&text, usize::MAX);
+        prop_assert_eq!(nicely(&shown(&line)?), nicely(&plain));
+        // In the source it is the same text, at most between backticks.
+        prop_assert!(line.contains(plain.trim()), "{line:?} has not {plain:?}");
+        let table = format!("| a |\n|---|\n| {} |\n", escape::cell(&text, usize::MAX));
+        let cell = parsed(&table).into_iter().skip_while(|event| !matches!(event, Event::End(TagEnd::TableHead)));
+        prop_assert_eq!(nicely(&text_of(cell)?), nicely(&plain), "{}", table);
+    }
+
+    #[test]
+    fn paragraphs_of_an_agent_are_shown_as_they_are(text in hostile()) {
+        let visible = signoff_core::merge::render::plain_text::visible(&text);
+        let shown = escape::paragraphs(&text, usize::MAX, "");
+        let kept = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let kept_source = kept(&shown);
+        prop_assert!(kept_source.contains(&kept(&visible)), "{shown:?} has not {visible:?}");
     }
 
     #[test]
     fn nobody_is_called_and_nothing_is_linked(text in hostile()) {
-        let markdown = markdown(&account(&text));
+        let markdown = outside_code(&markdown(&account(&text)));
         let chars: Vec<char> = markdown.chars().collect();
         for pair in chars.windows(2) {
             prop_assert!(!(pair[0] == '@' && pair[1].is_alphanumeric()), "{markdown}");
@@ -161,7 +199,8 @@ proptest! {
             }
         }
         prop_assert_eq!(headings, 1, "{}", markdown);
-        prop_assert_eq!(markdown.matches("<details>").count(), markdown.matches("</details>").count());
+        let ours = outside_code(&markdown);
+        prop_assert_eq!(ours.matches("<details>").count(), ours.matches("</details>").count());
     }
 
     #[test]
