@@ -329,11 +329,9 @@ fn a_worktree_that_git_was_killed_making_is_made_again() {
         let place = Place::new();
         let admin = place.root().join(".git/worktrees/one");
         let worktree = place.worktree("one");
-        for entry in
-            fs::read_dir(worktree.path()).unwrap().flatten().filter(|entry| entry.file_name() != ".git")
-        {
-            fs::remove_file(entry.path()).unwrap();
-        }
+        let link = fs::read(worktree.path().join(".git")).unwrap();
+        fs::remove_dir_all(worktree.path()).unwrap();
+        write(worktree.path(), ".git", std::str::from_utf8(&link).unwrap());
         for name in ["index", "signoff-owned"].iter().chain(missing) {
             fs::remove_file(admin.join(name)).unwrap();
         }
