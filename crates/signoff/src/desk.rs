@@ -73,7 +73,8 @@ impl Desk {
     /// The run and loop of a task that was taken up.
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
         let row = self.task(task)?;
-        self.store.loop_of(task)?.ok_or_else(|| not_started(&row))
+        let seen = || self.seen(task).map_or(row, |(row, _)| row);
+        self.store.loop_of(task)?.ok_or_else(|| not_started(&seen()))
     }
 
     /// Makes sure that there is such a run.
@@ -310,8 +311,11 @@ pub fn not_started(row: &TaskRow) -> Failure {
         return Failure::usage(format!("task {task} was cancelled before it was started"))
             .hint("`signoff add` adds it again");
     }
-    Failure::usage(format!("task {task} has not been started"))
-        .hint(format!("`signoff work {task}` works it"))
+    let not_started = Failure::usage(format!("task {task} has not been started"));
+    if row.status == Status::Blocked {
+        return not_started.hint(format!("`signoff show {task}` says what it waits for"));
+    }
+    not_started.hint(format!("`signoff work {task}` works it"))
 }
 
 fn unknown_run(run: RunId) -> Failure {

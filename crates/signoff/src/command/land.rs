@@ -11,6 +11,7 @@ use signoff_engine::board::Board;
 use signoff_engine::error::EngineError;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
+use signoff_term::status::waits_for_its_group;
 
 use super::landing::{self, Landed};
 use super::merge::words;
@@ -47,12 +48,15 @@ enum Unit {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let _turn = if args.dry_run { None } else { Some(landing::wait_for_turn(console)?) };
     let bench = Bench::open()?;
     let target = bench.repository.default_branch()?;
     let units = if args.ids.is_empty() { waiting(&bench, &target)? } else { named(&bench, &args.ids)? };
+    let mut waiting_for_group = bench.desk().tasks()?;
+    waiting_for_group.retain(waits_for_its_group);
     drop(bench);
     if units.is_empty() && !console.json {
-        console.note(&format!("Nothing to land: everything that is approved is in {target}"));
+        console.note(&nothing(&waiting_for_group, &target));
     }
     let (mut told, mut exit) = (Vec::new(), Exit::Done);
     for unit in &units {
@@ -67,6 +71,18 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.json(&LandReport::of(target, told))?;
     }
     Ok(exit)
+}
+
+/// Why nothing lands.
+fn nothing(waiting_for_group: &[TaskRow], target: &str) -> String {
+    let named: Vec<String> = waiting_for_group.iter().map(|row| format!("#{}", row.id)).collect();
+    if named.is_empty() {
+        return format!("Nothing to land: everything that is approved is in {target}");
+    }
+    format!(
+        "Nothing to land yet: {} approved and waiting for the group (`signoff` shows what it waits for)",
+        named.join(", ")
+    )
 }
 
 /// What is approved and not in the default branch, or was cut off on its way there, in order of the tasks' numbers:

@@ -15,14 +15,15 @@ use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
 use signoff_engine::error::EngineError;
-use signoff_engine::git::GitError;
-use signoff_engine::landing::{self, Asked, Direct, Range, Records, Told, Tried};
+use signoff_engine::git::{GitError, Repository};
+use signoff_engine::landing::{self, Asked, CommandTurn, Direct, Range, Records, Told, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
 use crate::command::decide::facts;
 use crate::console::{Console, say};
-use crate::desk::{Bench, Desk};
+use crate::desk::{Bench, Desk, persons_git};
+use crate::door;
 use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 
@@ -41,6 +42,12 @@ enum Loops {
     Landed(Landed),
     /// Interrupted: what was begun goes on with the next `work`.
     Interrupted,
+}
+
+/// Waits until no other `land` or `merge` is at work in the repository.
+pub fn wait_for_turn(console: &Console) -> Result<CommandTurn, Failure> {
+    let repository = Repository::discover(&persons_git(), &door::current_directory()?)?;
+    wait_aloud(CommandTurn::wait(&repository), console)
 }
 
 /// Brings one task into the default branch. What keeps it from that is an error, with what to do.

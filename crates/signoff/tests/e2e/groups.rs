@@ -500,6 +500,89 @@ fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
     assert_eq!((project.run(&["land"]).code, in_main(&project).as_str()), (Some(0), WHOLE));
 }
 
+/// The run of a report, as JSON and as text.
+fn reported(project: &Project) -> (serde_json::Value, String) {
+    let json = project.run(&["report", "run-1", "--format", "json"]).json()["run"].clone();
+    (json["outcome"].clone(), json["standing"]["text"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_final_review_that_a_person_overrules_is_not_called_approved_by_reviewers() {
+    let project = refused_run();
+    assert_eq!(project.run(&["dispute", &its_finding(&project), "--reason", "it fits"]).code, Some(0));
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    for said in [
+        "Review: APPROVED, 1 finding overruled by a person",
+        "✓ Run 1 is through, all approved, the final review by a person: 3 tasks",
+    ] {
+        assert!(retried.stdout.contains(said), "{said}: {retried}");
+    }
+    let text = "Completed with 3 tasks; the final review was approved by a person";
+    assert_eq!(reported(&project), ("accepted".into(), text.to_owned()));
+    let project = refused_run();
+    assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
+    assert_eq!(reported(&project), ("accepted".into(), format!("{text}, 1 open finding")));
+    assert_eq!(reported(&finished_run()), ("approved".into(), "Completed with 3 tasks".to_owned()));
+}
+
+#[test]
+fn a_task_that_a_person_overrules_counts_as_a_person_s() {
+    let refuses = Rule::role("review").task("2").say(&changes("it is wrong"));
+    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    let finding = query(&project, "select id from findings where loop_id = '2'");
+    assert_eq!(project.run(&["dispute", &finding, "--reason", "it is right"]).code, Some(0));
+    let retried = project.run(&["retry", "2"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert!(retried.stdout.contains("is through, all approved, 1 by a person: 3 tasks"), "{retried}");
+    let row = project.run(&["status", "--json"]).json()["tasks"][1].clone();
+    assert_eq!((&row["state"], &row["outcome"]), (&"approved".into(), &"accepted".into()), "{row}");
+}
+
+#[test]
+fn an_approved_task_that_waits_for_its_group_is_not_called_blocked() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    let overview = project.run(&[]);
+    assert!(overview.stdout.contains("1 approved, waiting for their group"), "{overview}");
+    let resumed = project.run(&["run", "--resume"]);
+    assert!(resumed.stderr.contains("Task #1 is approved and waits for its group"), "{resumed}");
+    let land = project.run(&["land"]);
+    assert!(land.stderr.contains("Nothing to land yet: #1 approved and waiting for the group"), "{land}");
+    assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "fine"]).code, Some(0));
+    let status = project.run(&["status"]);
+    assert!(status.stdout.contains("approved, 1 open finding, waiting for its group"), "{status}");
+}
+
+#[test]
+fn what_is_suggested_after_a_refused_final_review_works() {
+    let project = refused_run();
+    let show = project.run(&["show", "1"]);
+    assert!(show.stdout.contains("signoff retry run-1, or signoff edit run-1 --verdict APPROVED"), "{show}");
+    assert!(!show.stdout.contains("signoff merge 1"), "{show}");
+    let project = finished_run();
+    let refused = ["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"];
+    assert_eq!(project.run(&refused).code, Some(0));
+    assert!(project.run(&["status"]).stdout.contains("signoff retry run-1"));
+    let reviews = project.calls().of_role("review").count();
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert_eq!(project.calls().of_role("review").count(), reviews + 1, "{retried}");
+    assert_eq!(project.run(&["land"]).code, Some(0));
+}
+
+#[test]
+fn a_task_behind_a_cancelled_one_is_not_said_to_be_workable() {
+    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+    project.run(&["add", "First"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    project.run(&["cancel", "1"]);
+    let retried = project.run(&["retry", "2"]);
+    assert_eq!(retried.code, Some(2), "{retried}");
+    assert!(retried.stderr.contains("hint: `signoff show 2` says what it waits for"), "{retried}");
+}
+
 #[test]
 fn a_run_without_a_final_review_has_none_to_decide_about() {
     let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
@@ -631,7 +714,10 @@ fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
         let output = project.run(command);
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
         assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
-        assert!(output.stderr.contains("hint: `signoff retry 2` goes on with it"), "{output}");
+        assert!(
+            output.stderr.contains("hint: a person refused it; `signoff merge 2 --force --reason TEXT`"),
+            "{output}"
+        );
         assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
     }
     assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "yes"]).code, Some(0));

@@ -633,6 +633,24 @@ fn two_programs_that_land_at_once_take_turns() {
     assert_eq!(project.git("log --merges --format=%s main").lines().count(), 3);
 }
 
+/// The run of a task is driven by one program at a time.
+#[test]
+fn two_lands_at_once_take_turns() {
+    let project = approved(apart, "");
+    let (begun, go) = (project.env.root().join("begun"), project.env.root().join("go"));
+    let check = format!("touch {}; until [ -e {} ]; do sleep 0.02; done", begun.display(), go.display());
+    project.configure(&format!("[checks]\ntest = \"{check}\"\n"));
+    let first = project.start(&["land"]);
+    until("the first one lands", || begun.exists());
+    let second = project.start(&["land"]);
+    fs::write(go, "").unwrap();
+    for program in [first, second] {
+        let output = project.env.finish(program);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    assert_eq!(project.git("log --merges --format=%s main").lines().count(), 2);
+}
+
 #[test]
 fn whoever_waits_for_another_landing_can_be_stopped() {
     let project = queued(apart, EACH);
