@@ -325,8 +325,8 @@ pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
 /// The findings that reviewers reported in the last round and that would block, had a person not decided about them.
 pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
     let phases = policy.workflow.phases.iter().enumerate().take(this.at.phase + 1);
-    let gates = phases.filter_map(|(index, phase)| Some((index, phase.judge()?.gate.fail_on)));
-    let Some((gate, bar)) = gates.last() else { return Vec::new() };
+    let mut gates = phases.rev().filter_map(|(index, phase)| Some((index, phase.judge()?.gate.fail_on)));
+    let Some((gate, bar)) = gates.next() else { return Vec::new() };
     let last = (this.at.pass, gate, this.tally.cycle);
     let is_overruled = |entry: &&Entry| {
         let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));

@@ -57,7 +57,7 @@ fn one_more(this: &mut Loop, policy: &Policy) {
 /// The last gate that a loop has been at.
 fn gate_behind(this: &Loop, policy: &Policy) -> Option<usize> {
     let phases = policy.workflow.phases.iter().take(this.at.phase + 1);
-    phases.enumerate().filter(|(_, phase)| phase.is_gate() && !phase.is_off()).map(|(index, _)| index).last()
+    phases.enumerate().rev().find(|(_, phase)| phase.is_gate() && !phase.is_off()).map(|(index, _)| index)
 }
 
 fn bound(this: &Loop, policy: &Policy) -> u32 {
